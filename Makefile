@@ -1,0 +1,36 @@
+# The everyday commands. `make` alone lists them.
+
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help dev format check test slow bless docs bench
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+dev: ## Install xlalite editable with everything that development needs
+	$(PYTHON) -m pip install -e '.[dev]'
+
+format: ## Rewrite the sources in the common layout
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+
+check: ## Lint, types, layers, packaging: the quick checks
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m mypy -p xlalite
+	$(PYTHON) -m pytest -q tests/test_layering.py tests/test_packaging.py tests/test_public_names.py
+
+test: ## Run the tests
+	$(PYTHON) -m pytest -n auto
+
+slow: ## Run the tests marked slow
+	$(PYTHON) -m pytest -n auto -m slow
+
+bless: ## Rewrite the expected outputs that tests compare exactly
+	$(PYTHON) -m pytest --bless tests
+
+docs: ## Check that the documents agree with the code
+	$(PYTHON) -m pytest -q tests/test_docs.py
+
+bench: ## Run the benchmarks (alone on the machine, please)
+	$(PYTHON) -m pytest -q -s -m 'slow or not slow' tests/benchmarks

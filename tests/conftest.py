@@ -1,0 +1,53 @@
+"""What every test shares: the report header, `--bless`, and fixtures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xlalite
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bless", action="store_true", help="rewrite the expected outputs that tests compare exactly, then fail nothing"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    # An editable install can serve one work tree's tests with the code of another: say whose code runs.
+    return f"xlalite: {xlalite.__file__}"
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the work tree."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers with a fixed seed."""
+    return np.random.default_rng(20260101)
+
+
+@pytest.fixture
+def bless(request: pytest.FixtureRequest) -> bool:
+    """Whether `--bless` was given."""
+    return bool(request.config.getoption("--bless"))
+
+
+@pytest.fixture
+def expect_file(bless: bool) -> Callable[[Path, str], None]:
+    """Compares a text with a file of expected output, or rewrites the file under `--bless`."""
+
+    def compare(path: Path, text: str) -> None:
+        if bless:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        assert path.exists(), f"{path} is missing; --bless writes it"
+        assert text == path.read_text(encoding="utf-8"), f"differs from {path}; --bless rewrites it"
+
+    return compare
