@@ -1,0 +1,81 @@
+"""The errors of xlalite: one root, one class for each stage.
+
+A message says what was being done, what was found, what was expected, and where.
+"""
+
+from __future__ import annotations
+
+
+class XlaliteError(Exception):
+    """Root of every error that xlalite raises on purpose."""
+
+
+class ShapeError(XlaliteError, ValueError):
+    """The shapes or element types of an operation do not fit together."""
+
+
+class LiteralError(XlaliteError, ValueError):
+    """A value cannot be a literal of the wanted shape."""
+
+
+class ParseError(XlaliteError, ValueError):
+    """Text that is not HLO.
+
+    Attributes:
+        line: 1-based line of the offending token.
+        column: 1-based column of the offending token.
+        source_line: The text of that line, without its line break.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 0, source_line: str = "") -> None:
+        """Builds the full message: position, text of the line and a caret below the token."""
+        self.bare_message = message
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        if not self.line:
+            return self.bare_message
+        shown, caret = _window(self.source_line, self.column)
+        return f"line {self.line}, column {self.column}: {self.bare_message}\n  {shown}\n  {caret}"
+
+
+class VerificationError(XlaliteError, ValueError):
+    """A module that breaks a rule of the IR; names the instruction and the rule."""
+
+
+class EvaluationError(XlaliteError, RuntimeError):
+    """The evaluator was asked for something that has no value."""
+
+
+class PassError(XlaliteError, RuntimeError):
+    """A pass failed or broke the module; names the pass."""
+
+
+class LoweringError(XlaliteError, ValueError):
+    """A graph cannot be expressed as HLO."""
+
+
+class ConfigError(XlaliteError):
+    """A field of a configuration message that does not exist, or a value that it cannot hold.
+
+    The classes that are raised also derive from the built-in error that a plain Python object would raise.
+    """
+
+
+class FlagError(XlaliteError, ValueError):
+    """A flag in XLALITE_FLAGS that does not exist, or a value that it cannot take."""
+
+
+class DataError(XlaliteError, ValueError):
+    """A file of a data set that is missing, or that is not in the format its name promises."""
+
+
+def _window(source_line: str, column: int, width: int = 100) -> tuple[str, str]:
+    """A piece of a long line around the column, and the caret line below it."""
+    start = max(0, column - 1 - width // 2)
+    shown = source_line[start : start + width]
+    prefix = "..." if start else ""
+    return prefix + shown, " " * (len(prefix) + column - 1 - start) + "^"
