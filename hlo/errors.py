@@ -73,6 +73,22 @@ class DataError(XlaliteError, ValueError):
     """A file of a data set that is missing, or that is not in the format its name promises."""
 
 
+class CodegenError(XlaliteError, RuntimeError):
+    """LLVM refused text, or object code could not be linked; names the module and quotes LLVM."""
+
+
+class CacheError(XlaliteError, OSError):
+    """A cache directory that was asked for by name cannot be used."""
+
+
+class ArgumentError(XlaliteError, ValueError):
+    """An executable was called with arguments that do not fit its signature."""
+
+
+class ExecutionError(XlaliteError, RuntimeError):
+    """Compiled code reported a failure while it ran."""
+
+
 def _window(source_line: str, column: int, width: int = 100) -> tuple[str, str]:
     """A piece of a long line around the column, and the caret line below it."""
     start = max(0, column - 1 - width // 2)
