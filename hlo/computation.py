@@ -100,10 +100,7 @@ class HloComputation:
         return self._names[name.removeprefix("%")]
 
     def add(self, instruction: HloInstruction) -> HloInstruction:
-        """Adds a loose instruction at the end, renames it if its name is taken, and returns it.
-
-        The last instruction added is the root until `set_root` says otherwise.
-        """
+        """Adds a loose instruction at the end, renames it if its name is taken, and returns it."""
         if instruction.parent is not None:
             raise XlaliteError(f"%{instruction.name} already belongs to computation {instruction.parent.name}")
         if instruction.opcode == "parameter":
