@@ -1,0 +1,5 @@
+"""The error of the text builder: a bug in an emitter, found before LLVM sees the text."""
+
+
+class LLVMBuildError(TypeError):
+    """An emitter asked for an instruction that LLVM would refuse (wrong types, instruction after a terminator, ...)."""

@@ -1,0 +1,127 @@
+"""What the code generator must know of the machine: vector registers, features, caches."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+_FALLBACK_CACHES = (32 << 10, 512 << 10, 8 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInfo:
+    """A machine to generate code for.
+
+    Attributes:
+        triple: LLVM target triple.
+        data_layout: LLVM data layout string.
+        cpu: LLVM CPU name.
+        features: names of the features that are on, sorted.
+        vector_bits: width of a vector register.
+        vector_registers: how many of them there are.
+        cache_bytes: sizes of the L1 data, L2 and L3 caches of one core (fallback constants when unknown).
+        cache_line_bytes: size of a cache line.
+    """
+
+    triple: str
+    data_layout: str
+    cpu: str
+    features: tuple[str, ...]
+    vector_bits: int
+    vector_registers: int
+    cache_bytes: tuple[int, int, int] = _FALLBACK_CACHES
+    cache_line_bytes: int = 64
+
+    @staticmethod
+    def host() -> "TargetInfo":
+        """This machine."""
+        return _host()
+
+    @staticmethod
+    def of(triple: str, cpu: str = "generic", features: tuple[str, ...] = ()) -> "TargetInfo":
+        """Another machine, described by LLVM names; only listed features (`"avx2"`, `"fma"`) are relied on."""
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        machine = llvm.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, features=",".join("+" + feature for feature in features)
+        )
+        return _describe(triple, str(machine.target_data), cpu, tuple(sorted(features)))
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether `llvm.fma` of f32 and f64 is one instruction."""
+        return "fma" in self.features or self.triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64"))
+
+    @property
+    def feature_string(self) -> str:
+        """The features as `create_target_machine(features=...)` wants them."""
+        return ",".join("+" + feature for feature in self.features)
+
+    def lanes(self, bits: int) -> int:
+        """Lanes of one vector register for elements of `bits` bits; elements under 8 bits count as bytes."""
+        return max(1, self.vector_bits // max(bits, 8))
+
+    def has(self, feature: str) -> bool:
+        """Whether a feature, named as LLVM names it, is on."""
+        return feature in self.features
+
+    def create_machine(self, speed_level: int = 2, *, jit: bool = False) -> llvm.TargetMachine:
+        """A new LLVM target machine for this target."""
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu,
+            features=self.feature_string,
+            opt=speed_level,
+            reloc="default" if jit else "pic",
+            codemodel="jitdefault" if jit else "default",
+            jit=jit,
+        )
+
+
+@cache
+def _host() -> TargetInfo:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.get_process_triple()
+    cpu = llvm.get_host_cpu_name()
+    features = tuple(sorted(name for name, on in llvm.get_host_cpu_features().items() if on))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu)
+    return _describe(triple, str(machine.target_data), cpu, features, _read_cache_sizes())
+
+
+def _describe(
+    triple: str,
+    data_layout: str,
+    cpu: str,
+    features: tuple[str, ...],
+    cache_bytes: tuple[int, int, int] = _FALLBACK_CACHES,
+) -> TargetInfo:
+    bits, registers = 128, 16
+    if "avx512f" in features and "avx512vl" in features:
+        bits, registers = 512, 32
+    elif "avx" in features:
+        bits = 256
+    elif triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64")):
+        registers = 32
+    return TargetInfo(triple, data_layout, cpu, features, bits, registers, cache_bytes)
+
+
+def _read_cache_sizes() -> tuple[int, int, int]:
+    """L1 data, L2 and L3 from Linux's sysfs; constants stand in for what cannot be read."""
+    sizes = list(_FALLBACK_CACHES)
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    try:
+        entries = sorted(os.listdir(folder))
+    except OSError:
+        return _FALLBACK_CACHES
+    for entry in entries:
+        try:
+            level = int((folder / entry / "level").read_text())
+            kind = (folder / entry / "type").read_text().strip()
+            size = (folder / entry / "size").read_text().strip()
+        except (OSError, ValueError):
+            continue
+        if kind != "Instruction" and 1 <= level <= 3 and size[-1:] in "KMG" and size[:-1].isdigit():
+            sizes[level - 1] = int(size[:-1]) << {"K": 10, "M": 20, "G": 30}[size[-1]]
+    return (sizes[0], sizes[1], sizes[2])
