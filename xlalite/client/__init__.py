@@ -1,0 +1,1 @@
+"""What users hold in their hands: sessions, their configuration, and timelines of what they ran."""

@@ -1,0 +1,218 @@
+"""What the fields of messages hold: plain values, lists and mappings, each checked when it goes in."""
+
+import operator
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Generic, Protocol, TypeVar, overload
+
+import numpy as np
+
+from xlalite.hlo.errors import ConfigError
+
+T = TypeVar("T")
+K = TypeVar("K")
+E = TypeVar("E", bound=IntEnum)
+T_co = TypeVar("T_co", covariant=True)
+
+
+class FieldNameError(ConfigError, AttributeError):
+    """A field that the message does not have, or that cannot be assigned as a whole."""
+
+
+class FieldTypeError(ConfigError, TypeError):
+    """A value of the wrong type for its field."""
+
+
+class FieldValueError(ConfigError, ValueError):
+    """A value of the right type that the field cannot hold."""
+
+
+class ValueType(Protocol[T_co]):
+    """What a field may hold: its value when unset, and the check of every value that goes in."""
+
+    @property
+    def default(self) -> T_co:
+        """The value of a field that was never set."""
+
+    def check(self, value: object, where: str) -> T_co:
+        """The value as the field keeps it; `where` names the field in errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """Integers of a width; whatever Python accepts as an index, so NumPy's integers too."""
+
+    bits: int = 32
+    signed: bool = True
+    default: int = 0
+
+    def check(self, value: object, where: str) -> int:
+        """The integer, if it fits."""
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]  # the error below is the check
+        except TypeError:
+            raise wrong_type(where, "an integer", value) from None
+        low, high = (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1) if self.signed else (0, (1 << self.bits) - 1)
+        if not low <= number <= high:
+            raise FieldValueError(f"{where}: {number} is out of range, expected {low} to {high}")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false; 1 and 0 are accepted for them."""
+
+    default: bool = False
+
+    def check(self, value: object, where: str) -> bool:
+        """The truth value."""
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]  # the error below is the check
+        except TypeError:
+            raise wrong_type(where, "True or False", value) from None
+        if number not in (0, 1):
+            raise FieldValueError(f"{where}: expected True or False, found {value!r}")
+        return bool(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Floating-point numbers; integers are converted."""
+
+    default: float = 0.0
+
+    def check(self, value: object, where: str) -> float:
+        """The number as a float."""
+        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+            raise wrong_type(where, "a number", value)
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Strings."""
+
+    default: str = ""
+
+    def check(self, value: object, where: str) -> str:
+        """The string."""
+        if not isinstance(value, str):
+            raise wrong_type(where, "a string", value)
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration(Generic[E]):
+    """Members of an enumeration, accepted as members or as their numbers."""
+
+    members: type[E]
+
+    @property
+    def default(self) -> E:
+        """The member whose number is 0."""
+        return self.members(0)
+
+    def check(self, value: object, where: str) -> E:
+        """The member."""
+        number = Integer().check(value, where)
+        try:
+            return self.members(number)
+        except ValueError:
+            known = ", ".join(f"{member.name} = {member.value}" for member in self.members)
+            raise FieldValueError(f"{where}: {number} is no {self.members.__name__}, expected one of {known}") from None
+
+
+class RepeatedValues(MutableSequence[T]):
+    """The list of a repeated field: checks what goes in."""
+
+    __slots__ = ("_items", "_type", "_where")
+
+    def __init__(self, type: ValueType[T], where: str) -> None:
+        """An empty list."""
+        self._type = type
+        self._where = where
+        self._items: list[T] = []
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        """An element, or a list of elements."""
+        return self._items[index]
+
+    def __setitem__(self, index: int | slice, value: T | Iterable[T]) -> None:
+        """Replaces an element; slices are deleted or extended, not assigned."""
+        if isinstance(index, slice):
+            raise FieldTypeError(f"{self._where}: assign single elements, or delete and extend")
+        self._items[index] = self._type.check(value, self._where)
+
+    def __delitem__(self, index: int | slice) -> None:
+        """Removes elements."""
+        del self._items[index]
+
+    def __len__(self) -> int:
+        """The number of elements."""
+        return len(self._items)
+
+    def insert(self, index: int, value: T) -> None:
+        """Inserts the checked value."""
+        self._items.insert(index, self._type.check(value, self._where))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any list with equal elements."""
+        if isinstance(other, RepeatedValues):
+            return self._items == other._items
+        return isinstance(other, list) and self._items == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """The elements as a list."""
+        return repr(self._items)
+
+
+class MapValues(MutableMapping[K, T]):
+    """The mapping of a map field: checks keys and values that go in."""
+
+    __slots__ = ("_items", "_keys", "_values", "_where")
+
+    def __init__(self, keys: ValueType[K], values: ValueType[T], where: str) -> None:
+        """An empty mapping."""
+        self._keys = keys
+        self._values = values
+        self._where = where
+        self._items: dict[K, T] = {}
+
+    def __getitem__(self, key: K) -> T:
+        """The value of a key."""
+        return self._items[key]
+
+    def __setitem__(self, key: K, value: T) -> None:
+        """Adds or replaces an entry."""
+        checked_key = self._keys.check(key, f"{self._where} (key)")
+        self._items[checked_key] = self._values.check(value, f"{self._where}[{key!r}]")
+
+    def __delitem__(self, key: K) -> None:
+        """Removes an entry."""
+        del self._items[key]
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys in the order of their insertion."""
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        """The number of entries."""
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        """The entries as a dict."""
+        return repr(self._items)
+
+
+def wrong_type(where: str, expected: str, found: object) -> FieldTypeError:
+    """The error for a value of the wrong type."""
+    return FieldTypeError(f"{where}: expected {expected}, found {found!r} of type {type(found).__name__}")
