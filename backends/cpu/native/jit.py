@@ -1,0 +1,267 @@
+"""LLVM text to object code, and object code to addresses in this process.
+
+The only module that drives LLVM's compiler and linker. The two steps are apart, so that an object can come from a
+cache: `compile_ir` gives an `ObjectCode` (bytes that can be stored), `link` gives a `LinkedModule` (addresses that can
+be called). Importing this module starts nothing; LLVM wakes up at the first compilation.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from xlalite.hlo.errors import CodegenError
+
+JsonValue = bool | int | float | str | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+Record = Mapping[str, JsonValue]
+
+
+class IrPass(enum.Enum):
+    """An LLVM pass over IR; the value names it as llvmlite does."""
+
+    SROA = "sroa"
+    INSTRUCTION_COMBINE = "instruction_combine"
+    SIMPLIFY_CFG = "simplify_cfg"
+    SCCP = "sccp"
+    VALUE_NUMBERING = "new_gvn"
+    DEAD_STORES = "dead_store_elimination"
+    ALWAYS_INLINE = "always_inliner"
+    LOOP_UNROLL = "loop_unroll"
+    LOOP_STRENGTH_REDUCE = "loop_strength_reduce"
+    GLOBAL_DCE = "global_dead_code_eliminate"
+
+
+LIGHT_PASSES = (IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
+"""What vectors written by us need; LLVM's own vectoriser costs more time than the rest of a compilation together."""
+
+
+@dataclass(frozen=True, slots=True)
+class JitOptions:
+    """How LLVM turns text into machine code.
+
+    Attributes:
+        passes: The IR passes, in order.
+        speed_level: Effort of instruction selection, scheduling and register allocation, 0 to 3.
+        verify: Whether LLVM's verifier checks the text; it costs a few percent, and wrong text may crash without it.
+    """
+
+    passes: tuple[IrPass, ...] = LIGHT_PASSES
+    speed_level: int = 2
+    verify: bool = True
+
+    def key(self) -> str:
+        """The options as text for a cache key; `verify` is not in it, for it does not change the code."""
+        return f"O{self.speed_level}:" + ",".join(ir_pass.value for ir_pass in self.passes)
+
+
+@dataclass(frozen=True, slots=True)
+class IrSource:
+    """A module to compile.
+
+    Attributes:
+        text: LLVM IR.
+        record: What must be known, besides the machine code, to use the module without emitting it again.
+    """
+
+    text: str
+    record: Record = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """Compiled, relocatable machine code of this host.
+
+    Attributes:
+        image: The object file.
+        exports: Names of the functions and variables that it defines for others.
+        record: The side record of its source.
+    """
+
+    image: bytes
+    exports: tuple[str, ...]
+    record: Record = field(default_factory=dict)
+
+
+class LinkedModule:
+    """Machine code in memory; unloaded when the last reference to this object goes.
+
+    Whoever holds an address must hold the module.
+    """
+
+    __slots__ = ("__weakref__", "_addresses", "_tracker", "record")
+
+    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], record: Record) -> None:
+        """Takes over LLVM's handle of the loaded code."""
+        self._tracker = tracker
+        self._addresses = addresses
+        self.record = record
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names it defines."""
+        return tuple(self._addresses)
+
+    def address(self, symbol: str) -> int:
+        """The address of a function or variable.
+
+        Raises:
+            CodegenError: The module does not define it.
+        """
+        try:
+            return self._addresses[symbol]
+        except KeyError:
+            defined = ", ".join(self._addresses)
+            raise CodegenError(f"no symbol {symbol!r} in this module; it defines {defined}") from None
+
+
+def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCode:
+    """The object code of a module for this host.
+
+    Raises:
+        CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
+    """
+    options = options or JitOptions()
+    module, context = _optimise(source.text, options)
+    with context, module:
+        image = _target_machine(options.speed_level).emit_object(module)
+        return ObjectCode(image, _exported_names(module), source.record)
+
+
+def emit_assembly(text: str, options: JitOptions | None = None) -> str:
+    """The assembly that `compile_ir` would produce, for people to read.
+
+    Raises:
+        CodegenError: The text is not valid LLVM IR.
+    """
+    options = options or JitOptions()
+    module, context = _optimise(text, options)
+    with context, module:
+        return str(_target_machine(options.speed_level).emit_assembly(module))
+
+
+def optimised_ir(text: str, options: JitOptions | None = None) -> str:
+    """The module after the IR passes, as text.
+
+    Raises:
+        CodegenError: The text is not valid LLVM IR.
+    """
+    module, context = _optimise(text, options or JitOptions())
+    with context, module:
+        return str(module)
+
+
+def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None) -> LinkedModule:
+    """Loads objects together into this process.
+
+    Args:
+        objects: They may refer to each other; no two define the same name.
+        imports: Addresses of further functions by name. What is not among them is looked up in the process (libc).
+
+    Raises:
+        CodegenError: A symbol is missing or defined twice; the message quotes LLVM.
+    """
+    exports = tuple(name for code in objects for name in code.exports)
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for code in objects:
+        builder.add_object_img(code.image)
+    for name, address in (imports or {}).items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        tracker = builder.link(*_linker.next_library())
+    except RuntimeError as error:
+        raise CodegenError(f"linking a module that defines {', '.join(exports)}: {error}") from error
+    record = {key: value for code in objects for key, value in code.record.items()}
+    return LinkedModule(tracker, {name: tracker[name] for name in exports}, record)
+
+
+@functools.cache
+def host_fingerprint() -> str:
+    """What decides whether object code fits: llvmlite, LLVM, CPU and its features, as text for a cache key."""
+    _initialise()
+    llvm_version = ".".join(map(str, llvm.llvm_version_info))
+    return f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}"
+
+
+def _optimise(text: str, options: JitOptions) -> tuple[llvm.ModuleRef, llvm.ContextRef]:
+    """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
+    machine = _target_machine(options.speed_level)
+    context = llvm.create_context()
+    try:
+        module = llvm.parse_assembly(text, context)
+        if options.verify:
+            module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refuses the module: {error}") from error
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=options.speed_level)
+    builder = llvm.create_pass_builder(machine, tuning)
+    manager = llvm.create_new_module_pass_manager()
+    for ir_pass in options.passes:
+        getattr(manager, f"add_{ir_pass.value}_pass")()
+    manager.run(module, builder)
+    return module, context
+
+
+def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
+    defined = itertools.chain(module.functions, module.global_variables)
+    return tuple(value.name for value in defined if not value.is_declaration and value.linkage == llvm.Linkage.external)
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@functools.cache
+def _cpu() -> str:
+    return str(llvm.get_host_cpu_name())
+
+
+@functools.cache
+def _features() -> str:
+    """Features that are on and off: a virtual machine may hide some that the CPU's name promises."""
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+@functools.cache
+def _target_machine(speed_level: int) -> llvm.TargetMachine:
+    _initialise()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=_cpu(), features=_features(), opt=speed_level, reloc="pic", codemodel="small"
+    )
+
+
+class _Linker:
+    """Hands out LLVM's in-process linker, a new one now and then.
+
+    A linker keeps 10 KB of bookkeeping for each library ever linked, even unloaded ones (seen with llvmlite 0.50), and
+    gives it back when it goes. Loaded modules keep their own linker alive, so it may be replaced at any time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._links = 0
+        self._lljit: llvm.LLJIT | None = None
+
+    def next_library(self) -> tuple[llvm.LLJIT, str]:
+        """A linker and an unused library name."""
+        with self._lock:
+            if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
+                self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
+            self._links += 1
+            return self._lljit, f"xlalite.{self._links}"
+
+
+_LINKS_PER_LINKER = 128
+_linker = _Linker()

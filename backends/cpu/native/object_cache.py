@@ -1,0 +1,237 @@
+"""Nothing is compiled twice: object code by content, in memory and on disk.
+
+A key holds everything that decides the code: what the caller names (IR text, or a fingerprint of what the text is made
+from), the options, the versions of llvmlite and LLVM, the CPU with its features. On a hit the IR is not even written.
+Entries carry a small JSON record, so that an executable can be rebuilt from the cache alone.
+
+Environment: `XLALITE_CACHE_DIR` moves the directory, `XLALITE_CACHE=0` keeps everything in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from xlalite.backends.cpu.native.cache_directory import FORMAT, CacheDirectory
+from xlalite.backends.cpu.native.jit import (
+    IrSource,
+    JitOptions,
+    LinkedModule,
+    ObjectCode,
+    compile_ir,
+    host_fingerprint,
+    link,
+)
+from xlalite.hlo.errors import CacheError
+
+DEFAULT_SIZE_LIMIT_BYTES = 512 << 20
+_MEMORY_LIMIT_BYTES = 32 << 20
+_MAX_PROBLEMS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What a cache has done since it was made.
+
+    Attributes:
+        memory_hits: Objects or linked modules found in memory.
+        disk_hits: Objects read from disk.
+        misses: Objects compiled.
+        loaded_bytes: Bytes read from disk.
+        stored_bytes: Bytes written to disk.
+        evicted_entries: Files removed to stay under the size limit.
+        directory: Where the entries are, or None when everything stays in memory.
+        problems: Why something was not stored, not believed, or kept in memory only.
+    """
+
+    memory_hits: int = 0
+    disk_hits: int = 0
+    misses: int = 0
+    loaded_bytes: int = 0
+    stored_bytes: int = 0
+    evicted_entries: int = 0
+    directory: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+class ObjectCache:
+    """Object code and linked modules by key; safe to use from several threads and processes."""
+
+    def __init__(self, directory: CacheDirectory | None, problem: str | None = None) -> None:
+        """Makes a cache over a directory; without one it lives in memory, and `problem` says why."""
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._linked: weakref.WeakValueDictionary[str, LinkedModule] = weakref.WeakValueDictionary()
+        self._objects: OrderedDict[str, ObjectCode] = OrderedDict()
+        self._object_bytes = 0
+        self._counts = dict.fromkeys(("memory_hits", "disk_hits", "misses", "loaded_bytes", "stored_bytes"), 0)
+        self._problems = [problem] if problem else []
+
+    @staticmethod
+    def at(path: str | os.PathLike[str], size_limit_bytes: int = DEFAULT_SIZE_LIMIT_BYTES) -> ObjectCache:
+        """A cache in a directory named by the user.
+
+        Raises:
+            CacheError: The directory cannot be used; the message says why.
+        """
+        return ObjectCache(CacheDirectory(Path(path), size_limit_bytes))
+
+    @staticmethod
+    def in_memory(reason: str | None = None) -> ObjectCache:
+        """A cache that leaves nothing on disk."""
+        return ObjectCache(None, reason)
+
+    @property
+    def directory(self) -> CacheDirectory | None:
+        """The directory behind the cache, to list or clear it."""
+        return self._directory
+
+    def get_or_compile(
+        self,
+        key_parts: Sequence[str | bytes],
+        make_ir: Callable[[], IrSource | str],
+        options: JitOptions | None = None,
+        imports: Mapping[str, int] | None = None,
+    ) -> LinkedModule:
+        """The linked module of a key; compiled and linked only when no cache has it.
+
+        Args:
+            key_parts: Everything that decides the IR, for instance the IR itself or a fingerprint of its source.
+            make_ir: Writes the IR; called on a miss only.
+            options: How to compile; part of the key.
+            imports: Addresses of functions that the code calls by name; the same in one process for one key.
+        """
+        options = options or JitOptions()
+        key = cache_key(key_parts, options)
+        linked = self._linked.get(key)
+        if linked is not None:
+            self._count("memory_hits", 1)
+            return linked
+        module = link([self._object(key, make_ir, options)], imports)
+        return self._linked.setdefault(key, module)
+
+    def get_or_compile_object(
+        self,
+        key_parts: Sequence[str | bytes],
+        make_ir: Callable[[], IrSource | str],
+        options: JitOptions | None = None,
+    ) -> ObjectCode:
+        """The object code of a key, for `jit.link` together with others; compiled only when no cache has it."""
+        options = options or JitOptions()
+        return self._object(cache_key(key_parts, options), make_ir, options)
+
+    def stats(self) -> CacheStats:
+        """What the cache has done so far."""
+        with self._lock:
+            return CacheStats(
+                **self._counts,
+                evicted_entries=self._directory.evicted_entries if self._directory else 0,
+                directory=str(self._directory.path) if self._directory else None,
+                problems=tuple(self._problems),
+            )
+
+    def _object(self, key: str, make_ir: Callable[[], IrSource | str], options: JitOptions) -> ObjectCode:
+        with self._lock:
+            code = self._objects.get(key)
+            if code is not None:
+                self._objects.move_to_end(key)
+                self._counts["memory_hits"] += 1
+                return code
+        code = self._load(key)
+        if code is None:
+            source = make_ir()
+            code = compile_ir(IrSource(source) if isinstance(source, str) else source, options)
+            self._count("misses", 1)
+            self._store(key, code)
+        self._remember(key, code)
+        return code
+
+    def _load(self, key: str) -> ObjectCode | None:
+        if self._directory is None:
+            return None
+        try:
+            code = self._directory.load(key)
+        except CacheError as error:
+            self._note(str(error))
+            return None
+        if code is not None:
+            self._count("disk_hits", 1)
+            self._count("loaded_bytes", len(code.image))
+        return code
+
+    def _store(self, key: str, code: ObjectCode) -> None:
+        if self._directory is None:
+            return
+        try:
+            self._count("stored_bytes", self._directory.store(key, code))
+        except CacheError as error:
+            self._note(str(error))
+
+    def _remember(self, key: str, code: ObjectCode) -> None:
+        with self._lock:
+            if key in self._objects:
+                return
+            self._objects[key] = code
+            self._object_bytes += len(code.image)
+            while self._object_bytes > _MEMORY_LIMIT_BYTES and len(self._objects) > 1:
+                _, oldest = self._objects.popitem(last=False)
+                self._object_bytes -= len(oldest.image)
+
+    def _count(self, name: str, amount: int) -> None:
+        with self._lock:
+            self._counts[name] += amount
+
+    def _note(self, problem: str) -> None:
+        with self._lock:
+            if len(self._problems) < _MAX_PROBLEMS and problem not in self._problems:
+                self._problems.append(problem)
+
+
+def cache_key(key_parts: Sequence[str | bytes], options: JitOptions) -> str:
+    """The name of an entry: a digest of the parts, the options, and the compiler and machine they are for."""
+    digest = hashlib.blake2b(digest_size=20)
+    for part in (f"format {FORMAT}", host_fingerprint(), options.key(), *key_parts):
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+@functools.cache
+def default_cache() -> ObjectCache:
+    """The cache of this process, as the environment and the user's cache directory have it.
+
+    Raises:
+        CacheError: `XLALITE_CACHE_DIR` names a directory that cannot be used, or `XLALITE_CACHE` is neither on nor off.
+    """
+    if not _switched_on(os.environ.get("XLALITE_CACHE", "1")):
+        return ObjectCache.in_memory("XLALITE_CACHE switches the disk off")
+    named = os.environ.get("XLALITE_CACHE_DIR")
+    if named:
+        return ObjectCache.at(named)
+    path = platformdirs.user_cache_path("xlalite", appauthor=False) / "objects"
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        return ObjectCache.at(path)
+    except CacheError as error:
+        return ObjectCache.in_memory(str(error))
+
+
+def _switched_on(value: str) -> bool:
+    word = value.strip().lower()
+    if word in ("1", "on", "true", "yes", ""):
+        return True
+    if word in ("0", "off", "false", "no"):
+        return False
+    raise CacheError(f"XLALITE_CACHE is {value!r}; expected 0 or 1")
