@@ -11,7 +11,9 @@ import xlalite
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--bless", action="store_true", help="rewrite the expected outputs that tests compare exactly, then fail nothing"
+        "--bless",
+        action="store_true",
+        help="rewrite the expected outputs that tests compare exactly",
     )
 
 

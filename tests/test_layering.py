@@ -22,10 +22,10 @@ class Room:
 
 
 NUMERIC = ("numpy", "ml_dtypes")
-ALL_BELOW_CLIENT = (
-    "xlalite.hlo", "xlalite.passes", "xlalite.backends", "xlalite.framework", "xlalite.ops", "xlalite.clustering",
-    "xlalite.runtime", "xlalite.flags",
-)  # fmt: skip
+GRAPH = ("xlalite.hlo", "xlalite.framework", "xlalite.ops")
+BELOW_RUNTIME = (*GRAPH, "xlalite.passes", "xlalite.backends", "xlalite.clustering", "xlalite.flags")
+BELOW_CLIENT = (*BELOW_RUNTIME, "xlalite.runtime")
+BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite")
 
 # The longest prefix of a module's name finds its room.
 ROOMS: dict[str, Room] = {
@@ -39,31 +39,22 @@ ROOMS: dict[str, Room] = {
         ("xlalite.hlo", "xlalite.passes", "xlalite.backends"), (*NUMERIC, "platformdirs", "llvmlite")
     ),
     # level 3
-    "xlalite.framework": Room(("xlalite.hlo", "xlalite.ops"), NUMERIC),
-    "xlalite.ops": Room(("xlalite.hlo", "xlalite.framework"), NUMERIC),
+    "xlalite.framework": Room(GRAPH, NUMERIC),
+    "xlalite.ops": Room(GRAPH, NUMERIC),
     # level 4
-    "xlalite.clustering": Room(("xlalite.hlo", "xlalite.framework", "xlalite.ops"), (*NUMERIC, "networkx")),
+    "xlalite.clustering": Room(GRAPH, (*NUMERIC, "networkx")),
     # level 5
     "xlalite.flags": Room(("xlalite.hlo",)),
-    "xlalite.runtime": Room(
-        (
-            "xlalite.hlo", "xlalite.passes", "xlalite.backends", "xlalite.framework", "xlalite.ops",
-            "xlalite.clustering", "xlalite.flags",
-        ),
-        (*NUMERIC, "platformdirs"),
-    ),  # fmt: skip
+    "xlalite.runtime": Room(BELOW_RUNTIME, (*NUMERIC, "platformdirs")),
     # level 6: the client, and the modules beside it that only gather names
-    "xlalite.client": Room((*ALL_BELOW_CLIENT, "xlalite"), NUMERIC),
-    "xlalite": Room((*ALL_BELOW_CLIENT, "xlalite.client"), NUMERIC),
+    "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
+    "xlalite": Room((*BELOW_CLIENT, "xlalite.client"), NUMERIC),
     # level 7
-    "xlalite.cli": Room((*ALL_BELOW_CLIENT, "xlalite.client", "xlalite.interop", "xlalite"), (*NUMERIC, "rich")),
-    "xlalite.interop": Room((*ALL_BELOW_CLIENT, "xlalite.client", "xlalite"), NUMERIC),
-    "xlalite.examples": Room((*ALL_BELOW_CLIENT, "xlalite.client", "xlalite"), NUMERIC),
+    "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.interop"), (*NUMERIC, "rich")),
+    "xlalite.interop": Room(BELOW_TOOLS, NUMERIC),
+    "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.__main__": Room(("xlalite.cli",)),
 }
-
-# `import xlalite` may name these for type checkers and lazily; they are above it.
-LAZY_ONLY = {"xlalite/__init__.py": ("xlalite.cli", "xlalite.interop")}
 
 
 @dataclass(frozen=True)
@@ -121,19 +112,18 @@ def violations(path: Path, source: str) -> list[str]:
         where = f"{path.as_posix()}:{item.line}"
         if item.level:
             found.append(f"{where} has a relative import: imports are absolute here")
-        elif not _may_import(path, room_name, room, item.module):
+        elif not _may_import(room_name, room, item.module):
             found.append(f"{where} imports {item.module}: {room_name} may import only {allowed}")
     return found
 
 
-def _may_import(path: Path, room_name: str, room: Room, module: str) -> bool:
+def _may_import(room_name: str, room: Room, module: str) -> bool:
     top = module.split(".")[0]
     if top != "xlalite":
         return top in sys.stdlib_module_names or top in room.packages
     target = room_of(module)
-    lazy = LAZY_ONLY.get(path.as_posix(), ())
-    same_room = target == room_name or target.startswith(f"{room_name}.") and room_name != "xlalite"
-    return same_room or target in room.rooms or target in lazy
+    parts_of_this_room = target == room_name or (room_name != "xlalite" and target.startswith(f"{room_name}."))
+    return parts_of_this_room or target in room.rooms
 
 
 def test_there_are_sources_to_check() -> None:

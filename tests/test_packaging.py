@@ -146,7 +146,9 @@ def test_bare_room_is_not_installed(installed: Installed, room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_bare_import_in_the_work_tree_is_refused(room: str) -> None:
-    done = subprocess.run([sys.executable, "-c", f"import {room}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {room}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
     assert f"ImportError: import xlalite.{room} instead of {room}" in done.stderr
 
