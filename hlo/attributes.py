@@ -10,7 +10,11 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from xlalite.hlo.literal import Literal
+    from xlalite.hlo.shape import Shape
 
 T = TypeVar("T")
 
@@ -27,6 +31,9 @@ class Cursor(Protocol):
     def at(self, text: str) -> bool:
         """Whether the next token is exactly `text`."""
 
+    def peek(self) -> str:
+        """The next token, not consumed; "" at the end of the text."""
+
     def word(self, expected: str) -> str:
         """Consumes one word, number or compound token (`3x3`, `b01f_01io->b01f`); `expected` is for the message."""
 
@@ -40,7 +47,16 @@ class Cursor(Protocol):
         """Consumes a quoted string and returns its contents."""
 
     def balanced(self) -> str:
-        """Consumes a braced group and returns its text verbatim, braces included."""
+        """Consumes a braced, bracketed or parenthesised group and returns its text verbatim, braces included."""
+
+    def verbatim(self) -> str:
+        """Consumes an attribute's value of any form, up to the next comma outside braces, and returns its text."""
+
+    def shape(self) -> Shape:
+        """Consumes a shape."""
+
+    def literal(self, shape: Shape) -> Literal:
+        """Consumes a literal of a shape."""
 
     def error(self, message: str) -> Exception:
         """The error to raise for the token at the cursor."""
@@ -95,7 +111,7 @@ def attribute(
 
 @cache
 def attribute_fields(attrs_class: type) -> tuple[AttributeField, ...]:
-    """The declared attributes of a class, in printing order. Fields without a codec (numbers, literals) are left out."""
+    """The declared attributes of a class, in printing order; fields without a codec (numbers, literals) left out."""
     return tuple(
         AttributeField(
             field.name,
