@@ -1,0 +1,1 @@
+"""Handwritten digits: MNIST from its files, or the smaller set that ships in the package."""
