@@ -1,0 +1,91 @@
+"""How many threads to use: an explicit wish, else `XLALITE_NUM_THREADS`, else the CPUs this process may run on."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from xlalite.backends.cpu.native.thread_pool_ir import MAX_THREADS
+from xlalite.hlo.errors import FlagError
+
+ENVIRONMENT_NAME = "XLALITE_NUM_THREADS"
+_CGROUP_ROOT = Path("/sys/fs/cgroup")
+
+
+def resolve_num_threads(wanted: int | None = None) -> int:
+    """The number of threads that take part in a computation, the caller included; obeyed exactly.
+
+    Args:
+        wanted: An option of the user; None when there is none.
+
+    Raises:
+        FlagError: The option or the environment variable is not an integer from 1 to 512.
+    """
+    if wanted is not None:
+        return _checked(wanted, "num_threads")
+    text = os.environ.get(ENVIRONMENT_NAME, "").strip()
+    if not text:
+        return min(available_cpus(), MAX_THREADS)
+    try:
+        number = int(text)
+    except ValueError:
+        raise FlagError(f"{ENVIRONMENT_NAME} is {text!r}; expected an integer from 1 to {MAX_THREADS}") from None
+    return _checked(number, ENVIRONMENT_NAME)
+
+
+def available_cpus() -> int:
+    """CPUs this process may run on: its affinity mask, limited by the CPU quota of its control group (rounded up)."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cgroup_cpu_quota()
+    return cpus if quota is None else max(1, min(cpus, math.ceil(quota)))
+
+
+def cgroup_cpu_quota(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> float | None:
+    """The CPU time a second that the control group allows, or None when it is unlimited or unknown."""
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return None
+    quotas: list[float] = []
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        if not controllers:
+            quotas += _quotas_upward(root, group, _version_2_quota)
+        elif "cpu" in controllers.split(","):
+            quotas += _quotas_upward(root / "cpu", group, _version_1_quota)
+    return min(quotas, default=None)
+
+
+def _quotas_upward(root: Path, group: str, read: Callable[[Path], float | None]) -> list[float]:
+    """The quotas of a group and of all groups around it; inside a container the named group may not be visible."""
+    folder = root / group.lstrip("/")
+    folders = [folder, *folder.parents]
+    inside = [candidate for candidate in folders if candidate == root or root in candidate.parents]
+    found = (read(candidate) for candidate in inside)
+    return [quota for quota in found if quota is not None]
+
+
+def _version_2_quota(folder: Path) -> float | None:
+    try:
+        quota, period = (folder / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def _version_1_quota(folder: Path) -> float | None:
+    try:
+        quota = int((folder / "cpu.cfs_quota_us").read_text())
+        period = int((folder / "cpu.cfs_period_us").read_text())
+    except (OSError, ValueError):
+        return None
+    return quota / period if quota > 0 else None
+
+
+def _checked(number: object, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_THREADS:
+        raise FlagError(f"{name} is {number!r}; expected an integer from 1 to {MAX_THREADS}")
+    return number
