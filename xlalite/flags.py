@@ -1,0 +1,192 @@
+"""The flags of `XLALITE_FLAGS`: XLA's and TensorFlow's spellings where the meaning is the same.
+
+`Flags` is the table: a field is a flag, with its default, what it takes, and one line of help. The parser, the checks
+and the help text follow from it. Rooms below the runtime do not read flags; their callers turn flags into options.
+"""
+
+import dataclasses
+import difflib
+import os
+import re
+import shlex
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from xlalite.hlo.errors import FlagError
+
+ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What values a flag takes.
+
+    Attributes:
+        shown_as: The value's place holder in the help.
+        read: Turns the text into the value; raises ValueError with what it expected.
+        adds_up: Whether a repeated flag adds to the values before it, instead of replacing them.
+    """
+
+    shown_as: str
+    read: Callable[[str], object]
+    adds_up: bool = False
+
+
+def _read_switch(text: str) -> bool:
+    try:
+        return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _read_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression ({error})") from None
+    return text
+
+
+def _read_fuel(text: str) -> tuple[tuple[str, int], ...]:
+    entries = [name.partition("=") for name in _read_names(text)]
+    if not entries or not all(name and amount.isdecimal() for name, _, amount in entries):
+        raise ValueError("pass=N, or several of them with commas between")
+    return tuple((name, int(amount)) for name, _, amount in entries)
+
+
+def _integer(low: int, high: int | None = None) -> Kind:
+    expected = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(expected) from None
+        if value < low or (high is not None and value > high):
+            raise ValueError(expected)
+        return value
+
+    return Kind("N", read)
+
+
+_SWITCH = Kind("true|false", _read_switch)
+_NAMES = Kind("NAME,...", _read_names)
+_PATTERN = Kind("REGEX", _read_pattern)
+_FUEL = Kind("PASS=N", _read_fuel, adds_up=True)
+_DIRECTORY = Kind("DIR", os.path.expanduser)
+
+
+def _flag(default: T, kind: Kind, help_line: str) -> T:
+    return dataclasses.field(default=default, metadata={"kind": kind, "help": help_line})
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The value of every flag; `help_text()` says what each means."""
+
+    xla_dump_to: str = _flag("", _DIRECTORY, "write what the compiler makes of each module into DIR; '-' prints it")
+    xla_dump_hlo_as_text: bool = _flag(False, _SWITCH, "dump HLO as text; what is done when no format is chosen")
+    xla_dump_hlo_as_html: bool = _flag(False, _SWITCH, "dump HLO as pages for a browser")
+    xla_dump_hlo_module_re: str = _flag("", _PATTERN, "dump only modules whose name matches")
+    xla_dump_hlo_pass_re: str = _flag("", _PATTERN, "dump before and after each pass whose name matches")
+    xla_dump_large_constants: bool = _flag(False, _SWITCH, "write large constants out in dumps")
+    xla_dump_max_hlo_modules: int = _flag(-1, _integer(-1), "dump no more modules than this; -1 dumps all")
+    xla_disable_hlo_passes: tuple[str, ...] = _flag((), _NAMES, "passes that do not run")
+    xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
+    xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
+
+    tf_xla_auto_jit: int = _flag(0, _integer(-1, 2), "JIT level where a session leaves it to DEFAULT; -1 is off")
+    tf_xla_min_cluster_size: int = _flag(4, _integer(1), "dissolve clusters with fewer operations")
+    tf_xla_max_cluster_size: int = _flag(2**31 - 1, _integer(1), "clusters do not grow beyond this")
+    tf_xla_clustering_fuel: int = _flag(2**63 - 1, _integer(0), "accept no more than N operations into clusters")
+    tf_xla_ops_to_cluster: tuple[str, ...] = _flag(
+        (), _NAMES, "cluster only these operations or groups (FUSIBLE, PW, ...)"
+    )
+    tf_xla_cluster_exclude_ops: tuple[str, ...] = _flag((), _NAMES, "operations that are never clustered")
+    tf_xla_clustering_debug: bool = _flag(False, _SWITCH, "dump the graph before and after clustering")
+    tf_xla_enable_lazy_compilation: bool = _flag(True, _SWITCH, "run a signature uncompiled until it comes back")
+    tf_xla_always_defer_compilation: bool = _flag(False, _SWITCH, "never compile, always run the operations one by one")
+
+    xlalite_num_threads: int = _flag(0, _integer(0, 512), "threads of compiled code; 0 takes XLALITE_NUM_THREADS")
+
+
+def flags_from_environment(environment: Mapping[str, str] | None = None) -> Flags:
+    """The flags in the environment variable `XLALITE_FLAGS`, which is split as a shell would.
+
+    Raises:
+        FlagError: The text cannot be split, a flag does not exist, or a value is not what the flag takes.
+    """
+    text = (os.environ if environment is None else environment).get(ENVIRONMENT_NAME, "")
+    try:
+        arguments = shlex.split(text)
+    except ValueError as error:
+        raise FlagError(f"{ENVIRONMENT_NAME}: {error} in {text!r}") from None
+    try:
+        return parse_flags(arguments)
+    except FlagError as error:
+        raise FlagError(f"{ENVIRONMENT_NAME}: {error}") from None
+
+
+def parse_flags(arguments: Iterable[str], base: Flags | None = None) -> Flags:
+    """The flags with the arguments applied in order: `--name=value`; a switch also as `--name`.
+
+    Raises:
+        FlagError: A flag does not exist, or a value is not what the flag takes.
+    """
+    flags = base or Flags()
+    for argument in arguments:
+        name, value = _value_of(argument, flags)
+        flags = dataclasses.replace(flags, **{name: value})  # type: ignore[arg-type]  # read by the kind of that field
+    return flags
+
+
+def help_text() -> str:
+    """Every flag with its default and its meaning, one paragraph each."""
+    lines = []
+    for flag in dataclasses.fields(Flags):
+        lines.append(f"  --{flag.name}={flag.metadata['kind'].shown_as}")
+        described = f"{flag.metadata['help']} (default: {_shown(flag.default)})"
+        lines += textwrap.wrap(described, width=100, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return "\n".join(lines) + "\n"
+
+
+_TABLE: Final = {flag.name: flag.metadata["kind"] for flag in dataclasses.fields(Flags)}
+
+
+def _value_of(argument: str, flags: Flags) -> tuple[str, object]:
+    """The name of the flag and the value that it has after the argument."""
+    name, equals, text = argument.removeprefix("--").partition("=")
+    if not argument.startswith("--"):
+        raise FlagError(f"expected --flag=value, found {argument!r}")
+    kind = _TABLE.get(name)
+    if kind is None:
+        raise _unknown(name)
+    if not equals:
+        if kind is not _SWITCH:
+            raise FlagError(f"--{name} needs a value: --{name}={kind.shown_as}")
+        text = "true"
+    try:
+        value = kind.read(text)
+    except ValueError as expected:
+        raise FlagError(f"--{name}: expected {expected}, found {text!r}") from None
+    return name, getattr(flags, name) + value if kind.adds_up else value
+
+
+def _unknown(name: str) -> FlagError:
+    nearest = difflib.get_close_matches(name.replace("-", "_"), _TABLE, n=1)
+    hint = f"did you mean --{nearest[0]}?" if nearest else f"the flags are {', '.join(f'--{flag}' for flag in _TABLE)}"
+    return FlagError(f"unknown flag --{name}; {hint}")
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return str(default) if isinstance(default, int) else "none"
