@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from xlalite.hlo.op import OpDef
-from xlalite.hlo.ops import elementwise_binary, elementwise_unary, structural
+from xlalite.hlo.ops import (
+    control_flow,
+    dot,
+    elementwise_binary,
+    elementwise_unary,
+    reduction,
+    reshaping,
+    slicing,
+    structural,
+)
 
 FAMILIES: tuple[tuple[OpDef, ...], ...] = (
     structural.OPS,
+    reshaping.OPS,
+    slicing.OPS,
+    reduction.OPS,
+    dot.OPS,
+    control_flow.OPS,
     elementwise_unary.OPS,
     elementwise_binary.OPS,
 )

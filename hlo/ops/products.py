@@ -1,0 +1,130 @@
+"""Sums of products, as dot, convolution and their relatives need them: types, rounding, wrap-around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.literal import Array
+from xlalite.hlo.op import ShapeContext
+from xlalite.hlo.ops.accumulation import narrow
+
+_EXACT_IN_F64 = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """How a product treats floating-point operands.
+
+    Attributes:
+        operand: Type that operands are rounded to; None leaves them as they are.
+        parts: Number of pieces of that type whose sum stands for an operand.
+        highest_order: Products of piece i of lhs and piece j of rhs count when i + j is at most this.
+        accumulator: Type that the sum is rounded to before it becomes the result.
+    """
+
+    operand: DType | Literal["tf32"] | None = None
+    parts: int = 1
+    highest_order: int = 0
+    accumulator: DType = DType.F64
+
+
+def product_dtype(context: ShapeContext, lhs: DType, rhs: DType) -> DType:
+    """Element type of a product: the declared one if there is one that makes sense, else the wider operand's."""
+    comparable = (
+        lhs is rhs
+        or (lhs.is_floating and rhs.is_floating)
+        or (lhs.is_integral and rhs.is_integral)
+        or (lhs.is_complex and rhs.is_complex)
+    )
+    context.require(comparable, f"element types {lhs.value} and {rhs.value} cannot be multiplied")
+    declared = context.declared
+    if declared is not None and declared.is_array:
+        context.require(
+            _holds_product(declared.dtype, lhs) and _holds_product(declared.dtype, rhs),
+            f"a product of {lhs.value} and {rhs.value} cannot have element type {declared.dtype.value}",
+        )
+        return declared.dtype
+    context.require(
+        lhs is rhs or lhs.bits != rhs.bits,
+        f"the result shape must be given: neither {lhs.value} nor {rhs.value} is the wider type",
+    )
+    return lhs if lhs.bits >= rhs.bits else rhs
+
+
+def _holds_product(result: DType, operand: DType) -> bool:
+    if result is operand:
+        return True
+    if operand.is_complex:
+        return result.is_complex
+    if operand.is_floating:
+        return result.is_floating or result.is_complex
+    if result.is_integral and operand.is_integral:
+        return result.bits >= operand.bits
+    return result is not DType.PRED
+
+
+def product_of(lhs: Array, rhs: Array, dtype: DType, algorithm: Algorithm = Algorithm()) -> Array:
+    """[..., m, k] x [..., k, n] -> [..., m, n] with the given element type.
+
+    Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`.
+    """
+    lhs_type, rhs_type = DType.from_numpy(lhs.dtype), DType.from_numpy(rhs.dtype)
+    with np.errstate(all="ignore"):
+        if dtype.is_complex:
+            return narrow(np.matmul(lhs.astype(np.complex128), rhs.astype(np.complex128)), dtype)
+        if dtype.is_floating:
+            left, right = lhs.astype(np.float64), rhs.astype(np.float64)
+            if algorithm.operand is None or not (lhs_type.is_floating and rhs_type.is_floating):
+                return narrow(np.matmul(left, right), dtype)
+            return narrow(_product_of_parts(left, right, algorithm), dtype)
+        if dtype is DType.PRED:
+            return np.asarray(np.matmul(lhs.astype(np.float64), rhs.astype(np.float64)) > 0)
+        return narrow(_integer_product(lhs.astype(np.int64), rhs.astype(np.int64)), dtype)
+
+
+def _product_of_parts(
+    lhs: npt.NDArray[np.float64], rhs: npt.NDArray[np.float64], algorithm: Algorithm
+) -> npt.NDArray[np.float64]:
+    left, right = _pieces(lhs, algorithm), _pieces(rhs, algorithm)
+    total = np.zeros((), np.float64)
+    # Small products first.
+    for order in range(algorithm.highest_order, -1, -1):
+        for i in range(order, -1, -1):
+            if i < algorithm.parts and order - i < algorithm.parts:
+                total = total + np.matmul(left[i], right[order - i])
+    return narrow(total, algorithm.accumulator).astype(np.float64)
+
+
+def _pieces(array: npt.NDArray[np.float64], algorithm: Algorithm) -> list[npt.NDArray[np.float64]]:
+    """The operand as a sum of numbers of the operand type, the largest first."""
+    pieces, rest = [], array
+    for _ in range(algorithm.parts):
+        piece = _rounded(rest, algorithm.operand)
+        pieces.append(piece)
+        rest = np.where(np.isfinite(piece), rest - piece, 0.0)
+    return pieces
+
+
+def _rounded(array: npt.NDArray[np.float64], operand: DType | str | None) -> npt.NDArray[np.float64]:
+    if isinstance(operand, DType):
+        return narrow(array, operand).astype(np.float64)
+    # tf32: f32 with the mantissa rounded to 10 bits, ties to even.
+    bits = np.atleast_1d(array.astype(np.float32)).view(np.uint32)
+    rounded = ((bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)).view(
+        np.float32
+    )
+    return np.where(np.isnan(array), array, rounded.astype(np.float64).reshape(array.shape))
+
+
+def _integer_product(lhs: npt.NDArray[np.int64], rhs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The product modulo 2^64; by way of f64, which is much faster, when that is exact."""
+    if lhs.size and rhs.size:
+        left, right = lhs.astype(np.float64), rhs.astype(np.float64)
+        if float(np.abs(left).max()) * float(np.abs(right).max()) * lhs.shape[-1] < _EXACT_IN_F64:
+            return np.asarray(np.matmul(left, right).astype(np.int64))
+    return np.asarray(np.matmul(lhs, rhs))

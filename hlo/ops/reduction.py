@@ -1,0 +1,164 @@
+"""Operations that combine elements with a scalar computation: reduce, map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import INT_LIST
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.reduction_evaluation import reduce_arrays
+from xlalite.hlo.ops.rules import (
+    array_value,
+    check_called,
+    check_dimensions,
+    elements_of,
+    same_kind,
+    tuple_unless_one,
+    value_or_tuple,
+)
+from xlalite.hlo.ops.scalar_function import array_function
+from xlalite.hlo.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAttrs:
+    """The dimensions that go away."""
+
+    dimensions: tuple[int, ...] = attribute(INT_LIST)
+
+
+def reduction_operands(context: ShapeContext) -> tuple[list[Shape], list[Shape]]:
+    """Operands x1..xN and their initial scalars; all x have the same sizes."""
+    total = len(context.operands)
+    context.require(total >= 2 and total % 2 == 0, "takes as many initial values as arrays")
+    count = total // 2
+    arrays = [context.array(position) for position in range(count)]
+    starts = [context.array(position, "initial value") for position in range(count, total)]
+    for position, (array, start) in enumerate(zip(arrays, starts, strict=True)):
+        context.require(array.dims == arrays[0].dims, f"sizes of operands 0 and {position} differ")
+        context.require(start.is_scalar, f"initial value {position} must be a scalar")
+        context.require(
+            same_kind(array.dtype, start.dtype),
+            f"operand {position} has element type {array.dtype.value}, its initial value {start.dtype.value}",
+        )
+    return arrays, starts
+
+
+def check_reducer(context: ShapeContext, starts: Sequence[Shape], what: str = "to_apply") -> tuple[Shape, ...]:
+    """The accumulators of the reducer: (accumulators..., elements...) -> accumulators, all scalars.
+
+    The types of operands and accumulators may differ in floating-point precision.
+    """
+    context.require(len(context.called) >= 1, f"{what} is missing")
+    program = context.called[0]
+    accumulators = elements_of(program.result)
+    wanted = (*starts, *starts)
+    context.require(
+        len(accumulators) == len(starts)
+        and len(program.parameters) == len(wanted)
+        and all(shape.is_scalar for shape in (*accumulators, *program.parameters))
+        and all(same_kind(a.dtype, b.dtype) for a, b in zip(accumulators, starts, strict=True))
+        and all(same_kind(a.dtype, b.dtype) for a, b in zip(program.parameters, wanted, strict=True))
+        and all(a.dtype is b.dtype for a, b in zip(accumulators, program.parameters, strict=False)),
+        f"{what} has the signature {program}, expected ({', '.join(shape.text() for shape in wanted)}) -> "
+        f"{tuple_unless_one(starts).text()}",
+    )
+    return accumulators
+
+
+def _reduce_shape(context: ShapeContext) -> Shape:
+    arrays, starts = reduction_operands(context)
+    dimensions = context.attrs.dimensions
+    check_dimensions(context, dimensions, arrays[0].rank, "dimensions")
+    kept = [dimension for dimension in range(arrays[0].rank) if dimension not in dimensions]
+    flags = arrays[0].dynamic or (False,) * arrays[0].rank
+    return tuple_unless_one(
+        [
+            Shape.array(
+                accumulator.dtype,
+                [arrays[0].dims[dimension] for dimension in kept],
+                dynamic=[flags[dimension] for dimension in kept],
+            )
+            for accumulator in check_reducer(context, starts)
+        ]
+    )
+
+
+def _reduce(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    count = len(operands) // 2
+    results = reduce_arrays(
+        instruction.called_computations[0],
+        [array_value(operand) for operand in operands[:count]],
+        [array_value(operand) for operand in operands[count:]],
+        instruction.attrs.dimensions,
+        call,
+    )
+    return value_or_tuple(results, instruction.shape)
+
+
+def _reduce_flops(instruction: HloInstruction) -> int:
+    """One application of the reducer for each element that is folded away."""
+    before = instruction.operand(0).shape
+    kept = [size for dim, size in enumerate(before.dims) if dim not in instruction.attrs.dimensions]
+    applications = before.element_count - math.prod(kept)
+    return max(0, applications) * scalar_flops(instruction)
+
+
+def scalar_flops(instruction: HloInstruction) -> int:
+    """Arithmetic operations in one application of the scalar computation."""
+    return sum(1 for inner in instruction.called_computations[0].instructions if inner.op.is_elementwise)
+
+
+@dataclass(frozen=True, slots=True)
+class MapAttrs:
+    """All dimensions of the operands, in order."""
+
+    dimensions: tuple[int, ...] = attribute(INT_LIST)
+
+
+def _map_shape(context: ShapeContext) -> Shape:
+    context.require(len(context.operands) >= 1, "needs at least one operand")
+    shapes = [context.array(position) for position in range(len(context.operands))]
+    for position, shape in enumerate(shapes):
+        context.require(shape.dims == shapes[0].dims, f"sizes of operands 0 and {position} differ")
+    context.require(
+        tuple(context.attrs.dimensions) == tuple(range(shapes[0].rank)),
+        f"dimensions {list(context.attrs.dimensions)} must be all {shapes[0].rank} dimensions in order",
+    )
+    program = check_called(context, 0, [Shape.array(shape.dtype) for shape in shapes], "to_apply")
+    context.require(program.result.is_scalar, "to_apply must give a scalar")
+    return shapes[0].with_dtype(program.result.dtype)
+
+
+def _map(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    function = array_function(instruction.called_computations[0], call)
+    return function([array_value(operand) for operand in operands])[0]
+
+
+OPS = (
+    OpDef(
+        "reduce",
+        "to_apply(...to_apply(to_apply(initial, x0), x1)..., xn) along dimensions, in any order",
+        None,
+        _reduce_shape,
+        _reduce,
+        attrs=ReduceAttrs,
+        calls=Calls(("to_apply",), applies_to_elements=True),
+        flops=_reduce_flops,
+    ),
+    OpDef(
+        "map",
+        "result[i] = to_apply(x[i], y[i], ...)",
+        None,
+        _map_shape,
+        _map,
+        attrs=MapAttrs,
+        calls=Calls(("to_apply",), applies_to_elements=True),
+        flops=lambda instruction: instruction.shape.element_count * scalar_flops(instruction),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Reduces arrays with any computation.
+
+Known monoids use NumPy's reductions in a wide type and round once. XLA leaves the order open, so the function must be
+associative: short reductions are folded from left to right, long ones as trees of halves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.literal import Array
+from xlalite.hlo.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.op import Caller
+from xlalite.hlo.ops.accumulation import narrow, wide_dtype, widen
+from xlalite.hlo.ops.rules import elements_of
+from xlalite.hlo.ops.scalar_function import ArrayFunction, array_function
+
+_FOLD_LIMIT = 1024
+
+_UFUNCS = {
+    MonoidKind.ADD: np.add,
+    MonoidKind.MULTIPLY: np.multiply,
+    MonoidKind.MAXIMUM: np.maximum,
+    MonoidKind.MINIMUM: np.minimum,
+    MonoidKind.AND: np.bitwise_and,
+    MonoidKind.OR: np.bitwise_or,
+    MonoidKind.XOR: np.bitwise_xor,
+}
+
+
+def reduce_arrays(
+    computation: HloComputation, operands: Sequence[Array], initial: Sequence[Array], axes: Sequence[int], call: Caller
+) -> tuple[Array, ...]:
+    """Combines the elements of equally large arrays along axes, starting from scalars.
+
+    Args:
+        computation: (accumulators..., elements...) -> accumulators.
+        operands: The arrays.
+        initial: A scalar for each array.
+        axes: The axes that go away.
+        call: Evaluates a computation.
+    """
+    kept = [axis for axis in range(operands[0].ndim) if axis not in axes]
+    sizes = [operands[0].shape[axis] for axis in kept]
+    count = math.prod(operands[0].shape[axis] for axis in axes)
+    rows = [operand.transpose(*kept, *sorted(axes)).reshape(math.prod(sizes), count) for operand in operands]
+    results = reduce_rows(computation, rows, initial, call)
+    return tuple(result.reshape(sizes) for result in results)
+
+
+def reduce_rows(
+    computation: HloComputation, rows: Sequence[Array], initial: Sequence[Array], call: Caller
+) -> tuple[Array, ...]:
+    """Combines along the second axis of [rows, count] arrays; gives one [rows] array each."""
+    monoid = recognise_monoid(computation) if len(rows) == 1 else None
+    if monoid is not None:
+        return (reduce_monoid(monoid, rows[0], initial[0], axis=1),)
+    types = [shape.dtype for shape in elements_of(computation.root.shape)]
+    arrays = [array.T.astype(dtype.numpy, copy=False) for array, dtype in zip(rows, types, strict=True)]
+    starts = tuple(
+        np.broadcast_to(start.astype(dtype.numpy), array.shape[1:])
+        for start, dtype, array in zip(initial, types, arrays, strict=True)
+    )
+    function = array_function(computation, call)
+    if len(arrays[0]) == 0:
+        return starts
+    if len(arrays[0]) <= _FOLD_LIMIT:
+        return _fold(function, starts, arrays)
+    return function([*starts, *_reduce_by_halves(function, arrays)])
+
+
+def reduce_monoid(monoid: Monoid, operand: Array, initial: Array, axis: int | tuple[int, ...]) -> Array:
+    """Combines along axes with a known monoid, in a wide type, and rounds once."""
+    dtype = monoid.dtype
+    with np.errstate(all="ignore"):
+        wide = wide_dtype(dtype)
+        start = widen(initial, dtype)[()]
+        if _keeps_values(monoid.kind) and dtype in _NATIVE:
+            wide, start = dtype.numpy, initial.astype(dtype.numpy)[()]
+        result = _UFUNCS[monoid.kind].reduce(operand.astype(wide, copy=False), axis=axis, initial=start)
+    return narrow(np.asarray(result), dtype)
+
+
+def combine_monoid(monoid: Monoid, lhs: Array, rhs: Array) -> Array:
+    """One application of the monoid to arrays, element by element."""
+    dtype = monoid.dtype
+    with np.errstate(all="ignore"):
+        if dtype in _NATIVE:
+            return np.asarray(_UFUNCS[monoid.kind](lhs, rhs))
+        return narrow(np.asarray(_UFUNCS[monoid.kind](widen(lhs, dtype), widen(rhs, dtype))), dtype)
+
+
+_NATIVE = frozenset(
+    {DType.PRED, DType.F16, DType.F32, DType.F64, DType.C64, DType.C128}
+    | {dtype for dtype in DType if dtype.is_integral and dtype.bits >= 8}
+)
+
+
+def _keeps_values(kind: MonoidKind) -> bool:
+    """Whether every result is one of the operands or has their bits, so that nothing is ever rounded."""
+    return kind not in (MonoidKind.ADD, MonoidKind.MULTIPLY)
+
+
+def _fold(function: ArrayFunction, starts: tuple[Array, ...], arrays: Sequence[Array]) -> tuple[Array, ...]:
+    accumulators = starts
+    for step in range(len(arrays[0])):
+        accumulators = function([*accumulators, *(array[step] for array in arrays)])
+    return accumulators
+
+
+def _reduce_by_halves(function: ArrayFunction, arrays: Sequence[Array]) -> list[Array]:
+    """Combines neighbours along the first axis until one is left; keeps the order of the elements."""
+    current = list(arrays)
+    while (count := len(current[0])) > 1:
+        even = count - count % 2
+        paired = function([*(array[0:even:2] for array in current), *(array[1:even:2] for array in current)])
+        current = [
+            np.concatenate([result, array[even:]]) if even < count else result
+            for result, array in zip(paired, current, strict=True)
+        ]
+    return [array[0] for array in current]

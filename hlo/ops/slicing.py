@@ -1,0 +1,256 @@
+"""Operations that cut arrays or put them together: slice, pad, concatenate and the slices at run-time positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import INT_LIST, PADDING, SLICE
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Array, Value
+from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.rules import array_index, array_value, check_dimensions
+from xlalite.hlo.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class SliceAttrs:
+    """One (start, limit, stride) for each dimension."""
+
+    slice: tuple[tuple[int, int, int], ...] = attribute(SLICE)
+
+
+def _slice_shape(context: ShapeContext) -> Shape:
+    operand, ranges = context.array(0), context.attrs.slice
+    context.require(
+        len(ranges) == operand.rank, f"slice has {len(ranges)} ranges for an operand of rank {operand.rank}"
+    )
+    sizes = []
+    for dimension, (start, limit, stride) in enumerate(ranges):
+        context.require(stride > 0, f"the stride of dimension {dimension} must be positive, found {stride}")
+        context.require(
+            0 <= start <= limit <= operand.dims[dimension],
+            f"range [{start}:{limit}] does not lie in dimension {dimension} of size {operand.dims[dimension]}",
+        )
+        sizes.append(-(-(limit - start) // stride))
+    return Shape.array(operand.dtype, sizes)
+
+
+def _slice(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    ranges = [slice(start, limit, stride) for start, limit, stride in instruction.attrs.slice]
+    return array_value(operands[0])[array_index(ranges)]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicSliceAttrs:
+    """Sizes of the result."""
+
+    dynamic_slice_sizes: tuple[int, ...] = attribute(INT_LIST)
+
+
+def _check_starts(context: ShapeContext, first: int, rank: int) -> None:
+    """Start indices are one integer scalar a dimension, or (as older programs have it) one vector."""
+    starts = [context.array(position, "start index") for position in range(first, len(context.operands))]
+    for shape in starts:
+        context.require(shape.dtype.is_integral, f"start indices must be integers, found {shape.dtype.value}")
+    if len(starts) == 1 and starts[0].rank == 1:
+        context.require(starts[0].dims[0] == rank, f"{starts[0].dims[0]} start indices for an operand of rank {rank}")
+        return
+    context.require(len(starts) == rank, f"{len(starts)} start indices for an operand of rank {rank}")
+    context.require(all(shape.is_scalar for shape in starts), "start indices must be scalars")
+    context.require(len({shape.dtype for shape in starts}) <= 1, "start indices must all have the same element type")
+
+
+def _dynamic_slice_shape(context: ShapeContext) -> Shape:
+    context.require(len(context.operands) >= 1, "the operand is missing")
+    operand, sizes = context.array(0), context.attrs.dynamic_slice_sizes
+    _check_starts(context, 1, operand.rank)
+    context.require(len(sizes) == operand.rank, f"dynamic_slice_sizes has {len(sizes)} entries for rank {operand.rank}")
+    for dimension, size in enumerate(sizes):
+        context.require(
+            0 <= size <= operand.dims[dimension],
+            f"slice size {size} of dimension {dimension} is not in [0, {operand.dims[dimension]}]",
+        )
+    return Shape.array(operand.dtype, sizes)
+
+
+def _window_at(operand: Array, starts: Sequence[Value], sizes: Sequence[int]) -> list[slice]:
+    """The window of the given sizes whose start is clamped so that it lies in the operand."""
+    arrays = [array_value(start) for start in starts]
+    if len(arrays) == 1 and arrays[0].ndim == 1:
+        arrays = [np.asarray(start) for start in arrays[0]]
+    window = []
+    for start, size, extent in zip(arrays, sizes, operand.shape, strict=True):
+        clamped = min(max(int(start), 0), extent - size)
+        window.append(slice(clamped, clamped + size))
+    return window
+
+
+def _dynamic_slice(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    operand = array_value(operands[0])
+    return operand[array_index(_window_at(operand, operands[1:], instruction.attrs.dynamic_slice_sizes))]
+
+
+def _dynamic_update_slice_shape(context: ShapeContext) -> Shape:
+    context.require(len(context.operands) >= 2, "operand and update are needed")
+    operand, update = context.array(0), context.array(1, "update")
+    context.require(
+        operand.dtype is update.dtype,
+        f"the operand's element type is {operand.dtype.value}, the update's is {update.dtype.value}",
+    )
+    context.require(
+        operand.rank == update.rank, f"the operand has rank {operand.rank}, the update has rank {update.rank}"
+    )
+    for dimension, (size, extent) in enumerate(zip(update.dims, operand.dims, strict=True)):
+        context.require(
+            size <= extent, f"dimension {dimension} of the update is {size}, the operand's is only {extent}"
+        )
+    _check_starts(context, 2, operand.rank)
+    return operand
+
+
+def _dynamic_update_slice(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    operand, update = array_value(operands[0]), array_value(operands[1])
+    result = operand.copy()
+    result[array_index(_window_at(operand, operands[2:], update.shape))] = update
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class PadAttrs:
+    """One (low, high, interior) for each dimension; low and high may be negative and then cut."""
+
+    padding: tuple[tuple[int, int, int], ...] = attribute(PADDING)
+
+
+def _pad_shape(context: ShapeContext) -> Shape:
+    operand, value, padding = context.array(0), context.array(1, "padding value"), context.attrs.padding
+    context.require(value.is_scalar, "the padding value must be a scalar")
+    context.require(
+        operand.dtype is value.dtype,
+        f"the operand's element type is {operand.dtype.value}, the padding value's is {value.dtype.value}",
+    )
+    context.require(
+        len(padding) == operand.rank, f"padding has {len(padding)} entries for an operand of rank {operand.rank}"
+    )
+    sizes = []
+    for dimension, (low, high, interior) in enumerate(padding):
+        context.require(interior >= 0, f"interior padding of dimension {dimension} is negative: {interior}")
+        size = padded_size(operand.dims[dimension], low, high, interior)
+        context.require(size >= 0, f"padding {low}_{high}_{interior} makes dimension {dimension} negative: {size}")
+        sizes.append(size)
+    return Shape.array(operand.dtype, sizes)
+
+
+def padded_size(size: int, low: int, high: int, interior: int) -> int:
+    """Size of a padded dimension; negative when more is cut than there is."""
+    return low + high + size + max(size - 1, 0) * interior
+
+
+def _pad(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    return pad_array(array_value(operands[0]), array_value(operands[1]), instruction.attrs.padding)
+
+
+def pad_array(operand: Array, value: Array, padding: Sequence[tuple[int, int, int]]) -> Array:
+    """The operand with `value` between and around its elements, or cut where an edge is negative."""
+    sizes = [padded_size(size, *entry) for size, entry in zip(operand.shape, padding, strict=True)]
+    result = np.full(sizes, value, dtype=operand.dtype)
+    taken, put = [], []
+    for size, total, (low, _, interior) in zip(operand.shape, sizes, padding, strict=True):
+        step = interior + 1
+        first = max(0, -(low // step))  # The first element whose place low + i * step is not negative.
+        last = min(size, -((low - total) // step))  # One past the last element whose place lies before `total`.
+        start = low + first * step
+        taken.append(slice(first, max(first, last)))
+        put.append(slice(start, start + (last - first - 1) * step + 1 if last > first else start, step))
+    result[array_index(put)] = operand[array_index(taken)]
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenateAttrs:
+    """The one dimension along which the operands follow each other."""
+
+    dimensions: tuple[int, ...] = attribute(INT_LIST)
+
+    @property
+    def dimension(self) -> int:
+        """The only entry of `dimensions`."""
+        return self.dimensions[0]
+
+
+def _concatenate_shape(context: ShapeContext) -> Shape:
+    context.require(len(context.operands) >= 1, "needs at least one operand")
+    first = context.array(0)
+    context.require(len(context.attrs.dimensions) == 1, "dimensions must have exactly one entry")
+    check_dimensions(context, context.attrs.dimensions, first.rank, "dimensions")
+    along: int = context.attrs.dimension
+    total = first.dims[along]
+    for position in range(1, len(context.operands)):
+        other = context.array(position)
+        context.require(
+            first.dtype is other.dtype,
+            f"element types of operands 0 and {position} differ: {first.dtype.value} and {other.dtype.value}",
+        )
+        context.require(
+            first.rank == other.rank
+            and all(a == b for dim, (a, b) in enumerate(zip(first.dims, other.dims, strict=True)) if dim != along),
+            f"operands 0 and {position} differ in more than dimension {along}",
+        )
+        total += other.dims[along]
+    return Shape.array(first.dtype, (*first.dims[:along], total, *first.dims[along + 1 :]))
+
+
+def _concatenate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    return np.concatenate([array_value(operand) for operand in operands], axis=instruction.attrs.dimension)
+
+
+OPS = (
+    OpDef(
+        "slice",
+        "result[i] = x[start + i * stride]",
+        1,
+        _slice_shape,
+        _slice,
+        attrs=SliceAttrs,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+    OpDef(
+        "dynamic-slice",
+        "result[i] = x[clamp(0, start, size(x) - size(result)) + i]",
+        None,
+        _dynamic_slice_shape,
+        _dynamic_slice,
+        attrs=DynamicSliceAttrs,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+    OpDef(
+        "dynamic-update-slice",
+        "x with update written at clamp(0, start, size(x) - size(update))",
+        None,
+        _dynamic_update_slice_shape,
+        _dynamic_update_slice,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+    OpDef(
+        "pad",
+        "result[low + i * (interior + 1)] = x[i], the padding value elsewhere",
+        2,
+        _pad_shape,
+        _pad,
+        attrs=PadAttrs,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+    OpDef(
+        "concatenate",
+        "the operands one after another along a dimension",
+        None,
+        _concatenate_shape,
+        _concatenate,
+        attrs=ConcatenateAttrs,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+)
