@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from xlalite.hlo.op import OpDef
 from xlalite.hlo.ops import (
+    comparison,
     control_flow,
+    conversion,
     dot,
     elementwise_binary,
+    elementwise_ternary,
     elementwise_unary,
     reduction,
     reshaping,
@@ -23,6 +26,9 @@ FAMILIES: tuple[tuple[OpDef, ...], ...] = (
     control_flow.OPS,
     elementwise_unary.OPS,
     elementwise_binary.OPS,
+    elementwise_ternary.OPS,
+    comparison.OPS,
+    conversion.OPS,
 )
 
 OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES for op in family}

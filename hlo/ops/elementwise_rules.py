@@ -44,6 +44,11 @@ def is_real(dtype: DType) -> bool:
     return dtype.is_array and not dtype.is_complex
 
 
+def is_real_number(dtype: DType) -> bool:
+    """Integers and real floating point."""
+    return dtype.is_integral or dtype.is_floating
+
+
 def is_any(dtype: DType) -> bool:
     """Every array type."""
     return dtype.is_array
@@ -54,13 +59,14 @@ def is_signed_number(dtype: DType) -> bool:
     return dtype.is_signed or dtype.is_floating or dtype.is_complex
 
 
-_WANTED = {
+_WANTED: dict[TypeTest, str] = {
     is_float: "floating-point",
     is_float_or_complex: "floating-point or complex",
     is_integral: "integral",
     is_pred_or_integral: "pred or integral",
     is_number: "integral, floating-point or complex",
     is_real: "pred, integral or floating-point",
+    is_real_number: "integral or floating-point",
     is_any: "array",
     is_signed_number: "signed integral, floating-point or complex",
 }

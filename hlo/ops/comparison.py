@@ -1,0 +1,138 @@
+"""compare: the order and equality of elements."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import enum_codec
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.numerics.real import total_order_keys
+from xlalite.hlo.numerics.rounding import AnyArray
+from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.elementwise_rules import binary_rule, is_any
+from xlalite.hlo.ops.lifting import arrays_of
+from xlalite.hlo.shape import Shape
+
+
+class Direction(enum.Enum):
+    """Which relation is asked for."""
+
+    EQ = "EQ"
+    NE = "NE"
+    GE = "GE"
+    GT = "GT"
+    LE = "LE"
+    LT = "LT"
+
+    @property
+    def swapped(self) -> Direction:
+        """The direction that gives the same answer with the operands swapped."""
+        return _SWAPPED.get(self, self)
+
+    @property
+    def inverse(self) -> Direction:
+        """The direction that gives the opposite answer wherever the order is total."""
+        return _INVERSE[self]
+
+
+_SWAPPED = {
+    Direction.GE: Direction.LE,
+    Direction.LE: Direction.GE,
+    Direction.GT: Direction.LT,
+    Direction.LT: Direction.GT,
+}
+_INVERSE = {
+    Direction.EQ: Direction.NE,
+    Direction.NE: Direction.EQ,
+    Direction.GE: Direction.LT,
+    Direction.LT: Direction.GE,
+    Direction.GT: Direction.LE,
+    Direction.LE: Direction.GT,
+}
+
+
+class ComparisonType(enum.Enum):
+    """Which order is meant."""
+
+    FLOAT = "FLOAT"
+    """IEEE 754's partial order: NaN is unequal to everything, -0 equals +0."""
+    TOTALORDER = "TOTALORDER"
+    """-NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    SIGNED = "SIGNED"
+    UNSIGNED = "UNSIGNED"
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAttrs:
+    """Relation and order; an absent type means the default of the element type."""
+
+    direction: Direction = attribute(enum_codec(Direction, what="direction"))
+    type: ComparisonType | None = attribute(enum_codec(ComparisonType, what="comparison type"), default=None)
+
+
+def default_comparison_type(dtype: DType) -> ComparisonType:
+    """The order that `compare` means for an element type when the text names none."""
+    if dtype.is_floating or dtype.is_complex:
+        return ComparisonType.FLOAT
+    return ComparisonType.SIGNED if dtype.is_signed else ComparisonType.UNSIGNED
+
+
+def _compare_shape(context: ShapeContext) -> Shape:
+    shape = binary_rule(is_any, lambda dtype: DType.PRED)(context)
+    dtype, attrs = context.operands[0].dtype, context.attrs
+    context.require(
+        not dtype.is_complex or attrs.direction in (Direction.EQ, Direction.NE),
+        f"complex numbers have no order, so direction {attrs.direction.value} means nothing",
+    )
+    wanted = attrs.type
+    if wanted is not None and wanted is not default_comparison_type(dtype):
+        context.require(
+            wanted is ComparisonType.TOTALORDER and dtype.is_floating,
+            f"comparison type {wanted.value} does not fit element type {dtype.value}",
+        )
+    return shape
+
+
+_RELATIONS: dict[Direction, Callable[[AnyArray, AnyArray], AnyArray]] = {
+    Direction.EQ: np.equal,
+    Direction.NE: np.not_equal,
+    Direction.GE: np.greater_equal,
+    Direction.GT: np.greater,
+    Direction.LE: np.less_equal,
+    Direction.LT: np.less,
+}
+
+
+def _compare(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    lhs, rhs = (_comparable(array, instruction.attrs.type) for array in arrays_of(operands))
+    with np.errstate(all="ignore"):
+        return np.asarray(_RELATIONS[instruction.attrs.direction](lhs, rhs))
+
+
+def _comparable(array: AnyArray, order: ComparisonType | None) -> AnyArray:
+    """Numbers in a type of NumPy's own whose order is the wanted one."""
+    if order is ComparisonType.TOTALORDER:
+        return total_order_keys(array)
+    if array.dtype.isbuiltin == 1:
+        return array
+    return array.astype(np.float32 if DType.from_numpy(array.dtype).is_floating else np.int8)
+
+
+OPS = (
+    OpDef(
+        "compare",
+        "x direction y, as pred",
+        2,
+        _compare_shape,
+        _compare,
+        attrs=CompareAttrs,
+        traits=Trait.ELEMENTWISE,
+    ),
+)

@@ -1,0 +1,73 @@
+"""Turns functions on arrays into evaluators of elementwise operations.
+
+Such an evaluator depends on element types and operand values only, never on `instruction.shape.dims`. That is a
+contract: a computation on scalars made of elementwise operations can then be evaluated for whole arrays at once
+(`call_elementwise` in `hlo/elementwise_calls.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xlalite.hlo.dtype import DType, Kind
+from xlalite.hlo.errors import EvaluationError
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.numerics.rounding import AnyArray, ArrayFunction
+from xlalite.hlo.op import Caller, Evaluator
+
+
+def elementwise(
+    *,
+    pred: ArrayFunction | None = None,
+    integer: ArrayFunction | None = None,
+    real: ArrayFunction | None = None,
+    complex_: ArrayFunction | None = None,
+) -> Evaluator:
+    """An evaluator that picks a function by the family of the first operand's element type."""
+    by_kind = {
+        Kind.PRED: pred,
+        Kind.SIGNED: integer,
+        Kind.UNSIGNED: integer,
+        Kind.FLOAT: real,
+        Kind.COMPLEX: complex_,
+    }
+
+    def evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+        arrays = arrays_of(operands)
+        function = by_kind[DType.from_numpy(arrays[0].dtype).kind]
+        if function is None:
+            raise EvaluationError(f"{instruction.opcode} has no value for element type {arrays[0].dtype}")
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*arrays))
+
+    return evaluate
+
+
+def same_for_all(function: ArrayFunction) -> Evaluator:
+    """An evaluator that applies one function whatever the element type."""
+
+    def evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*arrays_of(operands)))
+
+    return evaluate
+
+
+def identity(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The evaluator of operations that give their first operand."""
+    return operands[0]
+
+
+def arrays_of(operands: Sequence[Value]) -> tuple[AnyArray, ...]:
+    """The operands, which must all be arrays.
+
+    Raises:
+        EvaluationError: One is a tuple or a token.
+    """
+    for operand in operands:
+        if not isinstance(operand, np.ndarray):
+            raise EvaluationError(f"expected an array, found a {type(operand).__name__}")
+    return tuple(operands)  # type: ignore[arg-type]
