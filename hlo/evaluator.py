@@ -84,7 +84,7 @@ class Evaluator:
     def call(self, computation: HloComputation, values: Sequence[Value]) -> Value:
         """The value of a computation for values taken as they are; what operations call their computations with.
 
-        A computation on scalars that is elementwise throughout may be given arrays, see `call_elementwise`.
+        A computation on scalars that is elementwise throughout may be given arrays in place of the scalars.
         """
         plan = self._plans.get(computation)
         if plan is None:
@@ -182,7 +182,7 @@ def _argument_value(argument: Argument, shape: Shape, where: str) -> Value:
     return _array_argument(argument, shape, where)
 
 
-def _array_argument(argument: npt.ArrayLike, shape: Shape, where: str) -> Array:
+def _array_argument(argument: object, shape: Shape, where: str) -> Array:
     try:
         array = np.asarray(argument)
     except ValueError as error:
@@ -201,6 +201,6 @@ def _array_argument(argument: npt.ArrayLike, shape: Shape, where: str) -> Array:
 
 def _dtype_name(array: Array) -> str:
     try:
-        return DType.from_numpy(array.dtype).value
+        return str(DType.from_numpy(array.dtype).value)
     except TypeError:
         return str(array.dtype)

@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
 
-ShapeIndex = tuple[int, ...]
+ShapeIndex: TypeAlias = tuple[int, ...]
+# Inside `Shape`, `tuple` is the constructor of tuple shapes, so annotations there use these names.
+DimensionOrder: TypeAlias = tuple[int, ...]
+Leaf: TypeAlias = "tuple[ShapeIndex, Shape]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class Shape:
         return sum(element.size_bytes for element in self.elements)
 
     @property
-    def minor_to_major(self) -> tuple[int, ...]:
+    def minor_to_major(self) -> DimensionOrder:
         """The layout's order, the default one when none is written."""
         return self.layout.minor_to_major if self.layout is not None else tuple(range(self.rank - 1, -1, -1))
 
@@ -179,7 +183,7 @@ class Shape:
         """A static array of the same element type with other sizes and the default layout."""
         return Shape.array(self.dtype, dims)
 
-    def leaves(self, prefix: ShapeIndex = ()) -> Iterator[tuple[ShapeIndex, Shape]]:
+    def leaves(self, prefix: ShapeIndex = ()) -> Iterator[Leaf]:
         """The shapes that are no tuples, depth first, each with its index."""
         if not self.is_tuple:
             yield prefix, self
@@ -215,7 +219,7 @@ class Shape:
             "?" if size < 0 else f"<={size}" if flag else str(size)
             for size, flag in zip(self.dims, flags, strict=True)
         )
-        written = self.dtype.value + "[" + sizes + "]"
+        written: str = self.dtype.value + "[" + sizes + "]"
         if not layout or not self.is_array or not (self.dims or self.layout):
             return written
         shown = self.layout or Layout.row_major(self.rank)

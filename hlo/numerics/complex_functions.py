@@ -75,7 +75,7 @@ def logistic(x: AnyArray) -> AnyArray:
     """1 / (1 + exp(-x)), written so that no exponential overflows."""
     small = np.exp(np.where(x.real >= 0, -x, x))
     one = np.ones_like(x)
-    return np.where(x.real >= 0, one / (one + small), small / (one + small))
+    return divide(np.where(x.real >= 0, one, small), one + small)
 
 
 def log_plus_one(x: AnyArray) -> AnyArray:

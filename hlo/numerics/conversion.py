@@ -19,7 +19,7 @@ def convert(values: AnyArray, target: DType) -> AnyArray:
     if source is target:
         return values
     if target is DType.PRED:
-        return _as_native(values, source) != 0
+        return np.not_equal(_as_native(values, source), 0)
     if source is DType.PRED:
         return values.astype(np.int8).astype(target.numpy)
     if target.is_complex:

@@ -61,7 +61,8 @@ def _multiply_high_unsigned(x: AnyArray, y: AnyArray) -> AnyArray:
     x_low, x_high, y_low, y_high = x & mask, x >> half, y & mask, y >> half
     middle = x_high * y_low + ((x_low * y_low) >> half)
     other_middle = x_low * y_high + (middle & mask)
-    return x_high * y_high + (middle >> half) + (other_middle >> half)
+    high: AnyArray = x_high * y_high + (middle >> half) + (other_middle >> half)
+    return high
 
 
 def shift_left(x: AnyArray, amount: AnyArray, bits: int) -> AnyArray:
@@ -75,7 +76,8 @@ def shift_right_logical(x: AnyArray, amount: AnyArray, bits: int) -> AnyArray:
     fits, amount = _shift_amount(amount, bits)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     pattern = x.astype(unsigned) & unsigned.type((1 << bits) - 1)
-    return np.where(fits, np.right_shift(pattern, amount.astype(unsigned)), np.zeros_like(pattern)).astype(x.dtype)
+    shifted: AnyArray = np.where(fits, np.right_shift(pattern, amount.astype(unsigned)), np.zeros_like(pattern))
+    return shifted.astype(x.dtype)
 
 
 def shift_right_arithmetic(x: AnyArray, amount: AnyArray, bits: int) -> AnyArray:
@@ -87,13 +89,14 @@ def shift_right_arithmetic(x: AnyArray, amount: AnyArray, bits: int) -> AnyArray
     signed, spare = np.dtype(f"i{x.dtype.itemsize}"), x.dtype.itemsize * 8 - bits
     value = np.right_shift(np.left_shift(x.astype(signed), signed.type(spare)), signed.type(spare))
     amount = np.where(fits, amount, amount.dtype.type(bits - 1)).astype(signed)
-    return np.right_shift(value, amount).astype(x.dtype)
+    shifted: AnyArray = np.right_shift(value, amount)
+    return shifted.astype(x.dtype)
 
 
 def _shift_amount(amount: AnyArray, bits: int) -> tuple[AnyArray, AnyArray]:
     """Whether each amount is less than the width, and the amounts with 0 in place of those that are not."""
     unsigned = np.dtype(f"u{amount.dtype.itemsize}")
-    fits = (amount.astype(unsigned) & unsigned.type((1 << bits) - 1)) < bits
+    fits: AnyArray = (amount.astype(unsigned) & unsigned.type((1 << bits) - 1)) < bits
     return fits, np.where(fits, amount, np.zeros_like(amount))
 
 
@@ -111,7 +114,8 @@ def count_leading_zeros(x: AnyArray, bits: int) -> AnyArray:
 
 
 def _pattern(x: AnyArray, bits: int) -> AnyArray:
-    return x.astype(np.uint64) & np.uint64((1 << bits) - 1)
+    pattern: AnyArray = x.astype(np.uint64) & np.uint64((1 << bits) - 1)
+    return pattern
 
 
 def _count_ones(pattern: AnyArray) -> AnyArray:
@@ -120,4 +124,5 @@ def _count_ones(pattern: AnyArray) -> AnyArray:
     low = np.uint64(0x3333333333333333)
     nibbles = (pairs & low) + ((pairs >> np.uint64(2)) & low)
     octets = (nibbles + (nibbles >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (octets * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    counts: AnyArray = (octets * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return counts

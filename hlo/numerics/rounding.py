@@ -18,7 +18,7 @@ AnyArray: TypeAlias = np.ndarray[Any, Any]
 ArrayFunction: TypeAlias = Callable[..., AnyArray]
 
 _DIRECT = frozenset(map(np.dtype, (np.float32, np.float64, np.longdouble)))
-_WIDER = {
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float64): np.dtype(np.longdouble),
     np.dtype(np.complex64): np.dtype(np.complex128),
     np.dtype(np.complex128): np.dtype(np.clongdouble),

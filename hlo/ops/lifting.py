@@ -2,7 +2,7 @@
 
 Such an evaluator depends on element types and operand values only, never on `instruction.shape.dims`. That is a
 contract: a computation on scalars made of elementwise operations can then be evaluated for whole arrays at once
-(`call_elementwise` in `hlo/elementwise_calls.py`).
+(`array_function` in `scalar_function.py`).
 """
 
 from __future__ import annotations

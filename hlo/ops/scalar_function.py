@@ -19,8 +19,11 @@ from xlalite.hlo.ops.rules import array_value, elements_of, flatten_values
 
 ArrayFunction: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 
-# Operations besides the elementwise ones that treat each element alike, whatever the size of the arrays.
-_TRANSPARENT = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "call", "fusion", "map"})
+# Operations besides the elementwise ones that treat each element alike, whatever the size of the arrays. Of scalars,
+# bitcast-convert is always between types of equal width.
+_TRANSPARENT = frozenset(
+    {"parameter", "constant", "tuple", "get-tuple-element", "call", "fusion", "map", "bitcast-convert"}
+)
 
 
 def array_function(computation: HloComputation, call: Caller) -> ArrayFunction:
