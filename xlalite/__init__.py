@@ -1,8 +1,8 @@
 """XLA's JIT in Python and llvmlite: graph, clustering, HLO, passes and native CPU kernels.
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
-`import xlalite` loads neither llvmlite nor networkx nor NumPy. A public name is one line in `_EXPORTS` (or in
-`_MODULES`) and one in the block for type checkers; a test compares the two and resolves every name.
+`import xlalite` loads neither llvmlite nor networkx nor NumPy. A public name stands in the tables below and in the
+block for type checkers; a test compares the two and resolves every name.
 """
 
 import importlib
@@ -11,15 +11,88 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from xlalite import hlo as hlo
+    from xlalite import app as app, compat as compat, flags as flags, hlo as hlo
+    from xlalite.client.config import (
+        ConfigProto as ConfigProto,
+        GPUOptions as GPUOptions,
+        GraphOptions as GraphOptions,
+        OptimizerOptions as OptimizerOptions,
+        RunMetadata as RunMetadata,
+        RunOptions as RunOptions,
+    )
+    from xlalite.framework import errors as errors
+    from xlalite.framework.default_graph import (
+        get_default_graph as get_default_graph,
+        reset_default_graph as reset_default_graph,
+    )
+    from xlalite.framework.default_session import get_default_session as get_default_session
+    from xlalite.framework.dtypes import (
+        DType as DType,
+        as_dtype as as_dtype,
+        bfloat16 as bfloat16,
+        bool_ as bool_,
+        complex64 as complex64,
+        complex128 as complex128,
+        double as double,
+        float16 as float16,
+        float32 as float32,
+        float64 as float64,
+        half as half,
+        int8 as int8,
+        int16 as int16,
+        int32 as int32,
+        int64 as int64,
+        resource as resource,
+        string as string,
+        uint8 as uint8,
+        uint16 as uint16,
+        uint32 as uint32,
+        uint64 as uint64,
+    )
+    from xlalite.framework.graph import Graph as Graph
+    from xlalite.framework.graph_keys import GraphKeys as GraphKeys
+    from xlalite.framework.operation import Operation as Operation
+    from xlalite.framework.tensor import Tensor as Tensor
+    from xlalite.framework.tensor_shape import (
+        Dimension as Dimension,
+        TensorShape as TensorShape,
+    )
+    from xlalite.hlo.errors import XlaliteError as XlaliteError
+
+    bool = bool_
 
 # Modules that are reached as attributes: `xl.hlo`, `xl.nn`.
 _MODULES: dict[str, str] = {
+    "app": "xlalite.app",
+    "compat": "xlalite.compat",
+    "errors": "xlalite.framework.errors",
+    "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
 }
 
-# Names and the modules that define them.
-_EXPORTS: dict[str, str] = {}
+# What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
+_NAMES: dict[str, str] = {
+    "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
+    "xlalite.framework.default_graph": "get_default_graph, reset_default_graph",
+    "xlalite.framework.default_session": "get_default_session",
+    "xlalite.framework.dtypes": (
+        "DType, as_dtype, bfloat16, bool_, bool_ as bool, complex64, complex128, double, float16, float32, float64, "
+        "half, int8, int16, int32, int64, resource, string, uint8, uint16, uint32, uint64"
+    ),
+    "xlalite.framework.graph": "Graph",
+    "xlalite.framework.graph_keys": "GraphKeys",
+    "xlalite.framework.operation": "Operation",
+    "xlalite.framework.tensor": "Tensor",
+    "xlalite.framework.tensor_shape": "Dimension, TensorShape",
+    "xlalite.hlo.errors": "XlaliteError",
+}
+
+# Public name to module and the name there.
+_EXPORTS: dict[str, tuple[str, str]] = {
+    entry.rpartition(" as ")[2]: (module, entry.partition(" as ")[0])
+    for module, entries in _NAMES.items()
+    for entry in entries.split(", ")
+}
 
 if not TYPE_CHECKING:  # A type checker would take every misspelt attribute for an export.
 
@@ -27,7 +100,8 @@ if not TYPE_CHECKING:  # A type checker would take every misspelt attribute for 
         if name in _MODULES:
             value = importlib.import_module(_MODULES[name])
         elif name in _EXPORTS:
-            value = getattr(importlib.import_module(_EXPORTS[name]), name)
+            module, attribute = _EXPORTS[name]
+            value = getattr(importlib.import_module(module), attribute)
         else:
             raise AttributeError(f"module 'xlalite' has no attribute {name!r}")
         globals()[name] = value

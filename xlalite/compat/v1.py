@@ -1,0 +1,24 @@
+"""`import xlalite.compat.v1 as tf`: all names of xlalite, whose model is TensorFlow 1's."""
+
+from typing import TYPE_CHECKING
+
+import xlalite
+
+if TYPE_CHECKING:
+    from xlalite import *  # noqa: F403  # only type checkers read this
+else:
+
+    def __getattr__(name: str) -> object:
+        return getattr(xlalite, name)
+
+
+def __dir__() -> list[str]:
+    return dir(xlalite)
+
+
+def disable_v2_behavior() -> None:
+    """Does nothing: graphs and sessions are the only behaviour."""
+
+
+def disable_eager_execution() -> None:
+    """Does nothing: operations are always added to a graph."""
