@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from xlalite.flags import Flags, flags_from_environment, help_text, parse_flags
+from xlalite.flags import Flags, debug_options, flags_from_environment, help_text, parse_flags
 from xlalite.hlo.errors import FlagError
+from xlalite.passes.debug_options import DebugOptions
 
 
 def from_text(text: str) -> Flags:
@@ -69,6 +70,7 @@ def test_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--tf_xla_auto_jit=3", "expected an integer from -1 to 2, found '3'"),
         ("--tf_xla_min_cluster_size=0", "expected an integer of at least 1, found '0'"),
         ("--xla_dump_large_constants=yes", "expected true or false, found 'yes'"),
+        ("--xla_dump_hlo_as_text=false", "expected true, the only value, found 'false'"),
         ("--xla_dump_hlo_pass_re=(", "expected a regular expression .*, found '\\('"),
         ("--xla_fuel=cse", "expected pass=N, or several of them with commas between, found 'cse'"),
         ("--xla_fuel=cse=-1", "expected pass=N"),
@@ -95,3 +97,13 @@ def test_every_default_is_what_its_own_kind_reads() -> None:
     for flag in dataclasses.fields(Flags):
         if isinstance(flag.default, bool | int):
             assert flag.metadata["kind"].read(str(flag.default)) == flag.default
+
+
+def test_flags_become_the_options_of_passes() -> None:
+    text = (
+        "--xla_dump_to=d --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* --xla_disable_hlo_passes=cse --xla_fuel=dce=1"
+    )
+    assert debug_options(from_text(text)) == DebugOptions(
+        dump_to="d", dump_hlo_pass_re=".*", disable_passes=("cse",), fuel=(("dce", 1),)
+    )
+    assert debug_options(Flags()) == DebugOptions()

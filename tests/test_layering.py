@@ -44,7 +44,7 @@ ROOMS: dict[str, Room] = {
     # level 4
     "xlalite.clustering": Room(GRAPH, (*NUMERIC, "networkx")),
     # level 5
-    "xlalite.flags": Room(("xlalite.hlo",)),
+    "xlalite.flags": Room(("xlalite.hlo", "xlalite.passes")),
     "xlalite.runtime": Room(BELOW_RUNTIME, (*NUMERIC, "platformdirs")),
     # level 6: the client, and the modules beside it that only gather names
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
+from xlalite.passes.debug_options import DebugOptions
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
 
@@ -41,6 +42,12 @@ def _read_switch(text: str) -> bool:
         return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
     except KeyError:
         raise ValueError("true or false") from None
+
+
+def _read_true(text: str) -> bool:
+    if not _read_switch(text):
+        raise ValueError("true, the only value")
+    return True
 
 
 def _read_names(text: str) -> tuple[str, ...]:
@@ -78,6 +85,7 @@ def _integer(low: int, high: int | None = None) -> Kind:
 
 
 _SWITCH = Kind("true|false", _read_switch)
+_TRUE = Kind("true", _read_true)
 _NAMES = Kind("NAME,...", _read_names)
 _PATTERN = Kind("REGEX", _read_pattern)
 _FUEL = Kind("PASS=N", _read_fuel, adds_up=True)
@@ -93,12 +101,11 @@ class Flags:
     """The value of every flag; `help_text()` says what each means."""
 
     xla_dump_to: str = _flag("", _DIRECTORY, "write what the compiler makes of each module into DIR; '-' prints it")
-    xla_dump_hlo_as_text: bool = _flag(False, _SWITCH, "dump HLO as text; what is done when no format is chosen")
-    xla_dump_hlo_as_html: bool = _flag(False, _SWITCH, "dump HLO as pages for a browser")
+    xla_dump_hlo_as_text: bool = _flag(True, _TRUE, "accepted for old habits' sake: HLO is always dumped as text")
     xla_dump_hlo_module_re: str = _flag("", _PATTERN, "dump only modules whose name matches")
-    xla_dump_hlo_pass_re: str = _flag("", _PATTERN, "dump before and after each pass whose name matches")
+    xla_dump_hlo_pass_re: str = _flag("", _PATTERN, "dump around each changing pass whose name matches")
+    xla_dump_hlo_pipeline_re: str = _flag("", _PATTERN, "dump passes only of pipelines whose name matches")
     xla_dump_large_constants: bool = _flag(False, _SWITCH, "write large constants out in dumps")
-    xla_dump_max_hlo_modules: int = _flag(-1, _integer(-1), "dump no more modules than this; -1 dumps all")
     xla_disable_hlo_passes: tuple[str, ...] = _flag((), _NAMES, "passes that do not run")
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
@@ -148,6 +155,20 @@ def parse_flags(arguments: Iterable[str], base: Flags | None = None) -> Flags:
     return flags
 
 
+def debug_options(flags: Flags) -> DebugOptions:
+    """What the flags say about dumps and about the passes that run."""
+    return DebugOptions(
+        dump_to=flags.xla_dump_to or None,
+        dump_hlo_pass_re=flags.xla_dump_hlo_pass_re or None,
+        dump_hlo_module_re=flags.xla_dump_hlo_module_re or None,
+        dump_hlo_pipeline_re=flags.xla_dump_hlo_pipeline_re or None,
+        dump_large_constants=flags.xla_dump_large_constants,
+        disable_passes=flags.xla_disable_hlo_passes,
+        enable_only=flags.xla_enable_hlo_passes_only,
+        fuel=flags.xla_fuel,
+    )
+
+
 def help_text() -> str:
     """Every flag with its default and its meaning, one paragraph each."""
     lines = []
@@ -170,7 +191,7 @@ def _value_of(argument: str, flags: Flags) -> tuple[str, object]:
     if kind is None:
         raise _unknown(name)
     if not equals:
-        if kind is not _SWITCH:
+        if kind not in (_SWITCH, _TRUE):
             raise FlagError(f"--{name} needs a value: --{name}={kind.shown_as}")
         text = "true"
     try:
