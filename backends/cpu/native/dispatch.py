@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.backends.cpu.native import dispatch_ir as native
+from xlalite.backends.cpu.native import call_records, dispatch_ir as native
 from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
 from xlalite.backends.cpu.native.numpy_interface import (
     ALIGNED,
@@ -26,10 +26,11 @@ from xlalite.backends.cpu.native.numpy_interface import (
 )
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.python_call import PythonCall, pointers, raise_status
+from xlalite.backends.cpu.native.result_memory import LARGE_BYTES, result_memory
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.hlo.shape import Shape
 
-MAX_NATIVE_ARRAYS = 4096
+MAX_NATIVE_ARRAYS = 1024
 """Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
 
 _OPTIONS = JitOptions(passes=(IrPass.ALWAYS_INLINE, IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG))
@@ -43,19 +44,19 @@ _CTYPES: Mapping[str, type[ctypes._SimpleCData[Any]]] = {
 
 
 class _InputRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in native.INPUT_FIELDS]
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.INPUT_FIELDS]
 
 
 class _OutputRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in native.OUTPUT_FIELDS]
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.OUTPUT_FIELDS]
 
 
 class _CallRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in native.CALL_FIELDS]
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.CALL_FIELDS]
 
 
 class _BoundRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in native.BOUND_FIELDS]
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.BOUND_FIELDS]
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -100,6 +101,8 @@ class NativeCall(PythonCall):
             raise_status=id(raise_status),
             array_type=interface.array_type,
             new_array=interface.new_array,
+            set_handler=interface.set_handler,
+            result_handler=self._result_handler(),
             none=id(None),
         )
 
@@ -155,8 +158,13 @@ class NativeCall(PythonCall):
                 dims=self._dims(shape),
                 rank=shape.rank,
                 alias=source_of.get(i, -1),
+                is_large=shape.size_bytes >= LARGE_BYTES,
             )
         return records
+
+    def _result_handler(self) -> int | None:
+        is_any_large = any(shape.size_bytes >= LARGE_BYTES for shape in self.signature.outputs)
+        return result_memory().handler_address if is_any_large else None
 
     def _dtype(self, shape: Shape) -> np.dtype[np.generic]:
         dtype = shape.dtype.numpy

@@ -1,8 +1,8 @@
 """The machine code of a call, as LLVM text: from Python arguments to an entry function and back.
 
 One module serves every executable: what differs (expected types, dims, addresses) is data that the code reaches through
-the `self` of the builtin function, so nothing is compiled for a new signature. The records are declared here once, and
-`dispatch.py` builds its ctypes structures from the same tables.
+the `self` of the builtin function, so nothing is compiled for a new signature. The records are declared in
+`call_records.py`.
 
 Of Python it uses exported functions, and of objects only the pointer to the type; of NumPy the fields of an array that
 are part of its binary interface, at offsets that `numpy_interface.py` has checked.
@@ -13,45 +13,9 @@ from __future__ import annotations
 import string
 import sys
 
+from xlalite.backends.cpu.native.argument_check_ir import ARGUMENT_CHECK
+from xlalite.backends.cpu.native.call_records import field_addresses, record_types
 from xlalite.backends.cpu.native.numpy_interface import ObjectLayout
-
-Fields = tuple[tuple[str, str], ...]
-
-INPUT_FIELDS: Fields = (
-    ("descriptor", "ptr"),  # the dtype object
-    ("type_number", "i32"),
-    ("rank", "i32"),
-    ("dims", "ptr"),
-    ("size_bytes", "i64"),
-    ("required_flags", "i32"),
-    ("is_donated", "i32"),
-)
-OUTPUT_FIELDS: Fields = (
-    ("descriptor", "ptr"),
-    ("dims", "ptr"),
-    ("rank", "i32"),
-    ("alias", "i32"),  # the input whose array is the result, or -1
-)
-CALL_FIELDS: Fields = (
-    ("entry", "ptr"),
-    ("context", "ptr"),
-    ("arena", "ptr"),  # a free arena, or null while a call uses it
-    ("arena_bytes", "i64"),
-    ("releases_lock", "i32"),
-    ("returns_tuple", "i32"),
-    ("has_donations", "i32"),
-    ("unused", "i32"),
-    ("inputs", "ptr"),
-    ("outputs", "ptr"),
-    ("num_inputs", "i64"),
-    ("num_outputs", "i64"),
-    ("slow_path", "ptr"),  # Python object, called with arguments of any kind
-    ("raise_status", "ptr"),  # Python function (slow path object, status) that raises
-    ("array_type", "ptr"),
-    ("new_array", "ptr"),  # PyArray_NewFromDescr
-    ("none", "ptr"),
-)
-BOUND_FIELDS: Fields = (("call", "ptr"), ("params", "ptr"), ("results", "ptr"))
 
 CALL = "xlalite_call"
 CALL_BOUND = "xlalite_call_bound"
@@ -68,13 +32,7 @@ PYTHON_FUNCTIONS = (
 
 def dispatch_ir(layout: ObjectLayout) -> str:
     """The module for a layout of Python's and NumPy's objects."""
-    tables = {"Input": INPUT_FIELDS, "Output": OUTPUT_FIELDS, "Call": CALL_FIELDS, "Bound": BOUND_FIELDS}
-    types = "\n".join(f"%{name} = type {{ {', '.join(kind for _, kind in rows)} }}" for name, rows in tables.items())
-    names = {
-        f"{table}_{field}": f"getelementptr inbounds %{table}, ptr %{_SUBJECT[table]}, i32 0, i32 {index}"
-        for table, rows in tables.items()
-        for index, (field, _) in enumerate(rows)
-    }
+    names = field_addresses()
     names["Other_size_bytes"] = names["Input_size_bytes"].replace("%input", "%other_input")
     offsets = {
         "type_offset": layout.type_offset,
@@ -89,13 +47,10 @@ def dispatch_ir(layout: ObjectLayout) -> str:
         "alignment": ARENA_ALIGNMENT,
         "no_memory": NO_MEMORY_STATUS,
     }
-    return types + string.Template(_TEXT).substitute(names, **offsets)
+    return record_types() + string.Template(_CALL + ARGUMENT_CHECK).substitute(names, **offsets)
 
 
-# The name that the text gives to a pointer to each record.
-_SUBJECT = {"Input": "input", "Output": "output", "Call": "call", "Bound": "bound"}
-
-_TEXT = """
+_CALL = """
 
 ; METH_FASTCALL: checks the arguments, makes the results, runs the entry. Anything unusual goes to the slow path.
 define ptr @xlalite_call(ptr %self, ptr %arguments, i64 %num_arguments) {
@@ -226,148 +181,6 @@ define void @xlalite_release_arena(ptr %call) {
   ret void
 }
 
-define internal i1 @read_arguments(ptr %call, ptr %arguments, ptr %params) alwaysinline {
-entry:
-  %num_inputs_address = $Call_num_inputs
-  %num_inputs = load i64, ptr %num_inputs_address
-  %inputs_address = $Call_inputs
-  %inputs = load ptr, ptr %inputs_address
-  %array_type_address = $Call_array_type
-  %array_type = load ptr, ptr %array_type_address
-  br label %next
-next:
-  %index = phi i64 [ 0, %entry ], [ %next_index, %accept ]
-  %more = icmp ult i64 %index, %num_inputs
-  br i1 %more, label %check_type, label %yes
-check_type:
-  %input = getelementptr inbounds %Input, ptr %inputs, i64 %index
-  %argument_address = getelementptr inbounds ptr, ptr %arguments, i64 %index
-  %argument = load ptr, ptr %argument_address
-  %type_address = getelementptr i8, ptr %argument, i64 $type_offset
-  %type = load ptr, ptr %type_address
-  %is_array = icmp eq ptr %type, %array_type
-  br i1 %is_array, label %check_descriptor, label %no
-check_descriptor:
-  %descriptor_address = getelementptr i8, ptr %argument, i64 $descriptor_offset
-  %descriptor = load ptr, ptr %descriptor_address
-  %wanted_descriptor_address = $Input_descriptor
-  %wanted_descriptor = load ptr, ptr %wanted_descriptor_address
-  %same_descriptor = icmp eq ptr %descriptor, %wanted_descriptor
-  br i1 %same_descriptor, label %check_rank, label %check_type_number
-check_type_number:                            ; another object of the same dtype, of this machine's byte order
-  %type_number_address = getelementptr i8, ptr %descriptor, i64 $type_number_offset
-  %type_number = load i32, ptr %type_number_address
-  %wanted_type_number_address = $Input_type_number
-  %wanted_type_number = load i32, ptr %wanted_type_number_address
-  %same_type_number = icmp eq i32 %type_number, %wanted_type_number
-  %byte_order_address = getelementptr i8, ptr %descriptor, i64 $byte_order_offset
-  %byte_order = load i8, ptr %byte_order_address
-  %is_native = icmp ne i8 %byte_order, $foreign_byte_order
-  %same_dtype = and i1 %same_type_number, %is_native
-  br i1 %same_dtype, label %check_rank, label %no
-check_rank:
-  %rank_address = getelementptr i8, ptr %argument, i64 $rank_offset
-  %rank = load i32, ptr %rank_address
-  %wanted_rank_address = $Input_rank
-  %wanted_rank = load i32, ptr %wanted_rank_address
-  %same_rank = icmp eq i32 %rank, %wanted_rank
-  br i1 %same_rank, label %check_flags, label %no
-check_flags:
-  %flags_address = getelementptr i8, ptr %argument, i64 $flags_offset
-  %flags = load i32, ptr %flags_address
-  %required_flags_address = $Input_required_flags
-  %required_flags = load i32, ptr %required_flags_address
-  %present_flags = and i32 %flags, %required_flags
-  %has_flags = icmp eq i32 %present_flags, %required_flags
-  br i1 %has_flags, label %check_dims, label %no
-check_dims:
-  %dims_address = getelementptr i8, ptr %argument, i64 $dims_offset
-  %dims = load ptr, ptr %dims_address
-  %wanted_dims_address = $Input_dims
-  %wanted_dims = load ptr, ptr %wanted_dims_address
-  %rank64 = zext i32 %rank to i64
-  br label %next_dim
-next_dim:
-  %dim = phi i64 [ 0, %check_dims ], [ %dim_after, %check_dim ]
-  %more_dims = icmp ult i64 %dim, %rank64
-  br i1 %more_dims, label %check_dim, label %accept
-check_dim:
-  %size_address = getelementptr inbounds i64, ptr %dims, i64 %dim
-  %size = load i64, ptr %size_address
-  %wanted_size_address = getelementptr inbounds i64, ptr %wanted_dims, i64 %dim
-  %wanted_size = load i64, ptr %wanted_size_address
-  %same_size = icmp eq i64 %size, %wanted_size
-  %dim_after = add i64 %dim, 1
-  br i1 %same_size, label %next_dim, label %no
-accept:
-  %data_address = getelementptr i8, ptr %argument, i64 $data_offset
-  %data = load ptr, ptr %data_address
-  %param_address = getelementptr inbounds ptr, ptr %params, i64 %index
-  store ptr %data, ptr %param_address
-  %next_index = add i64 %index, 1
-  br label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-; Whether an input that will be overwritten shares memory with another input.
-define internal i1 @donation_overlaps(ptr %call, ptr %params) noinline {
-entry:
-  %num_inputs_address = $Call_num_inputs
-  %num_inputs = load i64, ptr %num_inputs_address
-  %inputs_address = $Call_inputs
-  %inputs = load ptr, ptr %inputs_address
-  br label %next
-next:
-  %index = phi i64 [ 0, %entry ], [ %next_index, %continue ]
-  %more = icmp ult i64 %index, %num_inputs
-  br i1 %more, label %look, label %no
-look:
-  %input = getelementptr inbounds %Input, ptr %inputs, i64 %index
-  %donated_address = $Input_is_donated
-  %donated = load i32, ptr %donated_address
-  %is_donated = icmp ne i32 %donated, 0
-  br i1 %is_donated, label %compare, label %continue
-compare:
-  %size_address = $Input_size_bytes
-  %size = load i64, ptr %size_address
-  %begin_address = getelementptr inbounds ptr, ptr %params, i64 %index
-  %begin = load ptr, ptr %begin_address
-  %end = getelementptr i8, ptr %begin, i64 %size
-  br label %next_other
-next_other:
-  %other = phi i64 [ 0, %compare ], [ %other_after, %skip ], [ %other_after_compare, %compare_other ]
-  %more_others = icmp ult i64 %other, %num_inputs
-  br i1 %more_others, label %is_itself, label %continue
-is_itself:
-  %itself = icmp eq i64 %other, %index
-  br i1 %itself, label %skip, label %compare_other
-skip:
-  %other_after = add i64 %other, 1
-  br label %next_other
-compare_other:
-  %other_input = getelementptr inbounds %Input, ptr %inputs, i64 %other
-  %other_size_address = $Other_size_bytes
-  %other_size = load i64, ptr %other_size_address
-  %other_begin_address = getelementptr inbounds ptr, ptr %params, i64 %other
-  %other_begin = load ptr, ptr %other_begin_address
-  %other_end = getelementptr i8, ptr %other_begin, i64 %other_size
-  %begins_before = icmp ult ptr %begin, %other_end
-  %ends_after = icmp ult ptr %other_begin, %end
-  %overlaps = and i1 %begins_before, %ends_after
-  %other_after_compare = add i64 %other, 1
-  br i1 %overlaps, label %yes, label %next_other
-continue:
-  %next_index = add i64 %index, 1
-  br label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
 ; New arrays, or the donated arguments themselves; on failure nothing is left and Python's error is set.
 define internal i1 @make_results(ptr %call, ptr %arguments, ptr %params, ptr %results, ptr %objects) alwaysinline {
 entry:
@@ -389,8 +202,22 @@ choose:
   %alias_address = $Output_alias
   %alias = load i32, ptr %alias_address
   %is_new = icmp slt i32 %alias, 0
-  br i1 %is_new, label %create, label %reuse
+  br i1 %is_new, label %look_at_size, label %reuse
+look_at_size:
+  %is_large_address = $Output_is_large
+  %is_large = load i64, ptr %is_large_address
+  %has_own_memory = icmp ne i64 %is_large, 0
+  br i1 %has_own_memory, label %exchange_handler, label %create
+exchange_handler:
+  %set_handler_address = $Call_set_handler
+  %set_handler = load ptr, ptr %set_handler_address
+  %result_handler_address = $Call_result_handler
+  %result_handler = load ptr, ptr %result_handler_address
+  %exchanged = call ptr %set_handler(ptr %result_handler)
+  %is_exchanged = icmp ne ptr %exchanged, null
+  br i1 %is_exchanged, label %create, label %no
 create:
+  %old_handler = phi ptr [ null, %look_at_size ], [ %exchanged, %exchange_handler ]
   %descriptor_address = $Output_descriptor
   %descriptor = load ptr, ptr %descriptor_address
   %rank_address = $Output_rank
@@ -400,6 +227,7 @@ create:
   call void @Py_IncRef(ptr %descriptor)     ; NumPy takes one reference over
   %created = call ptr %new_array(ptr %array_type, ptr %descriptor, i32 %rank, ptr %dims,
                                  ptr null, ptr null, i32 0, ptr null)
+  call void @restore_handler(ptr %call, ptr %old_handler)
   %is_created = icmp ne ptr %created, null
   br i1 %is_created, label %record, label %no
 reuse:
@@ -423,6 +251,22 @@ yes:
 no:
   call void @drop_objects(ptr %objects, i64 %index)
   ret i1 false
+}
+
+; Makes NumPy allocate as before the exchange; null means that there was none.
+define internal void @restore_handler(ptr %call, ptr %old_handler) alwaysinline {
+entry:
+  %is_exchanged = icmp ne ptr %old_handler, null
+  br i1 %is_exchanged, label %restore, label %done
+restore:
+  %set_handler_address = $Call_set_handler
+  %set_handler = load ptr, ptr %set_handler_address
+  %ours = call ptr %set_handler(ptr %old_handler)
+  call void @Py_DecRef(ptr %ours)
+  call void @Py_DecRef(ptr %old_handler)
+  br label %done
+done:
+  ret void
 }
 
 define internal i32 @run_unlocked(ptr %call, ptr %params, ptr %results) alwaysinline {

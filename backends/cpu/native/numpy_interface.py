@@ -22,6 +22,7 @@ ALIGNED = 0x0100
 WRITEABLE = 0x0400
 
 _NEW_FROM_DESCRIPTOR_SLOT = 94
+_SET_HANDLER_SLOT = 304
 _ARRAY_TYPE_SLOT = 2
 
 
@@ -61,11 +62,13 @@ class NumpyInterface:
         layout: Offsets in Python's and NumPy's objects.
         array_type: Address of the type object of arrays.
         new_array: Address of `PyArray_NewFromDescr`.
+        set_handler: Address of `PyDataMem_SetHandler`.
     """
 
     layout: ObjectLayout
     array_type: int
     new_array: int
+    set_handler: int
 
 
 @functools.cache
@@ -77,7 +80,7 @@ def numpy_interface() -> NumpyInterface | None:
     table = _function_table()
     if table is None or table[_ARRAY_TYPE_SLOT] != id(np.ndarray) or not layout_holds(layout):
         return None
-    return NumpyInterface(layout, id(np.ndarray), table[_NEW_FROM_DESCRIPTOR_SLOT])
+    return NumpyInterface(layout, id(np.ndarray), table[_NEW_FROM_DESCRIPTOR_SLOT], table[_SET_HANDLER_SLOT])
 
 
 def layout_holds(layout: ObjectLayout) -> bool:
@@ -99,7 +102,7 @@ def _function_table() -> Sequence[int] | None:
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
     address = get_pointer(capsule, None)
-    return [int(slot or 0) for slot in (ctypes.c_void_p * (_NEW_FROM_DESCRIPTOR_SLOT + 1)).from_address(address)]
+    return [int(slot or 0) for slot in (ctypes.c_void_p * (_SET_HANDLER_SLOT + 1)).from_address(address)]
 
 
 def _array_is_as_expected(layout: ObjectLayout, array: np.typing.NDArray[np.generic]) -> bool:
