@@ -1,0 +1,156 @@
+"""Elements of binary elementwise operations; LLVM's undefined cases are guarded as XLA defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xlalite.backends.cpu.complex_arithmetic import COMPLEX_BINARY
+from xlalite.backends.cpu.elementwise import RealRule, real_rule
+from xlalite.backends.cpu.elements import Rule
+from xlalite.backends.cpu.llvm import FunctionBuilder, Value, constant
+from xlalite.backends.cpu.math import emit_math
+from xlalite.hlo.dtype import DType
+
+_Pair = tuple[Value, ...]
+
+
+def _by_kind(
+    integral: Callable[[FunctionBuilder, Value, Value], Value], floating: Callable[[FunctionBuilder, Value, Value], Value]
+) -> RealRule:
+    def compute(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+        return (floating if dtype.is_floating else integral)(fb, *operands)
+
+    return compute
+
+
+def _add(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return fb.fadd(*operands)
+    return fb.or_(*operands) if dtype is DType.PRED else fb.add(*operands)
+
+
+def _multiply(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return fb.fmul(*operands)
+    return fb.and_(*operands) if dtype is DType.PRED else fb.mul(*operands)
+
+
+def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """x / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
+    x, y = operands
+    if dtype.is_floating:
+        return fb.fdiv(x, y)
+    zero = fb.icmp("eq", y, 0)
+    if dtype.is_unsigned:
+        return fb.select(zero, constant(x.type, -1), fb.udiv(x, fb.select(zero, 1, y)))
+    minus_one = fb.icmp("eq", y, -1)
+    safe = fb.select(fb.or_(zero, minus_one), 1, y)
+    quotient = fb.select(minus_one, fb.neg(x), fb.sdiv(x, safe))
+    return fb.select(zero, constant(x.type, -1), quotient)
+
+
+def _remainder(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """X rem 0 is x for integers; INT_MIN rem -1 is 0."""
+    x, y = operands
+    if dtype.is_floating:
+        return emit_math(fb, "remainder", x, y)
+    zero = fb.icmp("eq", y, 0)
+    if dtype.is_unsigned:
+        return fb.select(zero, x, fb.urem(x, fb.select(zero, 1, y)))
+    trivial = fb.or_(zero, fb.icmp("eq", y, -1))
+    rest = fb.srem(x, fb.select(trivial, 1, y))
+    return fb.select(zero, x, rest)
+
+
+def _shift(kind: str) -> RealRule:
+    """Amounts are unsigned; at or over the width they give 0, or the sign for arithmetic right shifts."""
+
+    def compute(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+        x, amount = operands
+        if dtype.bits < 8 and dtype.is_signed:
+            amount = fb.and_(amount, (1 << dtype.bits) - 1)
+        over = fb.icmp("uge", amount, dtype.bits)
+        if kind == "arithmetic":
+            return fb.ashr(x, fb.select(over, dtype.bits - 1, amount))
+        safe = fb.select(over, 0, amount)
+        if kind == "left":
+            shifted = fb.shl(x, safe)
+        else:
+            shifted = fb.lshr(fb.and_(x, (1 << dtype.bits) - 1) if dtype.bits < 8 else x, safe)
+        return fb.select(over, 0, shifted)
+
+    return compute
+
+
+def _maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return propagating_extremum(fb, "ogt", *operands)
+    if dtype is DType.PRED:
+        return fb.or_(*operands)
+    return (fb.smax if dtype.is_signed else fb.umax)(*operands)
+
+
+def _minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return propagating_extremum(fb, "olt", *operands)
+    if dtype is DType.PRED:
+        return fb.and_(*operands)
+    return (fb.smin if dtype.is_signed else fb.umin)(*operands)
+
+
+def propagating_extremum(fb: FunctionBuilder, predicate: str, x: Value, y: Value) -> Value:
+    """The larger (`ogt`) or smaller (`olt`) operand; NaN if either is NaN; +0 is larger than -0."""
+    return fb.maximum(x, y) if predicate == "ogt" else fb.minimum(x, y)
+
+
+def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    from xlalite.backends.cpu.llvm import integer
+
+    x, y = operands
+    wide = x.type.with_scalar(integer(2 * max(dtype.bits, 8)))
+    extend = fb.sext if dtype.is_signed else fb.zext
+    product = fb.mul(extend(x, wide), extend(y, wide))
+    return fb.trunc(fb.lshr(product, dtype.bits), x.type)
+
+
+def _power(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return emit_math(fb, "power", *operands)
+    return integer_power(fb, dtype, *operands)
+
+
+def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Value) -> Value:
+    """Square and multiply over all exponent bits; a negative exponent gives 1 for base 1, +-1 for base -1, else 0."""
+    one = constant(base.type, 1)
+    result, square = one, base
+    for bit in range(dtype.bits - 1 if dtype.is_signed else dtype.bits):
+        taken = fb.icmp("ne", fb.and_(exponent, 1 << bit), 0)
+        result = fb.select(taken, fb.mul(result, square), result)
+        square = fb.mul(square, square)
+    if not dtype.is_signed:
+        return result
+    odd = fb.icmp("ne", fb.and_(exponent, 1), 0)
+    of_minus_one = fb.select(odd, constant(base.type, -1), one)
+    inverse = fb.select(fb.icmp("eq", base, -1), of_minus_one, 0)
+    inverse = fb.select(fb.icmp("eq", base, 1), one, inverse)
+    return fb.select(fb.icmp("slt", exponent, 0), inverse, result)
+
+
+RULES: dict[str, Rule] = {
+    "add": real_rule(_add, complex_rule=COMPLEX_BINARY["add"]),
+    "subtract": real_rule(_by_kind(FunctionBuilder.sub, FunctionBuilder.fsub), complex_rule=COMPLEX_BINARY["subtract"]),
+    "multiply": real_rule(_multiply, complex_rule=COMPLEX_BINARY["multiply"]),
+    "divide": real_rule(_divide, complex_rule=COMPLEX_BINARY["divide"]),
+    "remainder": real_rule(_remainder),
+    "maximum": real_rule(_maximum, exact=True),
+    "minimum": real_rule(_minimum, exact=True),
+    "mulhi": real_rule(_mulhi),
+    "power": real_rule(_power, complex_rule=COMPLEX_BINARY["power"]),
+    "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_BINARY["atan2"]),
+    "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
+    "or": real_rule(lambda fb, dtype, xs: fb.or_(*xs), exact=True),
+    "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),
+    "shift-left": real_rule(_shift("left")),
+    "shift-right-logical": real_rule(_shift("logical")),
+    "shift-right-arithmetic": real_rule(_shift("arithmetic")),
+}

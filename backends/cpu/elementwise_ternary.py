@@ -1,0 +1,82 @@
+"""Elements of comparison, selection and clamping."""
+
+from __future__ import annotations
+
+from xlalite.backends.cpu.elementwise import operand_elements
+from xlalite.backends.cpu.elementwise_binary import propagating_extremum
+from xlalite.backends.cpu.elements import ElementEmitter, Rule
+from xlalite.backends.cpu.index import Index
+from xlalite.backends.cpu.llvm import FunctionBuilder, Value, integer
+from xlalite.backends.cpu.types import Element
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ops.comparison import is_total_order
+
+_FLOAT_PREDICATES = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
+
+
+def _compare(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    lhs, rhs = operand_elements(emitter, instruction, index)
+    fb, direction = emitter.fb, instruction.attrs.direction.value
+    dtype = instruction.operands[0].shape.dtype
+    if isinstance(lhs, tuple) and isinstance(rhs, tuple):
+        equal = fb.and_(fb.fcmp("oeq", lhs[0], rhs[0]), fb.fcmp("oeq", lhs[1], rhs[1]))
+        return equal if direction == "EQ" else fb.not_(equal)
+    assert isinstance(lhs, Value), "both operands have one element type"
+    assert isinstance(rhs, Value), "both operands have one element type"
+    if dtype.is_floating and not is_total_order(instruction):
+        return fb.fcmp(_FLOAT_PREDICATES[direction], lhs, rhs)
+    if dtype.is_floating:
+        lhs, rhs = total_order_key(fb, lhs), total_order_key(fb, rhs)
+    return fb.icmp(integer_predicate(direction, signed=dtype.is_signed or dtype.is_floating), lhs, rhs)
+
+
+def integer_predicate(direction: str, *, signed: bool) -> str:
+    """LLVM's name of an integer comparison."""
+    if direction in ("EQ", "NE"):
+        return direction.lower()
+    return ("s" if signed else "u") + direction.lower()
+
+
+def total_order_key(fb: FunctionBuilder, value: Value) -> Value:
+    """Signed integers in the total order -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    bits = fb.bitcast(value, value.type.with_scalar(integer(value.type.bits)))
+    flipped = fb.xor(bits, fb.lshr(fb.ashr(bits, value.type.bits - 1), 1))
+    return flipped
+
+
+def _select(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    condition, on_true, on_false = operand_elements(emitter, instruction, index)
+    assert isinstance(condition, Value), "the condition is pred"
+    fb = emitter.fb
+    if isinstance(on_true, tuple) and isinstance(on_false, tuple):
+        return fb.select(condition, on_true[0], on_false[0]), fb.select(condition, on_true[1], on_false[1])
+    assert isinstance(on_true, Value), "both values have one element type"
+    assert isinstance(on_false, Value), "both values have one element type"
+    return fb.select(condition, on_true, on_false)
+
+
+def _clamp(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    low, value, high = operand_elements(emitter, instruction, index)
+    assert isinstance(low, Value), "complex numbers have no order"
+    assert isinstance(value, Value), "complex numbers have no order"
+    assert isinstance(high, Value), "complex numbers have no order"
+    fb, dtype = emitter.fb, instruction.shape.dtype
+    return smaller(fb, dtype, larger(fb, dtype, value, low), high)
+
+
+def larger(fb: FunctionBuilder, dtype: DType, x: Value, y: Value) -> Value:
+    """The larger value; NaN if either is."""
+    if dtype.is_floating:
+        return propagating_extremum(fb, "ogt", x, y)
+    return (fb.smax if dtype.is_signed else fb.umax)(x, y)
+
+
+def smaller(fb: FunctionBuilder, dtype: DType, x: Value, y: Value) -> Value:
+    """The smaller value; NaN if either is."""
+    if dtype.is_floating:
+        return propagating_extremum(fb, "olt", x, y)
+    return (fb.smin if dtype.is_signed else fb.umin)(x, y)
+
+
+RULES: dict[str, Rule] = {"compare": _compare, "select": _select, "clamp": _clamp}

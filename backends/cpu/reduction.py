@@ -1,0 +1,93 @@
+"""Elements of reductions and maps, computed where they are needed by a loop of their own.
+
+The row and column kernels are the fast way to reduce; this rule serves reductions in any position of a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xlalite.backends.cpu.elements import ElementEmitter, Rule
+from xlalite.backends.cpu.index import Affine, Index, Position
+from xlalite.backends.cpu.llvm import Value
+from xlalite.backends.cpu.types import Element
+from xlalite.hlo.instruction import HloInstruction
+
+Registers: TypeAlias = tuple[Value, ...]
+
+
+def flatten(elements: Sequence[Element]) -> Registers:
+    """The registers of elements, a complex one giving two."""
+    registers: list[Value] = []
+    for element in elements:
+        registers.extend(element if isinstance(element, tuple) else (element,))
+    return tuple(registers)
+
+
+def unflatten(registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
+    """Elements of the same kinds as `like` out of their registers."""
+    elements: list[Element] = []
+    position = 0
+    for element in like:
+        if isinstance(element, tuple):
+            elements.append((registers[position], registers[position + 1]))
+            position += 2
+        else:
+            elements.append(registers[position])
+            position += 1
+    return tuple(elements)
+
+
+def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
+    """All results of a (variadic) reduce at an index."""
+    count = len(instruction.operands) // 2
+    arrays, starts = instruction.operands[:count], instruction.operands[count:]
+    initial = [emitter.spread(emitter.element(start, ())) for start in starts]
+    reduced = sorted(instruction.attrs.dimensions)
+    dims = arrays[0].shape.dims
+    kept = iter(index)
+    source: list[Position] = [Affine(0) if d in reduced else next(kept) for d in range(len(dims))]
+
+    def nest(level: int, carried: tuple[Element, ...], outer: ElementEmitter) -> tuple[Element, ...]:
+        if level == len(reduced):
+            elements = [outer.spread(outer.element(array, tuple(source))) for array in arrays]
+            combined = outer.apply(instruction.called_computations[0], [*carried, *elements], rounds=False)
+            return tuple(outer.spread(element) for element in combined)
+        size = dims[reduced[level]]
+        if size == 0:
+            return carried
+        with emitter.fb.carried_loop(0, size, 1, flatten(carried)) as loop:
+            source[reduced[level]] = Affine(loop.index)
+            result = nest(level + 1, unflatten(loop.values, carried), outer.inner())
+            loop.yield_(*flatten(result))
+        return unflatten(loop.results, carried)
+
+    results = nest(0, tuple(initial), emitter)
+    return tuple(round_element(emitter, array, result) for array, result in zip(arrays, results, strict=True))
+
+
+def round_element(emitter: ElementEmitter, array: HloInstruction, element: Element) -> Element:
+    """A result accumulated in more precision than its type has, brought back into the type."""
+    if isinstance(element, tuple):
+        return element
+    return emitter.rounded(array.shape.dtype, element)
+
+
+def _reduce(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    assert not instruction.shape.is_tuple, "the elements of a variadic reduce are read through get-tuple-element"
+    return reduce_elements(emitter, instruction, index)[0]
+
+
+def _tuple_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """An element of the one instruction inside a kernel that makes a tuple: a variadic reduce."""
+    producer = instruction.operand(0)
+    return reduce_elements(emitter, producer, index)[instruction.attrs.index]
+
+
+def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    elements = emitter.unify([emitter.element(operand, index) for operand in instruction.operands])
+    return emitter.apply(instruction.called_computations[0], elements)[0]
+
+
+RULES: dict[str, Rule] = {"reduce": _reduce, "get-tuple-element": _tuple_element, "map": _map}
