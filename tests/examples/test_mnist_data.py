@@ -120,7 +120,7 @@ def test_damaged_file_is_explained(tmp_path: Path, content: bytes, message: str)
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"some labels")[:-6]])
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"some labels")[:-6]], ids=["other", "cut short"])
 def test_damaged_gzip_is_explained(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "labels.gz"
     path.write_bytes(content)
