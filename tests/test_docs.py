@@ -1,0 +1,72 @@
+"""The documents: their links, their promises of size, and the code in the README."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document: its language, its text, and the line it begins at."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks_of(document: Path) -> list[Block]:
+    content = document.read_text(encoding="utf-8")
+    found = re.finditer(r"^```(\w*)\n(.*?)^```$", content, re.MULTILINE | re.DOTALL)
+    return [Block(match[1], match[2], content.count("\n", 0, match.start()) + 1) for match in found]
+
+
+def programs() -> list[tuple[Block, str | None]]:
+    """The README's Python blocks, each with the output that a `text` block right after it shows."""
+    blocks = blocks_of(ROOT / "README.md")
+    following = [*blocks[1:], Block("", "", 0)]
+    return [
+        (block, after.text if after.language == "text" else None)
+        for block, after in zip(blocks, following, strict=True)
+        if block.language == "python"
+    ]
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"[0-9.]+ (ms|s|µs)\b", r"T \1", text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_resolve(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in target]
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+def test_architecture_fits_its_size() -> None:
+    assert len((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_architecture_describes_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [f"{room}/" for room in ("hlo", "passes", "backends")]
+    own = [path for path in (ROOT / "xlalite").iterdir() if path.is_dir() and not path.is_symlink()]
+    rooms += [f"xlalite/{path.name}/" for path in own if not path.name.startswith("__")]
+    assert [room for room in rooms if f"`{room}`" not in text] == []
+
+
+@pytest.mark.parametrize(("block", "output"), programs(), ids=lambda value: getattr(value, "line", ""))
+def test_code_in_the_readme_runs(block: Block, output: str | None, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", block.text]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"README.md:{block.line}\n{done.stderr}"
+    if output is not None:
+        assert without_times(done.stdout) == without_times(output), f"README.md:{block.line} shows another output"
