@@ -81,6 +81,10 @@ class CacheError(XlaliteError, OSError):
     """A cache directory that was asked for by name cannot be used."""
 
 
+class DumpError(XlaliteError, OSError):
+    """A dump directory that cannot be made or written to."""
+
+
 class ArgumentError(XlaliteError, ValueError):
     """An executable was called with arguments that do not fit its signature."""
 

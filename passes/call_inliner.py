@@ -1,0 +1,75 @@
+"""Replaces calls by what they call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction, Metadata
+from xlalite.hlo.module import HloModule
+from xlalite.passes.base import HloPass
+from xlalite.passes.dce import remove_uncalled_computations
+from xlalite.passes.inlining import inline_body
+
+
+@dataclass(frozen=True, slots=True)
+class CallInliner(HloPass):
+    """Inlines `call`, innermost first.
+
+    A computation with one call site is always inlined; one with several as long as the module stays below
+    `max_instructions`, so that a deep tree of calls does not grow without bound. Each refusal is recorded. Calls with
+    control dependencies stay.
+    """
+
+    name: ClassVar[str] = "call-inliner"
+    counts_changes: ClassVar[bool] = True
+
+    max_instructions: int = 200_000
+
+    def run(self, module: HloModule) -> bool:
+        """Inlines what may be inlined; says whether there was any."""
+        total = sum(map(len, module.computations()))
+        sites = Counter(
+            callee
+            for computation in module.computations()
+            for instruction in computation.instructions
+            for callee in instruction.called_computations
+        )
+        changed = False
+        for computation in module.computations():
+            for instruction in computation.instructions:
+                if instruction.opcode != "call":
+                    continue
+                callee = instruction.called_computations[0]
+                if not self._may_inline(module, instruction, sites[callee], total) or not self.may_change():
+                    continue
+                total += len(callee)
+                sites.update(c for inner in callee.instructions for c in inner.called_computations)
+                _inline(instruction, callee, computation)
+                changed = True
+        if changed:
+            remove_uncalled_computations(module)
+        return changed
+
+    def _may_inline(self, module: HloModule, call: HloInstruction, sites: int, total: int) -> bool:
+        if call.control_predecessors or call.control_successors:
+            module.record(self.name, (call.name,), "not inlined", "control dependencies")
+            return False
+        size = len(call.called_computations[0])
+        if sites > 1 and total + size > self.max_instructions:
+            figures = {"call sites": sites, "callee instructions": size, "module instructions": total}
+            module.record(self.name, (call.name,), "not inlined", "module would grow too large", figures)
+            return False
+        return True
+
+
+def _inline(call: HloInstruction, callee: HloComputation, caller: HloComputation) -> None:
+    root, copies = inline_body(callee, call.operands, caller)
+    for twin in copies:
+        if twin.metadata == Metadata():
+            twin.metadata = call.metadata
+    caller.replace(call, root)
+    for twin in copies:
+        caller.remove_dead(twin)

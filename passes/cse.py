@@ -1,0 +1,80 @@
+"""Common subexpression elimination: equal instructions on equal operands become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.op import Trait
+from xlalite.passes.base import HloPass
+from xlalite.passes.structure import StructuralIds
+
+_NEVER_MERGED = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC
+
+
+@dataclass(frozen=True, slots=True)
+class CommonSubexpressionElimination(HloPass):
+    """Merges instructions that compute the same, whatever their metadata.
+
+    Two instructions are the same when operation, shape, layout, attributes and operands are equal (in any order for
+    commutative operations), constants when their bits are, and called computations when they do the same. Side
+    effects, random numbers, optimisation barriers and instructions with control dependencies are left alone.
+    """
+
+    name: ClassVar[str] = "cse"
+    counts_changes: ClassVar[bool] = True
+
+    def run(self, module: HloModule) -> bool:
+        """Merges in every computation; says whether anything was merged."""
+        structure = StructuralIds()
+        changed = False
+        for computation in module.computations():  # Callees first: nobody asks for a number before it is final.
+            changed |= self._merge_in(computation, structure)
+        return changed
+
+    def _merge_in(self, computation: HloComputation, structure: StructuralIds) -> bool:
+        changed = False
+        numbers: dict[HloInstruction, int] = {}
+        first: dict[Hashable, HloInstruction] = {}
+        for instruction in computation.post_order():
+            numbers[instruction] = len(numbers)
+            if not _may_merge(instruction):
+                continue
+            earlier = first.setdefault(_key(instruction, numbers, structure), instruction)
+            if earlier is not instruction and self.may_change():
+                computation.replace(instruction, earlier)
+                changed = True
+        return changed
+
+
+def _may_merge(instruction: HloInstruction) -> bool:
+    if instruction.opcode in ("parameter", "opt-barrier") or instruction.op.traits & _NEVER_MERGED:
+        return False
+    if instruction.control_predecessors or instruction.control_successors:
+        return False
+    return not _has_effect(instruction)
+
+
+def _has_effect(instruction: HloInstruction) -> bool:
+    """Whether a call of it may be observed or give another value the next time."""
+    if instruction.op.traits & _NEVER_MERGED or instruction.has_side_effect:
+        return True
+    return any(_has_effect(inner) for callee in instruction.called_computations for inner in callee.instructions)
+
+
+def _key(instruction: HloInstruction, numbers: dict[HloInstruction, int], structure: StructuralIds) -> Hashable:
+    operands = [numbers[operand] for operand in instruction.operands]
+    if instruction.op.has(Trait.COMMUTATIVE):
+        operands.sort()
+    return (
+        instruction.opcode,
+        instruction.shape,
+        instruction.attrs,
+        instruction.backend_config,
+        tuple(operands),
+        structure.callees(instruction) if instruction.called_computations else (),
+    )

@@ -1,0 +1,94 @@
+"""Options that show or restrict what the passes do. Flags and command lines fill them in; passes never read them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from xlalite.hlo.errors import FlagError
+
+
+@dataclass(frozen=True, slots=True)
+class DebugOptions:
+    """How one compilation is observed and restricted; the defaults do neither.
+
+    Attributes:
+        dump_to: Directory of the dumps, `-` for standard output, None for no dumps.
+        dump_hlo_pass_re: Dump the module after each changing pass whose name matches; None for none.
+        dump_hlo_module_re: Dump only modules whose name matches; None for all.
+        dump_hlo_pipeline_re: Dump passes only of pipelines whose name matches; None for all.
+        dump_large_constants: Write all elements of constants; without it dumps of large constants do not reproduce.
+        disable_passes: Names of passes that do not run.
+        enable_only: Names of the only passes that run; empty for all.
+        fuel: (pass name, number of changes allowed) pairs.
+        verify: Verify the module at the start and after each pass that changed it.
+        check_passes: Compare fingerprints around each pass with what the pass says, verify after every pass, and make
+            an oscillating fixpoint an error.
+    """
+
+    dump_to: str | None = None
+    dump_hlo_pass_re: str | None = None
+    dump_hlo_module_re: str | None = None
+    dump_hlo_pipeline_re: str | None = None
+    dump_large_constants: bool = False
+    disable_passes: tuple[str, ...] = ()
+    enable_only: tuple[str, ...] = ()
+    fuel: tuple[tuple[str, int], ...] = ()
+    verify: bool = True
+    check_passes: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses patterns that are no regular expressions and negative fuel.
+
+        Raises:
+            FlagError: The flag and what is wrong with its value.
+        """
+        for field in ("dump_hlo_pass_re", "dump_hlo_module_re", "dump_hlo_pipeline_re"):
+            pattern = getattr(self, field)
+            try:
+                re.compile(pattern or "")
+            except re.error as error:
+                raise FlagError(f"xla_{field}: {pattern!r} is not a regular expression: {error}") from error
+        for name, limit in self.fuel:
+            if limit < 0:
+                raise FlagError(f"xla_fuel: {name}={limit}: expected a number of changes that is not negative")
+
+    def runs(self, pass_name: str) -> bool:
+        """Whether the pass may run at all."""
+        if pass_name in self.disable_passes:
+            return False
+        return not self.enable_only or pass_name in self.enable_only
+
+    def dumps_module(self, module_name: str) -> bool:
+        """Whether anything of the module is dumped."""
+        return self.dump_to is not None and _matches(self.dump_hlo_module_re, module_name)
+
+    def dumps_pass(self, pipeline: str, pass_name: str) -> bool:
+        """Whether the module is dumped after the pass, if it changed."""
+        if self.dump_to is None or self.dump_hlo_pass_re is None:
+            return False
+        return _matches(self.dump_hlo_pass_re, pass_name) and _matches(self.dump_hlo_pipeline_re, pipeline)
+
+    def check_pass_names(self, known: Collection[str]) -> None:
+        """Refuses names of passes that do not exist.
+
+        Raises:
+            FlagError: The flag, the name and the nearest name that exists.
+        """
+        named = {
+            "xla_disable_hlo_passes": self.disable_passes,
+            "xla_enable_hlo_passes_only": self.enable_only,
+            "xla_fuel": tuple(name for name, _ in self.fuel),
+        }
+        for flag, names in named.items():
+            for name in names:
+                if name not in known:
+                    nearest = difflib.get_close_matches(name, known, 1)
+                    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+                    raise FlagError(f"{flag}: there is no pass {name!r}{hint}")
+
+
+def _matches(pattern: str | None, text: str) -> bool:
+    return pattern is None or re.search(pattern, text) is not None

@@ -1,0 +1,81 @@
+"""Copies the body of a computation to where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.create import create
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ops.reshaping import BroadcastAttrs
+from xlalite.hlo.shape import Shape
+
+
+def inline_body(
+    callee: HloComputation, operands: Sequence[HloInstruction], into: HloComputation
+) -> tuple[HloInstruction, tuple[HloInstruction, ...]]:
+    """Copies the callee's instructions into a computation, with operands for its parameters.
+
+    Returns:
+        What stands for the callee's root, and the copies in order.
+    """
+    copies: dict[HloInstruction, HloInstruction] = dict(zip(callee.parameters, operands, strict=True))
+    added = []
+    for instruction in callee.post_order():
+        if instruction in copies:
+            continue
+        twin = into.add(instruction.clone([copies[operand] for operand in instruction.operands]))
+        for predecessor in instruction.control_predecessors:
+            twin.add_control_predecessor(copies[predecessor])
+        copies[instruction] = twin
+        added.append(twin)
+    return copies[callee.root], tuple(added)
+
+
+def apply_elementwise(
+    function: HloComputation, operands: Sequence[HloInstruction], dims: Sequence[int]
+) -> HloInstruction | None:
+    """A scalar function applied to each element of arrays, as loose array instructions.
+
+    Args:
+        function: The scalar function.
+        operands: One array of sizes `dims` for each parameter.
+        dims: Sizes of the result.
+
+    Returns:
+        The result; None when the function does something that has no elementwise form, or its value is a tuple.
+    """
+    if not is_elementwise_function(function):
+        return None
+    copies = dict(zip(function.parameters, operands, strict=True))
+    for instruction in function.post_order():
+        if instruction in copies:
+            continue
+        if instruction.opcode == "constant":
+            copies[instruction] = _replicated(instruction.clone(), dims)
+            continue
+        copies[instruction] = create(
+            instruction.opcode,
+            [copies[operand] for operand in instruction.operands],
+            instruction.attrs,
+            shape=Shape.array(instruction.shape.dtype, dims),
+            metadata=instruction.metadata,
+        )
+    return copies[function.root]
+
+
+def is_elementwise_function(function: HloComputation) -> bool:
+    """Whether the computation is made of scalar parameters, scalar constants and elementwise operations only."""
+    return all(
+        instruction.shape.is_scalar
+        and (instruction.opcode in ("parameter", "constant") or instruction.op.is_elementwise)
+        and not instruction.has_side_effect
+        and not instruction.control_predecessors
+        for instruction in function.instructions
+    )
+
+
+def _replicated(scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
+    if not dims:
+        return scalar
+    return create("broadcast", (scalar,), BroadcastAttrs(()), shape=Shape.array(scalar.shape.dtype, dims))
