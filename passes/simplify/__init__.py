@@ -1,0 +1,1 @@
+"""Algebraic rules in tables by family of operations; a rule is a function whose docstring is its identity."""

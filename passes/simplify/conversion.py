@@ -1,0 +1,110 @@
+"""Rules for convert, bitcast-convert and reduce-precision."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xlalite.hlo.create import create
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.shape import Shape
+from xlalite.passes.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.simplify.patterns import IEEE_TYPES, convert, float_limits
+
+
+def convert_nothing(instruction: HloInstruction) -> RuleResult:
+    """convert(A) to A's own type = A."""
+    operand = instruction.operand(0)
+    return operand if operand.shape.dtype is instruction.shape.dtype else None
+
+
+def convert_of_convert(instruction: HloInstruction) -> RuleResult:
+    """convert(convert(A)) = convert(A) when the first conversion loses nothing that the second would show."""
+    inner = instruction.operand(0)
+    if inner.opcode != "convert":
+        return None
+    source = inner.operand(0)
+    if _may_skip(source.shape.dtype, inner.shape.dtype, instruction.shape.dtype):
+        return convert(source, instruction.shape.dtype)
+    return Declined("the conversion in between may change the value")
+
+
+def bitcast_convert_nothing(instruction: HloInstruction) -> RuleResult:
+    """bitcast-convert(A) to A's own type = A."""
+    operand = instruction.operand(0)
+    return operand if operand.shape.dtype is instruction.shape.dtype else None
+
+
+def bitcast_convert_of_bitcast_convert(instruction: HloInstruction) -> RuleResult:
+    """bitcast-convert(bitcast-convert(A)) = bitcast-convert(A) when no width changes, or A when its type comes back."""
+    inner = instruction.operand(0)
+    if inner.opcode != "bitcast-convert":
+        return None
+    source = inner.operand(0)
+    if source.shape.dtype is instruction.shape.dtype and source.shape.dims == instruction.shape.dims:
+        return source
+    if not source.shape.dtype.bits == inner.shape.dtype.bits == instruction.shape.dtype.bits:
+        return None
+    shape = Shape.array(instruction.shape.dtype, instruction.shape.dims)
+    return create("bitcast-convert", (source,), shape=shape)
+
+
+def reduce_precision_nothing(instruction: HloInstruction) -> RuleResult:
+    """reduce-precision(A) to a format that holds every value of A's type = A."""
+    dtype = instruction.shape.dtype
+    if dtype not in IEEE_TYPES:
+        return None
+    limits, attrs = float_limits(dtype), instruction.attrs
+    holds_all = attrs.exponent_bits >= limits.nexp and attrs.mantissa_bits >= limits.nmant
+    return instruction.operand(0) if holds_all else None
+
+
+def reduce_precision_twice(instruction: HloInstruction) -> RuleResult:
+    """reduce-precision(reduce-precision(A)) to the same format = reduce-precision(A)."""
+    inner = instruction.operand(0)
+    return inner if inner.opcode == "reduce-precision" and inner.attrs == instruction.attrs else None
+
+
+@cache
+def is_lossless(source: DType, target: DType) -> bool:
+    """Whether every value of a type, NaN and both zeros included, has an equal value in another."""
+    if source is target or source is DType.PRED:
+        return True
+    if target is DType.PRED:
+        return False
+    if source.is_integral and target.is_integral:
+        wider = target.bits > source.bits
+        same_sign = source.is_signed == target.is_signed
+        return target.bits >= source.bits if same_sign else wider and target.is_signed
+    if source.is_integral and target in IEEE_TYPES:
+        return bool(source.bits - source.is_signed <= float_limits(target).nmant + 1)
+    if source in IEEE_TYPES and target in IEEE_TYPES:
+        a, b = float_limits(source), float_limits(target)
+        return bool(b.nmant >= a.nmant and b.nexp >= a.nexp)
+    if source.is_complex and target.is_complex:
+        return target.bits >= source.bits
+    # f8e8m0fnu has neither sign nor zero; all other narrow types lie within f32 with their zeros and NaN.
+    is_narrow = source.is_floating and source.bits <= 8 and source is not DType.F8E8M0FNU
+    return is_narrow and target in (DType.F32, DType.F64)
+
+
+def _may_skip(source: DType, between: DType, target: DType) -> bool:
+    """Whether source -> between -> target is source -> target for every value."""
+    if is_lossless(source, between):
+        # Floats saturate and integers wrap on the way to an integer, so the families must be the same, or it must fit.
+        through_float = source.is_integral and between.is_floating and target.is_integral
+        real_to_complex = between.is_complex and not source.is_complex
+        return not real_to_complex and (not through_float or is_lossless(source, target))
+    # Integers keep their low bits however often they are cut.
+    all_integers = source.is_integral and between.is_integral and target.is_integral
+    return all_integers and target.bits <= between.bits
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("convert", convert_nothing),
+    Rule("convert", convert_of_convert),
+    Rule("bitcast-convert", bitcast_convert_nothing),
+    Rule("bitcast-convert", bitcast_convert_of_bitcast_convert),
+    Rule("reduce-precision", reduce_precision_nothing),
+    Rule("reduce-precision", reduce_precision_twice),
+)

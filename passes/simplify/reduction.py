@@ -1,0 +1,172 @@
+"""Rules for reduce and sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.create import create
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.ops.reduction import ReduceAttrs
+from xlalite.passes.inlining import apply_elementwise, is_elementwise_function
+from xlalite.passes.rewrite import Declined, Rule, RuleResult, Strictness
+from xlalite.passes.simplify.dimensions import dimension_groups
+from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose, used_once
+
+# Repeating an element changes nothing.
+_IDEMPOTENT = frozenset({MonoidKind.MAXIMUM, MonoidKind.MINIMUM, MonoidKind.AND, MonoidKind.OR})
+
+
+def reduce_of_nothing(instruction: HloInstruction) -> RuleResult:
+    """reduce(empty, v) = broadcast(v)."""
+    if not _is_plain(instruction) or instruction.operand(0).shape.element_count:
+        return None
+    return broadcast(instruction.operand(1), instruction.shape.dims)
+
+
+def reduce_of_one(instruction: HloInstruction) -> RuleResult:
+    """reduce(A, v) along dimensions of size 1 = f(v, A)."""
+    operand = instruction.operand(0)
+    if not _is_plain(instruction) or operand.shape.element_count == 0:
+        return None
+    if any(operand.shape.dims[dimension] != 1 for dimension in instruction.attrs.dimensions):
+        return None
+    function = instruction.called_computations[0]
+    if not is_elementwise_function(function):
+        return Declined("the reducer is not elementwise")
+    dims = instruction.shape.dims
+    return apply_elementwise(function, (broadcast(instruction.operand(1), dims), reshape(operand, dims)), dims)
+
+
+def reduce_of_broadcast(instruction: HloInstruction) -> RuleResult:
+    """reduce(broadcast(A)) = broadcast(reduce(A)) for max, min, and, or: repeated elements change nothing."""
+    monoid, inner = _monoid(instruction), instruction.operand(0)
+    if monoid is None or monoid.kind not in _IDEMPOTENT or inner.opcode != "broadcast":
+        return None
+    if inner.shape.element_count == 0:
+        return None
+    source, places = inner.operand(0), inner.attrs.dimensions
+    kept = [d for d in range(inner.shape.rank) if d not in instruction.attrs.dimensions]
+    reduced = [i for i, place in enumerate(places) if place in instruction.attrs.dimensions]
+    if len(reduced) == len(instruction.attrs.dimensions):
+        return None
+    partial = _reduce_like(instruction, source, reduced)
+    dimensions = [kept.index(place) for place in places if place in kept]
+    return broadcast(partial, instruction.shape.dims, dimensions)
+
+
+def reduce_of_reduce(instruction: HloInstruction) -> RuleResult:
+    """reduce(reduce(A, identity), v) = reduce(A, v) over the dimensions of both, in any order of combination."""
+    monoid, inner = _monoid(instruction), instruction.operand(0)
+    if monoid is None or inner.opcode != "reduce" or _monoid(inner) != monoid or not used_once(inner):
+        return None
+    start = splat_literal(inner.operand(1))
+    if start is None or (start.value.tobytes() != monoid.identity.tobytes() and not _is_zero_of_sum(monoid, inner)):
+        return None
+    source = inner.operand(0)
+    kept = [d for d in range(source.shape.rank) if d not in inner.attrs.dimensions]
+    dimensions = sorted((*inner.attrs.dimensions, *(kept[d] for d in instruction.attrs.dimensions)))
+    return _reduce_like(instruction, source, dimensions)
+
+
+def reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """reduce(transpose(A)) = transpose(reduce(A)), in any order of combination."""
+    inner = instruction.operand(0)
+    if _monoid(instruction) is None or inner.opcode != "transpose":
+        return None
+    order = inner.attrs.dimensions
+    dimensions = tuple(sorted(order[d] for d in instruction.attrs.dimensions))
+    partial = _reduce_like(instruction, inner.operand(0), dimensions)
+    kept = [d for d in range(inner.shape.rank) if d not in dimensions]
+    wanted = [order[d] for d in range(inner.shape.rank) if d not in instruction.attrs.dimensions]
+    return transpose(partial, [kept.index(dimension) for dimension in wanted])
+
+
+def reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
+    """reduce(reshape(A)) = reshape(reduce(A)) when the reshape does not mix reduced and kept dimensions."""
+    inner = instruction.operand(0)
+    if _monoid(instruction) is None or inner.opcode != "reshape":
+        return None
+    source = inner.operand(0)
+    groups = dimension_groups(source.shape.dims, inner.shape.dims)
+    if groups is None:
+        return None
+    dimensions: list[int] = []
+    for group in groups:
+        reduced = [d for d in group.after if d in instruction.attrs.dimensions]
+        if reduced and len(reduced) != len(group.after):
+            return None
+        if reduced:
+            dimensions.extend(group.before)
+    if not dimensions:
+        return None
+    partial = _reduce_like(instruction, source, dimensions)
+    return reshape(partial, instruction.shape.dims)
+
+
+def exact_reduce_of_reduce(instruction: HloInstruction) -> RuleResult:
+    """reduce(reduce(A, identity), v) = reduce(A, v) for operations without rounding."""
+    return reduce_of_reduce(instruction) if _is_exact(instruction) else None
+
+
+def exact_reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """reduce(transpose(A)) = transpose(reduce(A)) for operations without rounding."""
+    return reduce_of_transpose(instruction) if _is_exact(instruction) else None
+
+
+def exact_reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
+    """reduce(reshape(A)) = reshape(reduce(A)) for operations without rounding."""
+    return reduce_of_reshape(instruction) if _is_exact(instruction) else None
+
+
+def sort_of_one(instruction: HloInstruction) -> RuleResult:
+    """sort(A) along a dimension of size 1 or less = A."""
+    first = instruction.operand(0)
+    if first.shape.dims[instruction.attrs.dimensions[0]] > 1:
+        return None
+    return first if len(instruction.operands) == 1 else create("tuple", instruction.operands)
+
+
+def _reduce_like(instruction: HloInstruction, operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
+    attrs = ReduceAttrs(tuple(dimensions))
+    return create("reduce", (operand, instruction.operand(1)), attrs, instruction.called_computations)
+
+
+def _is_plain(instruction: HloInstruction) -> bool:
+    """Whether one array is reduced, and accumulator, element and initial value have one type."""
+    if len(instruction.operands) != 2:
+        return False
+    array, start = instruction.operands
+    types = {array.shape.dtype, start.shape.dtype, instruction.shape.dtype}
+    return len(types) == 1 and all(p.shape.dtype in types for p in instruction.called_computations[0].parameters)
+
+
+def _monoid(instruction: HloInstruction) -> Monoid | None:
+    return recognise_monoid(instruction.called_computations[0]) if _is_plain(instruction) else None
+
+
+def _is_exact(instruction: HloInstruction) -> bool:
+    monoid = _monoid(instruction)
+    if monoid is None:
+        return False
+    return monoid.dtype.is_integral or monoid.kind not in (MonoidKind.ADD, MonoidKind.MULTIPLY)
+
+
+def _is_zero_of_sum(monoid: Monoid, inner: HloInstruction) -> bool:
+    """Whether the inner sum starts at 0: it differs from -0, the identity, only in the sign of a zero."""
+    start = splat_literal(inner.operand(1))
+    return monoid.kind is MonoidKind.ADD and start is not None and start.is_all(0)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("reduce", reduce_of_nothing),
+    Rule("reduce", reduce_of_one),
+    Rule("reduce", reduce_of_broadcast),
+    Rule("reduce", exact_reduce_of_reduce),
+    Rule("reduce", exact_reduce_of_transpose),
+    Rule("reduce", exact_reduce_of_reshape),
+    Rule("reduce", reduce_of_reduce, Strictness.REDUCTION_ORDER),
+    Rule("reduce", reduce_of_transpose, Strictness.REDUCTION_ORDER),
+    Rule("reduce", reduce_of_reshape, Strictness.REDUCTION_ORDER),
+    Rule("sort", sort_of_one),
+)

@@ -1,0 +1,196 @@
+"""Rules for broadcast, reshape, transpose, reverse and iota. All of them only say where elements come from."""
+
+from __future__ import annotations
+
+from xlalite.hlo.create import create
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ops.reshaping import IotaAttrs
+from xlalite.hlo.shape import Shape
+from xlalite.passes.rewrite import Rule, RuleResult
+from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
+from xlalite.passes.simplify.patterns import (
+    broadcast,
+    reshape,
+    reverse,
+    splat_like,
+    splat_literal,
+    transpose,
+)
+
+
+def broadcast_nothing(instruction: HloInstruction) -> RuleResult:
+    """broadcast(A) to A's own sizes, dimensions in order = A."""
+    operand, dimensions = instruction.operand(0), instruction.attrs.dimensions
+    return operand if dimensions == tuple(range(instruction.shape.rank)) else None
+
+
+def broadcast_of_broadcast(instruction: HloInstruction) -> RuleResult:
+    """broadcast(broadcast(A)) = broadcast(A)."""
+    inner = instruction.operand(0)
+    if inner.opcode != "broadcast":
+        return None
+    outer = instruction.attrs.dimensions
+    dimensions = [outer[dimension] for dimension in inner.attrs.dimensions]
+    return broadcast(inner.operand(0), instruction.shape.dims, dimensions)
+
+
+def broadcast_as_reshape(instruction: HloInstruction) -> RuleResult:
+    """broadcast(A) that replicates nothing = reshape(A), of a transpose when dimensions trade places."""
+    operand, dimensions = instruction.operand(0), instruction.attrs.dimensions
+    if operand.shape.element_count != instruction.shape.element_count or operand.shape.element_count == 0:
+        return None
+    if splat_literal(operand) is not None:
+        return None
+    order = sorted(range(len(dimensions)), key=lambda position: dimensions[position])
+    return reshape(transpose(operand, order), instruction.shape.dims)
+
+
+def broadcast_of_inserted_ones(instruction: HloInstruction) -> RuleResult:
+    """broadcast(reshape(A)) = broadcast(A) when the reshape only inserts dimensions of size 1."""
+    inner = instruction.operand(0)
+    if inner.opcode != "reshape":
+        return None
+    source = inner.operand(0)
+    if without_ones(inner.shape.dims) != source.shape.dims:
+        return None
+    kept = [d for d, size in zip(instruction.attrs.dimensions, inner.shape.dims, strict=True) if size != 1]
+    return broadcast(source, instruction.shape.dims, kept)
+
+
+def reshape_nothing(instruction: HloInstruction) -> RuleResult:
+    """reshape(A) to A's own sizes = A."""
+    operand = instruction.operand(0)
+    return operand if operand.shape.dims == instruction.shape.dims else None
+
+
+def reshape_of_reshape(instruction: HloInstruction) -> RuleResult:
+    """reshape(reshape(A)) = reshape(A)."""
+    inner = instruction.operand(0)
+    return reshape(inner.operand(0), instruction.shape.dims) if inner.opcode == "reshape" else None
+
+
+def reshape_of_broadcast(instruction: HloInstruction) -> RuleResult:
+    """reshape(broadcast(A)) = broadcast(reshape(A)) when no merged or split dimension is replicated only in part."""
+    inner = instruction.operand(0)
+    if inner.opcode != "broadcast":
+        return None
+    source, kept = inner.operand(0), inner.attrs.dimensions
+    if source.shape.is_scalar:
+        return broadcast(source, instruction.shape.dims)
+    groups = dimension_groups(inner.shape.dims, instruction.shape.dims)
+    if groups is None or not is_increasing(kept):
+        return None
+    dimensions: list[int] = []
+    for group in groups:
+        own = [dimension for dimension in group.before if dimension in kept]
+        if own and len(own) != len(group.before):
+            return None
+        if own:
+            dimensions.extend(group.after)
+    dims = [instruction.shape.dims[dimension] for dimension in dimensions]
+    return broadcast(reshape(source, dims), instruction.shape.dims, dimensions)
+
+
+def reshape_of_iota(instruction: HloInstruction) -> RuleResult:
+    """reshape(iota) = iota when the reshape only inserts or removes dimensions of size 1."""
+    inner = instruction.operand(0)
+    if inner.opcode != "iota":
+        return None
+    groups = dimension_groups(inner.shape.dims, instruction.shape.dims)
+    if groups is None or without_ones(inner.shape.dims) != without_ones(instruction.shape.dims):
+        return None
+    for group in groups:
+        if group.before == (inner.attrs.iota_dimension,):
+            return _iota(instruction.shape, group.after[0])
+    return None
+
+
+def transpose_nothing(instruction: HloInstruction) -> RuleResult:
+    """transpose(A) by the identity = A."""
+    identity = tuple(range(instruction.shape.rank))
+    return instruction.operand(0) if instruction.attrs.dimensions == identity else None
+
+
+def transpose_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """transpose(transpose(A)) = transpose(A)."""
+    inner = instruction.operand(0)
+    if inner.opcode != "transpose":
+        return None
+    first = inner.attrs.dimensions
+    return transpose(inner.operand(0), [first[dimension] for dimension in instruction.attrs.dimensions])
+
+
+def transpose_as_reshape(instruction: HloInstruction) -> RuleResult:
+    """transpose(A) = reshape(A) when only dimensions of size 1 move."""
+    operand = instruction.operand(0)
+    moving = [d for d in instruction.attrs.dimensions if operand.shape.dims[d] != 1]
+    if not is_increasing(moving) or operand.shape.element_count == 0:
+        return None
+    return reshape(operand, instruction.shape.dims)
+
+
+def transpose_of_broadcast(instruction: HloInstruction) -> RuleResult:
+    """transpose(broadcast(A)) = broadcast(A)."""
+    inner = instruction.operand(0)
+    if inner.opcode != "broadcast":
+        return None
+    place = inverse(instruction.attrs.dimensions)
+    dimensions = [place[dimension] for dimension in inner.attrs.dimensions]
+    return broadcast(inner.operand(0), instruction.shape.dims, dimensions)
+
+
+def transpose_of_iota(instruction: HloInstruction) -> RuleResult:
+    """transpose(iota) = iota along another dimension."""
+    inner = instruction.operand(0)
+    if inner.opcode != "iota":
+        return None
+    return _iota(instruction.shape, instruction.attrs.dimensions.index(inner.attrs.iota_dimension))
+
+
+def reverse_nothing(instruction: HloInstruction) -> RuleResult:
+    """reverse(A) along dimensions of size 1, or along which A is replicated = A, for those dimensions."""
+    operand, dimensions = instruction.operand(0), instruction.attrs.dimensions
+    needed = [d for d in dimensions if operand.shape.dims[d] > 1]
+    if operand.opcode == "broadcast":
+        needed = [d for d in needed if d in operand.attrs.dimensions]
+    return reverse(operand, needed) if len(needed) != len(dimensions) else None
+
+
+def reverse_of_reverse(instruction: HloInstruction) -> RuleResult:
+    """reverse(reverse(A)) = A reversed along the dimensions named once."""
+    inner = instruction.operand(0)
+    if inner.opcode != "reverse":
+        return None
+    dimensions = sorted(set(instruction.attrs.dimensions) ^ set(inner.attrs.dimensions))
+    return reverse(inner.operand(0), dimensions)
+
+
+def iota_of_one(instruction: HloInstruction) -> RuleResult:
+    """An iota along a dimension of size 1 = 0."""
+    if instruction.shape.dims[instruction.attrs.iota_dimension] != 1:
+        return None
+    return splat_like(0, instruction)
+
+
+def _iota(shape: Shape, dimension: int) -> HloInstruction:
+    return create("iota", (), IotaAttrs(dimension), shape=Shape.array(shape.dtype, shape.dims))
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("broadcast", broadcast_nothing),
+    Rule("broadcast", broadcast_of_broadcast),
+    Rule("broadcast", broadcast_of_inserted_ones),
+    Rule("broadcast", broadcast_as_reshape),
+    Rule("reshape", reshape_nothing),
+    Rule("reshape", reshape_of_reshape),
+    Rule("reshape", reshape_of_broadcast),
+    Rule("reshape", reshape_of_iota),
+    Rule("transpose", transpose_nothing),
+    Rule("transpose", transpose_of_transpose),
+    Rule("transpose", transpose_as_reshape),
+    Rule("transpose", transpose_of_broadcast),
+    Rule("transpose", transpose_of_iota),
+    Rule("reverse", reverse_nothing),
+    Rule("reverse", reverse_of_reverse),
+    Rule("iota", iota_of_one),
+)
