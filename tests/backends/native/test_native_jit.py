@@ -1,0 +1,127 @@
+import ctypes
+import gc
+import weakref
+
+import pytest
+
+from xlalite.backends.cpu.native.jit import (
+    IrPass,
+    IrSource,
+    JitOptions,
+    compile_ir,
+    emit_assembly,
+    host_fingerprint,
+    link,
+    optimised_ir,
+)
+from xlalite.hlo.errors import CodegenError
+
+ANSWER = "define i32 @answer() {\n  ret i32 42\n}\n"
+
+
+def test_compiled_text_can_be_called(link_text, native_function):
+    module = link_text(ANSWER)
+    assert native_function(module, "answer", ctypes.c_int32)() == 42
+    assert module.symbols == ("answer",)
+
+
+def test_objects_are_linked_together(native_function):
+    caller = compile_ir(
+        IrSource("declare i32 @answer()\ndefine i32 @ask() {\n  %a = call i32 @answer()\n  ret i32 %a\n}")
+    )
+    module = link([caller, compile_ir(IrSource(ANSWER))])
+    assert native_function(module, "ask", ctypes.c_int32)() == 42
+
+
+def test_functions_are_imported_by_name_and_from_libc(native_function):
+    seven = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: 7)
+    text = (
+        "declare i64 @seven()\ndeclare i64 @labs(i64)\n"
+        "define i64 @ask() {\n  %a = call i64 @seven()\n  %b = sub i64 0, %a\n"
+        "  %c = call i64 @labs(i64 %b)\n  ret i64 %c\n}"
+    )
+    address = ctypes.cast(seven, ctypes.c_void_p).value
+    module = link([compile_ir(IrSource(text))], {"seven": address})
+    assert native_function(module, "ask", ctypes.c_int64)() == 7
+
+
+def test_exports_are_definitions_that_others_may_use():
+    text = (
+        "@table = global i64 3\n@hidden = internal global i64 4\ndeclare void @elsewhere()\n"
+        "define internal i64 @private() noinline {\n  %v = load i64, ptr @hidden\n  ret i64 %v\n}\n"
+        "define i64 @public() {\n  %v = call i64 @private()\n  ret i64 %v\n}"
+    )
+    code = compile_ir(IrSource(text, {"note": [1, "two"]}))
+    assert set(code.exports) == {"table", "public"}
+    module = link([code])
+    assert ctypes.c_int64.from_address(module.address("table")).value == 3
+    assert module.record == {"note": [1, "two"]}
+
+
+def test_unknown_symbol_is_an_error_that_names_what_there_is(link_text):
+    module = link_text(ANSWER)
+    with pytest.raises(CodegenError, match=r"no symbol 'question' .* it defines answer"):
+        module.address("question")
+
+
+@pytest.mark.parametrize(
+    "text", ["define nonsense", "define i32 @f() {\n  ret i64 0\n}", "define void @f() {\n  br label %nowhere\n}"]
+)
+def test_wrong_text_is_an_error_that_quotes_llvm(text):
+    with pytest.raises(CodegenError, match="LLVM refuses the module"):
+        compile_ir(IrSource(text))
+
+
+def test_verifier_finds_what_the_parser_accepts():
+    use_before_definition = "define i32 @f() {\n  %b = add i32 %a, 1\n  %a = add i32 1, 1\n  ret i32 %b\n}"
+    with pytest.raises(CodegenError, match="does not dominate"):
+        compile_ir(IrSource(use_before_definition), JitOptions(verify=True))
+
+
+def test_missing_symbol_is_a_link_error():
+    code = compile_ir(
+        IrSource("declare void @xlalite_missing()\ndefine void @f() {\n  call void @xlalite_missing()\n  ret void\n}")
+    )
+    with pytest.raises(CodegenError, match="linking a module that defines f"):
+        link([code])
+
+
+def test_passes_run_in_the_given_order():
+    text = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}"
+    assert "add" in optimised_ir(text, JitOptions(passes=()))
+    assert "add" not in optimised_ir(text, JitOptions(passes=(IrPass.INSTRUCTION_COMBINE,)))
+
+
+@pytest.mark.parametrize("ir_pass", IrPass)
+def test_every_pass_exists(ir_pass):
+    assert "@answer" in optimised_ir(ANSWER, JitOptions(passes=(ir_pass,)))
+
+
+def test_assembly_shows_the_function():
+    assert "answer:" in emit_assembly(ANSWER)
+
+
+def test_options_that_change_code_are_in_their_key():
+    keys = {JitOptions().key(), JitOptions(speed_level=3).key(), JitOptions(passes=()).key()}
+    assert len(keys) == 3
+    assert JitOptions(verify=False).key() == JitOptions(verify=True).key()
+
+
+def test_fingerprint_names_compiler_and_machine():
+    assert "llvmlite" in host_fingerprint()
+    assert host_fingerprint() == host_fingerprint()
+
+
+def test_compilation_is_deterministic():
+    assert compile_ir(IrSource(ANSWER)).image == compile_ir(IrSource(ANSWER)).image
+
+
+def test_dropped_module_is_unloaded_while_others_stay(native_function, link_text):
+    kept = link_text(ANSWER)
+    dropped = weakref.ref(link_text(ANSWER))
+    gc.collect()
+    assert dropped() is None
+    code = compile_ir(IrSource(ANSWER))
+    for _ in range(300):  # more than one of LLVM's linkers serves
+        link([code])
+    assert native_function(kept, "answer", ctypes.c_int32)() == 42

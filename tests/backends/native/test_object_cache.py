@@ -1,0 +1,230 @@
+import ctypes
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from xlalite.backends.cpu.native.cache_directory import CacheDirectory
+from xlalite.backends.cpu.native.jit import IrSource, JitOptions, ObjectCode
+from xlalite.backends.cpu.native.object_cache import ObjectCache, cache_key
+from xlalite.hlo.errors import CacheError
+
+TEXT = "define i32 @answer() {\n  ret i32 42\n}\n"
+
+
+class Source:
+    """Counts how often its text is asked for."""
+
+    def __init__(self, text: str = TEXT, record: dict[str, object] | None = None) -> None:
+        self.calls = 0
+        self._source = IrSource(text, record or {})
+
+    def __call__(self) -> IrSource:
+        self.calls += 1
+        return self._source
+
+
+def entry_files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.iterdir() if path.suffix.startswith(".xlo"))
+
+
+def call(module) -> int:
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(module.address("answer"))()
+
+
+def test_second_process_finds_code_and_record_without_text(tmp_path):
+    source = Source(record={"kernels": ["fusion.1"], "arena": 64})
+    module = ObjectCache.at(tmp_path / "cache").get_or_compile(("key",), source)
+    again = ObjectCache.at(tmp_path / "cache")  # a new object shares nothing in memory
+    found = again.get_or_compile(("key",), source)
+    assert source.calls == 1
+    assert call(module) == call(found) == 42
+    assert found.record == {"kernels": ["fusion.1"], "arena": 64}
+    stats = again.stats()
+    assert (stats.disk_hits, stats.misses) == (1, 0)
+    assert stats.loaded_bytes > 0
+
+
+def test_live_module_is_shared_and_dead_one_relinked_from_memory():
+    cache, source = ObjectCache.in_memory(), Source()
+    module = cache.get_or_compile(("key",), source)
+    assert cache.get_or_compile(("key",), source) is module
+    del module
+    assert call(cache.get_or_compile(("key",), source)) == 42
+    assert source.calls == 1
+    assert cache.stats().memory_hits == 2
+
+
+@pytest.mark.parametrize(
+    ("parts", "options"),
+    [(("other",), JitOptions()), (("k", "ey"), JitOptions()), (("key",), JitOptions(speed_level=1))],
+)
+def test_key_separates_parts_and_options(parts, options):
+    assert cache_key(parts, options) != cache_key(("key",), JitOptions())
+
+
+def test_text_and_bytes_of_a_key_are_the_same():
+    assert cache_key(("key",), JitOptions()) == cache_key((b"key",), JitOptions())
+
+
+def test_files_and_directory_are_private(tmp_path):
+    ObjectCache.at(tmp_path / "cache").get_or_compile(("key",), Source())
+    (file,) = entry_files(tmp_path / "cache")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: data[:20], id="cut in the header"),
+        pytest.param(lambda data: data[:-1], id="cut at the end"),
+        pytest.param(lambda data: data[:-1] + bytes([data[-1] ^ 1]), id="one bit"),
+        pytest.param(lambda data: b"X" + data[1:], id="another format"),
+        pytest.param(lambda data: data + b"x", id="too long"),
+    ],
+)
+def test_damaged_entry_is_removed_and_made_again(tmp_path, damage):
+    ObjectCache.at(tmp_path).get_or_compile_object(("key",), Source())
+    (file,) = entry_files(tmp_path)
+    file.write_bytes(damage(file.read_bytes()))
+    source, cache = Source(), ObjectCache.at(tmp_path)
+    assert call(cache.get_or_compile(("key",), source)) == 42
+    assert source.calls == 1
+    assert "it is damaged" in cache.stats().problems[0]
+    assert ObjectCache.at(tmp_path).get_or_compile_object(("key",), source)
+    assert source.calls == 1
+
+
+def test_entry_that_others_may_write_is_not_believed(tmp_path):
+    ObjectCache.at(tmp_path).get_or_compile_object(("key",), Source())
+    (file,) = entry_files(tmp_path)
+    file.chmod(0o666)
+    source, cache = Source(), ObjectCache.at(tmp_path)
+    cache.get_or_compile_object(("key",), source)
+    assert source.calls == 1
+    assert "others may write to it (mode 0666)" in cache.stats().problems[0]
+
+
+def test_link_in_place_of_an_entry_is_not_followed(tmp_path):
+    ObjectCache.at(tmp_path / "cache").get_or_compile_object(("key",), Source())
+    (file,) = entry_files(tmp_path / "cache")
+    elsewhere = tmp_path / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    source, cache = Source(), ObjectCache.at(tmp_path / "cache")
+    cache.get_or_compile_object(("key",), source)
+    assert source.calls == 1
+    assert "cannot be opened" in cache.stats().problems[0]
+
+
+def test_directory_that_others_may_write_is_refused(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(CacheError, match=r"is refused: others may write to it \(mode 0777\)"):
+        ObjectCache.at(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a directory away")
+def test_directory_of_another_user_is_refused(tmp_path):
+    os.chown(tmp_path, 12345, 12345)
+    with pytest.raises(CacheError, match="it belongs to user 12345"):
+        ObjectCache.at(tmp_path)
+
+
+def test_directory_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError, match="cannot be made: Not a directory"):
+        ObjectCache.at(tmp_path / "file" / "cache")
+
+
+def test_directory_that_vanishes_costs_only_the_cache(tmp_path):
+    cache = ObjectCache.at(tmp_path / "cache")
+    (tmp_path / "cache").rmdir()
+    assert call(cache.get_or_compile(("key",), Source())) == 42
+    assert "cannot be written" in cache.stats().problems[0]
+
+
+def test_entries_not_used_for_longest_go_first(tmp_path):
+    directory = CacheDirectory(tmp_path, size_limit_bytes=10_000)
+    now = time.time()
+    for i in range(4):
+        directory.store(f"{i:02d}", ObjectCode(bytes(2000), ("f",)))
+        os.utime(entry_files(tmp_path)[i], (now - 1000 + i, now - 1000 + i))
+    assert directory.load("00") is not None  # 01 is now the oldest
+    directory.store("04", ObjectCode(bytes(2000), ("f",)))
+    assert [entry.key for entry in directory.entries()] == ["02", "03", "00", "04"]
+    assert directory.evicted_entries == 1
+
+
+def test_leftovers_of_killed_processes_go(tmp_path):
+    old, new = tmp_path / "old.tmp", tmp_path / "new.tmp"
+    old.write_text("")
+    new.write_text("")
+    os.utime(old, (0, 0))
+    CacheDirectory(tmp_path, 10_000).store("00", ObjectCode(b"", ()))
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_entries_are_listed_removed_and_cleared(tmp_path):
+    directory = CacheDirectory(tmp_path, 10_000)
+    for key in ("aa", "bb", "cc"):
+        directory.store(key, ObjectCode(b"code", ()))
+    directory.remove("bb")
+    directory.remove("bb")
+    assert sorted(entry.key for entry in directory.entries()) == ["aa", "cc"]
+    directory.clear()
+    assert directory.entries() == ()
+    assert directory.load("aa") is None
+
+
+FILL = """
+from xlalite.backends.cpu.native.object_cache import default_cache
+cache = default_cache()
+modules = []
+for i in range(15):
+    text = f"define i32 @answer() {{ ret i32 {i} }}"
+    modules.append(cache.get_or_compile((text,), lambda: text))
+stats = cache.stats()
+print(stats.disk_hits + stats.misses, len(stats.problems), stats.directory)
+"""
+
+
+def test_processes_share_a_directory(tmp_path, run_python):
+    cache = tmp_path / "cache"
+    processes = [run_python(FILL, XLALITE_CACHE_DIR=str(cache)) for _ in range(2)]
+    for process in processes:
+        output, errors = process.communicate(timeout=60)
+        assert output.split() == ["15", "0", str(cache)], errors
+    assert len(entry_files(cache)) == 15
+    assert not list(cache.glob("*.tmp"))
+    assert all(CacheDirectory(cache, 1 << 20).load(entry.key) for entry in CacheDirectory(cache, 1 << 20).entries())
+
+
+REPORT = """
+from xlalite.backends.cpu.native.object_cache import default_cache
+try:
+    stats = default_cache().stats()
+    print(stats.directory, *stats.problems)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def report(run_python, **environment: str) -> str:
+    output, errors = run_python(REPORT, **environment).communicate(timeout=60)
+    assert not errors
+    return output
+
+
+def test_environment_chooses_the_directory(tmp_path, run_python):
+    (tmp_path / "file").write_text("")
+    blocked = str(tmp_path / "file")
+    home = str(tmp_path / "home")
+    assert report(run_python, XDG_CACHE_HOME=home).strip() == f"{home}/xlalite/objects"
+    assert report(run_python, XDG_CACHE_HOME=blocked).startswith("None cache directory")
+    assert report(run_python, XLALITE_CACHE="0", XLALITE_CACHE_DIR=blocked).startswith("None XLALITE_CACHE switches")
+    assert report(run_python, XLALITE_CACHE_DIR=blocked).startswith("CacheError cache directory")
+    assert report(run_python, XLALITE_CACHE="maybe").startswith("CacheError XLALITE_CACHE is 'maybe'")
