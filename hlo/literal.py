@@ -36,7 +36,7 @@ class Literal:
     value: Array
     elements: tuple[Literal, ...]
 
-    def __init__(self, value: npt.ArrayLike | Value, shape: Shape | None = None) -> None:
+    def __init__(self, value: npt.ArrayLike | Value | tuple[Literal, ...], shape: Shape | None = None) -> None:
         """Takes a copy of `value`, converted to the shape's element type when that loses nothing.
 
         Args:

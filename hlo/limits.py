@@ -1,0 +1,25 @@
+"""How much a text may ask for: what keeps hostile input from taking all memory or the whole stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ParseLimits:
+    """Limits of the parser.
+
+    Attributes:
+        nesting: Depth of tuples in tuples, instructions as operands, computations in instructions.
+        rank: Dimensions of one array.
+        elements: Elements of one array; sizes beyond could not be addressed.
+        literal_elements: Elements of one constant; elided constants are filled, so a few letters can ask for much.
+    """
+
+    nesting: int = 100
+    rank: int = 64
+    elements: int = 1 << 62
+    literal_elements: int = 1 << 28
+
+
+DEFAULT_LIMITS = ParseLimits()
