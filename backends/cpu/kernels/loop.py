@@ -8,6 +8,7 @@ from __future__ import annotations
 from xlalite.backends.cpu.index import Affine, Position
 from xlalite.backends.cpu.ir_array import lanes_below
 from xlalite.backends.cpu.kernels.frame import Frame, for_lanes, lane_count, open_kernel, results_of
+from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.computation import HloComputation
 
@@ -15,15 +16,22 @@ BLOCK = 2048
 """Elements of one unit of the parallel extent of a one-dimensional loop; a multiple of every lane count."""
 
 
-def loop_extent(dims: tuple[int, ...]) -> int:
-    """The parallel extent for results of the given sizes."""
+def _declines(request: KernelRequest) -> str | None:
+    sizes = {result.shape.dims for result in results_of(request.body)}
+    if any(result.shape.is_tuple for result in results_of(request.body)):
+        return "a result is itself a tuple"
+    return None if len(sizes) == 1 else "the results differ in size"
+
+
+def _extent(request: KernelRequest) -> int:
+    dims = results_of(request.body)[0].shape.dims
     if not dims:
         return 1
     return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
 
 
-def emit_loop_kernel(module: ModuleBuilder, name: str, body: HloComputation) -> Function:
-    """Emits the kernel."""
+def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
+    body = request.body
     frame = open_kernel(module, name, body)
     dims = results_of(body)[0].shape.dims
     if not dims:
@@ -80,3 +88,6 @@ def _store_results(
     elements = [emitter.element(result, index) for result in results_of(body)]
     for view, element in zip(frame.outputs, elements, strict=True):
         view.write(emitter.math, index, element, mask)
+
+
+LOOP = KernelKind("loop", _declines, _extent, _emit)

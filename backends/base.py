@@ -1,0 +1,173 @@
+"""Backends: what turns an optimised-to-be module into something that can be called.
+
+A backend is loaded when it is first asked for, so that importing xlalite does not load LLVM.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.shape import ProgramShape
+from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.instrumentation import PassRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How a module is compiled.
+
+    Attributes:
+        num_threads: Threads that a call may use; None takes `XLALITE_NUM_THREADS` or the processors at hand.
+        fp_contract: Whether a multiplication and an addition inside one kernel may become a fused multiply-add.
+        optimize: Whether passes that only make code faster run.
+        use_cache: Whether object code is looked up in, and kept in, the caches.
+        debug: Dumps and restrictions of passes.
+    """
+
+    num_threads: int | None = None
+    fp_contract: bool = True
+    optimize: bool = True
+    use_cache: bool = True
+    debug: DebugOptions = field(default_factory=DebugOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnalysis:
+    """Memory of one call, in bytes.
+
+    Attributes:
+        argument_size_bytes: Inputs.
+        output_size_bytes: Outputs.
+        alias_size_bytes: Outputs that lie in the memory of inputs.
+        temp_size_bytes: Scratch memory, as buffer assignment laid it out.
+        constant_size_bytes: Constants.
+        generated_code_size_bytes: Machine code; 0 when there is none.
+        report: Buffer assignment as text.
+    """
+
+    argument_size_bytes: int
+    output_size_bytes: int
+    alias_size_bytes: int
+    temp_size_bytes: int
+    constant_size_bytes: int
+    generated_code_size_bytes: int
+    report: str
+
+    @property
+    def peak_bytes(self) -> int:
+        """Everything a call holds at its peak."""
+        return (
+            self.argument_size_bytes
+            + self.output_size_bytes
+            - self.alias_size_bytes
+            + self.temp_size_bytes
+            + self.constant_size_bytes
+        )
+
+
+class Executable(ABC):
+    """A compiled module. Call it with arrays in the order of the entry's parameters."""
+
+    @property
+    @abstractmethod
+    def program_shape(self) -> ProgramShape:
+        """Shapes of the parameters and of the result."""
+
+    @abstractmethod
+    def __call__(self, *arguments: object) -> object:
+        """Runs the module.
+
+        Args:
+            *arguments: Anything that converts to an array of the parameter's shape without loss; nested tuples for
+                tuple parameters.
+
+        Returns:
+            An ndarray, or a (nested) tuple of them for a tuple result; narrow types are those of ml_dtypes.
+
+        Raises:
+            ArgumentError: The arguments do not fit the parameters.
+        """
+
+    @abstractmethod
+    def as_text(self, stage: str) -> str:
+        """The program at a stage: `hlo`, `optimized_hlo`, `buffer_assignment`, `llvm` or `asm`.
+
+        Raises:
+            ValueError: The backend has no such stage.
+        """
+
+    @abstractmethod
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Memory of one call."""
+
+    @abstractmethod
+    def cost_analysis(self) -> Mapping[str, float]:
+        """Work of one call: `flops`, `transcendentals`, `bytes accessed`."""
+
+    @abstractmethod
+    def decisions(self) -> Sequence[Decision]:
+        """What the compiler decided, in order."""
+
+    @abstractmethod
+    def pass_records(self) -> Sequence[PassRecord]:
+        """What each pass did: changed or not, time, instruction counts."""
+
+
+class Backend(ABC):
+    """Compiles modules."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name under which `get_backend` finds it."""
+
+    @abstractmethod
+    def compile(self, module: HloModule, options: CompileOptions) -> Executable:
+        """Compiles a module, which is verified first and left as it is.
+
+        Raises:
+            VerificationError: The module is not valid.
+            PassError: A pass failed.
+            CodegenError: No code could be made.
+        """
+
+
+class UnknownBackendError(XlaliteError, KeyError):
+    """No backend has the name that was asked for."""
+
+
+_BACKENDS = {
+    "cpu": ("xlalite.backends.cpu.backend", "CpuBackend"),
+    "interpreter": ("xlalite.backends.interpreter.backend", "InterpreterBackend"),
+}
+_loaded: dict[str, Backend] = {}
+
+
+def backend_names() -> tuple[str, ...]:
+    """Names of all backends."""
+    return tuple(_BACKENDS)
+
+
+def get_backend(name: str) -> Backend:
+    """The backend with a name.
+
+    Raises:
+        UnknownBackendError: There is none; the message suggests the nearest.
+    """
+    found = _loaded.get(name)
+    if found is not None:
+        return found
+    if name not in _BACKENDS:
+        near = difflib.get_close_matches(name.lower(), _BACKENDS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownBackendError(f"backend {name!r} does not exist, expected one of {', '.join(_BACKENDS)}{hint}")
+    module_name, class_name = _BACKENDS[name]
+    backend: Backend = getattr(importlib.import_module(module_name), class_name)()
+    return _loaded.setdefault(name, backend)

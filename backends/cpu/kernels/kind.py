@@ -1,0 +1,39 @@
+"""What a kind of kernel is: when it fits, how far it can be split, and how it is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.backends.cpu.llvm import Function, ModuleBuilder
+from xlalite.hlo.computation import HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRequest:
+    """What a kernel is to compute.
+
+    Attributes:
+        body: Parameters are arrays in memory, the root (or its tuple's operands) are the results; dimensions merged.
+        in_place: (result number, parameter number) pairs that share memory.
+    """
+
+    body: HloComputation
+    in_place: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelKind:
+    """One kind of kernel.
+
+    Attributes:
+        name: Short name for reports.
+        declines: Why the kind does not fit a request; None when it fits.
+        extent: Size of the parallel dimension, the unit being what `emit`'s function counts in begin and end.
+        emit: Writes the function `void(ptr args, i64 begin, i64 end)` under a name.
+    """
+
+    name: str
+    declines: Callable[[KernelRequest], str | None]
+    extent: Callable[[KernelRequest], int]
+    emit: Callable[[ModuleBuilder, str, KernelRequest], Function]

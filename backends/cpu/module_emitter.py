@@ -1,0 +1,248 @@
+"""One native function for a whole module: the entry calls kernels in schedule order.
+
+`while`, `conditional` and `call` become native control flow; nothing returns to Python between kernels. Equal kernels
+are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, ptr context)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xlalite.backends.cpu.constant_pool import symbol_of
+from xlalite.backends.cpu.elements import ElementEmitter, Source
+from xlalite.backends.cpu.ir_array import ArrayView
+from xlalite.backends.cpu.kernel_body import kernel_body
+from xlalite.backends.cpu.kernels.frame import read_from
+from xlalite.backends.cpu.llvm import I8, I32, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, TargetInfo, Value
+from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
+from xlalite.backends.cpu.planner import KernelPlan, plan_kernel
+from xlalite.backends.cpu.rules import RULES
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.fingerprint import fingerprint
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Literal
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.shape import ShapeIndex
+from xlalite.passes.buffers import Allocation, AllocationKind, BufferAssignment, BufferSlice
+
+ENTRY = "xlalite_entry"
+
+_EMBEDDED_CONSTANTI8S = 256
+"""Constants up to this size stand in the code; larger ones are linked in by name."""
+
+_NO_CODE = frozenset(
+    {
+        "parameter",
+        "constant",
+        "tuple",
+        "get-tuple-element",
+        "reshape",
+        "bitcast",
+        "opt-barrier",
+        "add-dependency",
+        "after-all",
+    }
+)
+"""Operations whose result is memory that exists already."""
+
+
+@dataclass(slots=True)
+class EmittedModule:
+    """The code of a module.
+
+    Attributes:
+        text: LLVM IR.
+        constants: Values that the linker must find under the names `constant_pool.symbol_of` gives.
+        decisions: Kernels chosen, with reasons.
+        kernel_count: Number of distinct kernels.
+        uses_threads: Whether some kernel may be split.
+    """
+
+    text: str
+    constants: list[Literal] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    kernel_count: int = 0
+    uses_threads: bool = False
+
+
+def emit_module(
+    module: HloModule, assignment: BufferAssignment, *, num_threads: int, contract: bool, target: TargetInfo
+) -> EmittedModule:
+    """The code of a scheduled module.
+
+    Raises:
+        UnsupportedOperationError: An operation has no kernel.
+    """
+    return _ModuleEmitter(module, assignment, num_threads, contract, target).emit()
+
+
+class _ModuleEmitter:
+    def __init__(
+        self, module: HloModule, assignment: BufferAssignment, num_threads: int, contract: bool, target: TargetInfo
+    ) -> None:
+        self._hlo = module
+        self._assignment = assignment
+        self._num_threads = num_threads
+        self._module = ModuleBuilder(module.name, target, contract=contract)
+        self._emitted = EmittedModule("")
+        self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
+        self._pointers: dict[int, Value] = {}
+        self._arguments: Value | None = None
+        self._constants: dict[Literal, Value] = {}
+        self._handlers: dict[str, Callable[[HloInstruction], None]] = {
+            "while": self._emit_while,
+            "conditional": self._emit_conditional,
+            "call": self._emit_call,
+        }
+
+    def emit(self) -> EmittedModule:
+        fb = self._fb
+        params, results, arena, _ = fb.parameters
+        for allocation in self._assignment.allocations:
+            self._pointers[allocation.number] = self._base_pointer(allocation, params, results, arena)
+        self._emit_computation(self._hlo.entry_computation)
+        fb.ret(0)
+        self._emitted.text = self._module.text()
+        return self._emitted
+
+    def _base_pointer(self, allocation: Allocation, params: Value, results: Value, arena: Value) -> Value:
+        match allocation.kind:
+            case AllocationKind.ARENA:
+                return arena
+            case AllocationKind.PARAMETER:
+                return self._fb.load(PTR, self._fb.gep(PTR, params, allocation.leaf), 8)
+            case AllocationKind.OUTPUT:
+                return self._fb.load(PTR, self._fb.gep(PTR, results, allocation.leaf), 8)
+            case AllocationKind.CONSTANT:
+                assert allocation.literal is not None, "a constant's allocation has its value"
+                return self._constant_pointer(allocation.literal)
+
+    def _constant_pointer(self, literal: Literal) -> Value:
+        found = self._constants.get(literal)
+        if found is None:
+            if literal.size_bytes <= _EMBEDDED_CONSTANTI8S:
+                found = self._module.constant_bytes(literal.value.tobytes())
+            else:
+                found = self._module.global_variable(
+                    symbol_of(literal), I8, linkage="external", constant=True, align=64
+                )
+                self._emitted.constants.append(literal)
+            self._constants[literal] = found
+        return found
+
+    def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
+        piece = self._slice(instruction, index)
+        base = self._pointers[piece.allocation.number]
+        return self._fb.gep(I8, base, piece.offset) if piece.offset else base
+
+    def _slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
+        return self._assignment.slice_of(instruction, index)
+
+    def _emit_computation(self, computation: HloComputation) -> None:
+        for instruction in computation.instructions:
+            if instruction.opcode in _NO_CODE:
+                continue
+            self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
+
+    def _emit_while(self, instruction: HloInstruction) -> None:
+        condition, body = instruction.called_computations
+        with self._fb.while_loop(()) as loop:
+            self._emit_computation(condition)
+            loop.continue_while(self._load_pred(condition.root))
+            self._emit_computation(body)
+
+    def _emit_conditional(self, instruction: HloInstruction) -> None:
+        """Branches run in place; an index out of range runs the last one."""
+        fb, branches = self._fb, instruction.called_computations
+        selector = instruction.operand(0)
+        if selector.shape.dtype is DType.PRED:
+            choice = fb.if_else(self._load_pred(selector))
+            with choice.then():
+                self._emit_computation(branches[0])
+            with choice.otherwise():
+                self._emit_computation(branches[1])
+            return
+        number = fb.load(I32, self._address(selector), 4)
+        blocks = [fb.new_block("branch") for _ in branches]
+        join = fb.new_block("endbranch")
+        fb.switch(number, blocks[-1], dict(enumerate(blocks[:-1])))
+        for branch, block in zip(branches, blocks, strict=True):
+            fb.position_at(block)
+            self._emit_computation(branch)
+            fb.br(join)
+        fb.position_at(join)
+
+    def _emit_call(self, instruction: HloInstruction) -> None:
+        self._emit_computation(instruction.called_computations[0])
+
+    def _load_pred(self, instruction: HloInstruction) -> Value:
+        return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
+
+    def _emit_kernel(self, instruction: HloInstruction) -> None:
+        plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads)
+        self._emitted.decisions.extend(plan.decisions)
+        if _is_scalar_work(plan):
+            self._emit_inline(instruction, plan)
+            return
+        pointers = [self._address(operand) for operand in plan.operands]
+        pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
+        self._call_kernel(self._kernel(instruction, plan), plan, pointers)
+
+    def _in_place(self, instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
+        """Results in the very memory of an operand; operands count as `kernel_body` numbers them."""
+        operands = kernel_body(instruction).operands
+        slices = {self._slice(operand): number for number, operand in enumerate(operands)}
+        found = []
+        for number, (index, _) in enumerate(instruction.shape.leaves()):
+            operand = slices.get(self._slice(instruction, index))
+            if operand is not None:
+                found.append((number, operand))
+        return tuple(found)
+
+    def _kernel(self, instruction: HloInstruction, plan: KernelPlan) -> Function:
+        key = ("kernel", plan.kind.name, fingerprint(plan.request.body), plan.request.in_place)
+
+        def build() -> Function:
+            self._emitted.kernel_count += 1
+            name = self._module.unique_name(instruction.name)
+            return plan.kind.emit(self._module, name, plan.request)
+
+        return self._module.define_once(key, build)
+
+    def _call_kernel(self, kernel: Function, plan: KernelPlan, pointers: list[Value]) -> None:
+        fb = self._fb
+        arguments = fb.alloca(PTR, max(len(pointers), 1), align=8)
+        for number, pointer in enumerate(pointers):
+            fb.store(pointer, fb.gep(PTR, arguments, number), 8)
+        if plan.grain:
+            self._emitted.uses_threads = True
+            parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
+            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.extent, plan.grain)
+        else:
+            fb.call(kernel, arguments, 0, plan.extent)
+
+    def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
+        """Work on scalars only: straight into the entry, without a call."""
+        sources: dict[HloInstruction, Source] = {}
+        for parameter, operand in zip(plan.request.body.parameters, plan.operands, strict=True):
+            shape = parameter.shape
+            sources[parameter] = read_from(ArrayView.row_major(self._address(operand), shape.dtype, shape.dims))
+        emitter = ElementEmitter(self._fb, 1, sources, RULES)
+        root = plan.request.body.root
+        results = root.operands if root.opcode == "tuple" else (root,)
+        elements = [emitter.element(result, ()) for result in results]
+        for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
+            view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
+            view.write(emitter.math, (), element)
+
+
+def _is_scalar_work(plan: KernelPlan) -> bool:
+    return all(
+        shape.is_array and not shape.dims
+        for instruction in plan.request.body.instructions
+        for _, shape in instruction.shape.leaves()
+        if instruction.opcode not in ("parameter", "constant")
+    ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in plan.request.body.instructions)

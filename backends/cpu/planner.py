@@ -1,0 +1,103 @@
+"""Chooses the kernel of each instruction, and whether it is split over threads; both with reasons.
+
+The kinds are asked in order; the first that does not decline computes the instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xlalite.backends.cpu.collapse import collapse
+from xlalite.backends.cpu.errors import UnsupportedOperationError
+from xlalite.backends.cpu.kernel_body import KernelBody, kernel_body
+from xlalite.backends.cpu.kernels import KERNEL_KINDS
+from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.passes.cost_analysis import computation_cost
+
+BYTES_PER_NS = 8.0
+FLOPS_PER_NS = 16.0
+TRANSCENDENTALS_PER_NS = 1.0
+"""What one core does in a nanosecond, about; only the decision to split rests on these."""
+
+MIN_TASK_NS = 2000.0
+"""A task worth handing to another thread; a fork-join costs about 0.5 µs."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """How an instruction is computed.
+
+    Attributes:
+        kind: The kind of kernel.
+        request: What the kernel computes.
+        operands: Instructions whose arrays are the kernel's parameters.
+        extent: Size of the parallel dimension.
+        grain: Units of the extent to a task; 0 runs all on the calling thread.
+        decisions: The choice and the kinds that declined.
+    """
+
+    kind: KernelKind
+    request: KernelRequest
+    operands: tuple[HloInstruction, ...]
+    extent: int
+    grain: int
+    decisions: tuple[Decision, ...]
+
+
+def plan_kernel(instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int) -> KernelPlan:
+    """The plan for an instruction.
+
+    Args:
+        instruction: An instruction that computes arrays.
+        in_place: (result number, operand number) pairs that share memory.
+        num_threads: Threads that may work on it.
+
+    Raises:
+        UnsupportedOperationError: No kind of kernel computes it.
+    """
+    body = kernel_body(instruction)
+    request = KernelRequest(collapse(body.computation), tuple(in_place))
+    declined: list[Decision] = []
+    for kind in KERNEL_KINDS:
+        reason = kind.declines(request)
+        if reason is None:
+            return _plan(instruction, body, kind, request, num_threads, declined)
+        declined.append(Decision("kernel planner", (instruction.name,), f"not {kind.name}", reason))
+    reasons = "; ".join(f"{decision.verdict}: {decision.reason}" for decision in declined)
+    raise UnsupportedOperationError(f"planning a kernel for %{instruction.name} ({instruction.opcode}): {reasons}")
+
+
+def _plan(
+    instruction: HloInstruction,
+    body: KernelBody,
+    kind: KernelKind,
+    request: KernelRequest,
+    num_threads: int,
+    declined: list[Decision],
+) -> KernelPlan:
+    extent = kind.extent(request)
+    cost = computation_cost(request.body)
+    estimate = (
+        cost.bytes_accessed / BYTES_PER_NS
+        + cost.flops / FLOPS_PER_NS
+        + cost.transcendentals / TRANSCENDENTALS_PER_NS
+    )
+    tasks = min(int(estimate / MIN_TASK_NS), 8 * num_threads, extent)
+    split = num_threads > 1 and tasks > 1
+    grain = -(-extent // tasks) if split else 0
+    chosen = Decision(
+        "kernel planner",
+        (instruction.name,),
+        kind.name,
+        "the first kind that fits",
+        {
+            "estimate_ns": round(estimate),
+            "extent": extent,
+            "tasks": tasks if split else 1,
+            "dims": "x".join(map(str, request.body.root.shape.dims)),
+        },
+    )
+    return KernelPlan(kind, request, body.operands, extent, grain, (*declined, chosen))

@@ -1,0 +1,1 @@
+"""The interpreter backend: runs modules by the evaluator, unoptimised. Slow and right."""

@@ -1,0 +1,76 @@
+"""Executables that evaluate the module as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.errors import ArgumentError, EvaluationError
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.shape import ProgramShape
+from xlalite.hlo.verifier import verify
+from xlalite.passes.cost_analysis import cost_analysis
+from xlalite.passes.instrumentation import PassRecord
+
+
+class InterpreterBackend(Backend):
+    """Runs the evaluator."""
+
+    @property
+    def name(self) -> str:
+        """`interpreter`."""
+        return "interpreter"
+
+    def compile(self, module: HloModule, options: CompileOptions) -> Executable:
+        """Verifies the module and keeps a copy."""
+        verify(module)
+        return InterpreterExecutable(module.clone())
+
+
+class InterpreterExecutable(Executable):
+    """A module that the evaluator runs."""
+
+    def __init__(self, module: HloModule) -> None:
+        """Takes over the module."""
+        self._module = module
+
+    @property
+    def program_shape(self) -> ProgramShape:
+        """Shapes of the parameters and of the result."""
+        return self._module.entry_computation.program_shape
+
+    def __call__(self, *arguments: object) -> object:
+        """Evaluates the module."""
+        shapes = self.program_shape.parameters
+        if len(arguments) != len(shapes):
+            raise ArgumentError(f"calling {self._module.name}: found {len(arguments)} arguments, expected {len(shapes)}")
+        try:
+            return evaluate(self._module, *arguments)
+        except EvaluationError as error:
+            raise ArgumentError(f"calling {self._module.name}: {error}") from error
+
+    def as_text(self, stage: str) -> str:
+        """The module; it is not optimised."""
+        if stage not in ("hlo", "optimized_hlo"):
+            raise ValueError(f"the interpreter has no stage {stage!r}, expected 'hlo' or 'optimized_hlo'")
+        return str(self._module)
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Inputs and outputs; temporaries are NumPy's."""
+        shape = self.program_shape
+        arguments = sum(parameter.size_bytes for parameter in shape.parameters)
+        return MemoryAnalysis(arguments, shape.result.size_bytes, 0, 0, 0, 0, "")
+
+    def cost_analysis(self) -> Mapping[str, float]:
+        """Work of the module as given."""
+        return cost_analysis(self._module).as_dict()
+
+    def decisions(self) -> Sequence[Decision]:
+        """None: nothing is decided."""
+        return ()
+
+    def pass_records(self) -> Sequence[PassRecord]:
+        """None: no pass runs."""
+        return ()
