@@ -6,7 +6,8 @@ follows from the declarations. Nothing here knows what the fields mean.
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar, overload
@@ -21,6 +22,7 @@ from xlalite.client.message_values import (
 
 T = TypeVar("T")
 K = TypeVar("K")
+V = TypeVar("V")
 M = TypeVar("M", bound="Message")
 
 
@@ -44,7 +46,7 @@ class MessageOf(Generic[M]):
         return copy
 
 
-class Field(Generic[T]):
+class Field(ABC, Generic[T]):
     """A declared field of a message class."""
 
     name: str
@@ -74,25 +76,31 @@ class Field(Generic[T]):
         """The field's name for errors."""
         return f"{self.owner}.{self.name}"
 
+    @abstractmethod
     def read(self, message: "Message") -> T:
         """The value; containers and nested messages are made when first read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def initialize(self, message: "Message", value: object) -> None:
         """Takes over the value given to the constructor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_set(self, message: "Message") -> bool:
         """Whether the value differs from that of an untouched message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, message: "Message", other: "Message") -> None:
         """Merges the other message's value, which is set, into this one's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lines(self, message: "Message") -> Iterator[str]:
         """The value, which is set, as lines of text."""
-        raise NotImplementedError
+
+    def _made_once(self, message: "Message", make: Callable[[], V]) -> V:
+        """What the message keeps for the field, made when there is nothing yet."""
+        if self.name not in message._values:
+            message._values[self.name] = make()
+        return message._values[self.name]  # type: ignore[return-value]  # only this method and checks put it there
 
 
 class Single(Field[T]):
@@ -138,8 +146,7 @@ class Nested(Field[M]):
 
     def read(self, message: "Message") -> M:
         """The nested message."""
-        found: M = message._values.setdefault(self.name, self.type.default)  # type: ignore[assignment]
-        return found
+        return self._made_once(message, self.type.message)
 
     def initialize(self, message: "Message", value: object) -> None:
         """Copies a message; a mapping is taken as its keyword arguments."""
@@ -170,8 +177,7 @@ class Repeated(Field[RepeatedValues[T]], Generic[T]):
 
     def read(self, message: "Message") -> RepeatedValues[T]:
         """The list."""
-        found: RepeatedValues[T] = message._values.setdefault(self.name, self._empty())  # type: ignore[assignment]
-        return found
+        return self._made_once(message, self._empty)
 
     def initialize(self, message: "Message", value: object) -> None:
         """Appends every element of the value."""
@@ -210,8 +216,7 @@ class RepeatedMessages(Repeated[M]):
 
     def read(self, message: "Message") -> "MessageValues[M]":
         """The list."""
-        found: MessageValues[M] = message._values.setdefault(self.name, self._empty())  # type: ignore[assignment]
-        return found
+        return self._made_once(message, self._empty)
 
     @overload
     def __get__(self, message: None, owner: type) -> Self: ...
@@ -235,9 +240,7 @@ class MapOf(Field[MapValues[K, T]], Generic[K, T]):
 
     def read(self, message: "Message") -> MapValues[K, T]:
         """The mapping."""
-        empty = MapValues(self.keys, self.values, self.where)
-        found: MapValues[K, T] = message._values.setdefault(self.name, empty)  # type: ignore[assignment]
-        return found
+        return self._made_once(message, lambda: MapValues(self.keys, self.values, self.where))
 
     def initialize(self, message: "Message", value: object) -> None:
         """Takes over every entry of a mapping."""
