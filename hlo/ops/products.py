@@ -71,25 +71,42 @@ def _holds_product(result: DType, operand: DType) -> bool:
 def product_of(lhs: Array, rhs: Array, dtype: DType, algorithm: Algorithm = Algorithm()) -> Array:
     """[..., m, k] x [..., k, n] -> [..., m, n] with the given element type.
 
-    Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`.
+    Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`. The algorithm counts
+    only when operands and result are floating-point.
     """
     lhs_type, rhs_type = DType.from_numpy(lhs.dtype), DType.from_numpy(rhs.dtype)
+    by_parts = algorithm.operand is not None and lhs_type.is_floating and rhs_type.is_floating
     with np.errstate(all="ignore"):
-        if dtype.is_complex:
-            return narrow(np.matmul(lhs.astype(np.complex128), rhs.astype(np.complex128)), dtype)
-        if dtype.is_floating:
-            left, right = lhs.astype(np.float64), rhs.astype(np.float64)
-            if algorithm.operand is None or not (lhs_type.is_floating and rhs_type.is_floating):
-                return narrow(np.matmul(left, right), dtype)
-            return narrow(_product_of_parts(left, right, algorithm), dtype)
+        left, right = computing_operands(lhs, rhs, dtype, lhs.shape[-1])
+        if by_parts and dtype.is_floating:
+            return round_product(_product_of_parts(left, right, algorithm), dtype)
+        return round_product(np.matmul(left, right), dtype)
+
+
+def computing_operands(lhs: Array, rhs: Array, dtype: DType, terms: int) -> tuple[Array, Array]:
+    """Both operands in the type that sums of `terms` products with result type `dtype` are computed in.
+
+    That is c128, f64, or 64-bit integers; integers whose sums are exact in f64 use it too, as it is much faster.
+    """
+    if dtype.is_complex:
+        return lhs.astype(np.complex128), rhs.astype(np.complex128)
+    left, right = lhs.astype(np.float64), rhs.astype(np.float64)
+    if dtype.is_floating or dtype is DType.PRED or not (left.size and right.size):
+        return left, right
+    if float(np.abs(left).max()) * float(np.abs(right).max()) * terms < _EXACT_IN_F64:
+        return left, right
+    return lhs.astype(np.int64), rhs.astype(np.int64)
+
+
+def round_product(total: Array, dtype: DType) -> Array:
+    """A sum of products in its result type: rounded once, wrapped, or for pred whether any product was true."""
+    with np.errstate(all="ignore"):
         if dtype is DType.PRED:
-            return np.asarray(np.matmul(lhs.astype(np.float64), rhs.astype(np.float64)) > 0)
-        return narrow(_integer_product(lhs.astype(np.int64), rhs.astype(np.int64)), dtype)
+            return np.asarray(total != 0)
+        return narrow(total.astype(np.int64, copy=False) if dtype.is_integral else total, dtype)
 
 
-def _product_of_parts(
-    lhs: npt.NDArray[np.float64], rhs: npt.NDArray[np.float64], algorithm: Algorithm
-) -> npt.NDArray[np.float64]:
+def _product_of_parts(lhs: Array, rhs: Array, algorithm: Algorithm) -> Array:
     left, right = _pieces(lhs, algorithm), _pieces(rhs, algorithm)
     total = np.zeros((), np.float64)
     # Small products first.
@@ -100,9 +117,9 @@ def _product_of_parts(
     return narrow(total, algorithm.accumulator).astype(np.float64)
 
 
-def _pieces(array: npt.NDArray[np.float64], algorithm: Algorithm) -> list[npt.NDArray[np.float64]]:
+def _pieces(array: Array, algorithm: Algorithm) -> list[npt.NDArray[np.float64]]:
     """The operand as a sum of numbers of the operand type, the largest first."""
-    pieces, rest = [], array
+    pieces, rest = [], array.astype(np.float64, copy=False)
     for _ in range(algorithm.parts):
         piece = _rounded(rest, algorithm.operand)
         pieces.append(piece)
@@ -119,12 +136,3 @@ def _rounded(array: npt.NDArray[np.float64], operand: DType | str | None) -> npt
         np.float32
     )
     return np.where(np.isnan(array), array, rounded.astype(np.float64).reshape(array.shape))
-
-
-def _integer_product(lhs: npt.NDArray[np.int64], rhs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The product modulo 2^64; by way of f64, which is much faster, when that is exact."""
-    if lhs.size and rhs.size:
-        left, right = lhs.astype(np.float64), rhs.astype(np.float64)
-        if float(np.abs(left).max()) * float(np.abs(right).max()) * lhs.shape[-1] < _EXACT_IN_F64:
-            return np.asarray(np.matmul(left, right).astype(np.int64))
-    return np.asarray(np.matmul(lhs, rhs))

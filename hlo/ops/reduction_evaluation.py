@@ -12,25 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array
-from xlalite.hlo.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.monoid import Monoid, recognise_monoid
 from xlalite.hlo.op import Caller
-from xlalite.hlo.ops.accumulation import narrow, wide_dtype, widen
+from xlalite.hlo.ops.accumulation import narrow, widen
+from xlalite.hlo.ops.monoid_arrays import combine_pairs, reduce_along
 from xlalite.hlo.ops.rules import elements_of
 from xlalite.hlo.ops.scalar_function import ArrayFunction, array_function
 
 _FOLD_LIMIT = 1024
-
-_UFUNCS = {
-    MonoidKind.ADD: np.add,
-    MonoidKind.MULTIPLY: np.multiply,
-    MonoidKind.MAXIMUM: np.maximum,
-    MonoidKind.MINIMUM: np.minimum,
-    MonoidKind.AND: np.bitwise_and,
-    MonoidKind.OR: np.bitwise_or,
-    MonoidKind.XOR: np.bitwise_xor,
-}
 
 
 def reduce_arrays(
@@ -59,7 +49,7 @@ def reduce_rows(
     """Combines along the second axis of [rows, count] arrays; gives one [rows] array each."""
     monoid = recognise_monoid(computation) if len(rows) == 1 else None
     if monoid is not None:
-        return (reduce_monoid(monoid, rows[0], initial[0], axis=1),)
+        return (reduce_monoid(monoid, rows[0], initial[0]),)
     types = [shape.dtype for shape in elements_of(computation.root.shape)]
     arrays = [array.T.astype(dtype.numpy, copy=False) for array, dtype in zip(rows, types, strict=True)]
     starts = tuple(
@@ -74,36 +64,14 @@ def reduce_rows(
     return function([*starts, *_reduce_by_halves(function, arrays)])
 
 
-def reduce_monoid(monoid: Monoid, operand: Array, initial: Array, axis: int | tuple[int, ...]) -> Array:
-    """Combines along axes with a known monoid, in a wide type, and rounds once."""
-    dtype = monoid.dtype
+def reduce_monoid(monoid: Monoid, rows: Array, initial: Array) -> Array:
+    """Combines along the second axis of a [rows, count] array with a known monoid, in a wide type; rounds once."""
     with np.errstate(all="ignore"):
-        wide = wide_dtype(dtype)
-        start = widen(initial, dtype)[()]
-        if _keeps_values(monoid.kind) and dtype in _NATIVE:
-            wide, start = dtype.numpy, initial.astype(dtype.numpy)[()]
-        result = _UFUNCS[monoid.kind].reduce(operand.astype(wide, copy=False), axis=axis, initial=start)
-    return narrow(np.asarray(result), dtype)
-
-
-def combine_monoid(monoid: Monoid, lhs: Array, rhs: Array) -> Array:
-    """One application of the monoid to arrays, element by element."""
-    dtype = monoid.dtype
-    with np.errstate(all="ignore"):
-        if dtype in _NATIVE:
-            return np.asarray(_UFUNCS[monoid.kind](lhs, rhs))
-        return narrow(np.asarray(_UFUNCS[monoid.kind](widen(lhs, dtype), widen(rhs, dtype))), dtype)
-
-
-_NATIVE = frozenset(
-    {DType.PRED, DType.F16, DType.F32, DType.F64, DType.C64, DType.C128}
-    | {dtype for dtype in DType if dtype.is_integral and dtype.bits >= 8}
-)
-
-
-def _keeps_values(kind: MonoidKind) -> bool:
-    """Whether every result is one of the operands or has their bits, so that nothing is ever rounded."""
-    return kind not in (MonoidKind.ADD, MonoidKind.MULTIPLY)
+        start = np.broadcast_to(widen(initial.astype(monoid.dtype.numpy), monoid.dtype), rows.shape[:1])
+        if not rows.shape[1]:
+            return narrow(start, monoid.dtype)
+        total = reduce_along(monoid.kind, widen(rows, monoid.dtype), axis=1)
+        return narrow(combine_pairs(monoid.kind, start, total), monoid.dtype)
 
 
 def _fold(function: ArrayFunction, starts: tuple[Array, ...], arrays: Sequence[Array]) -> tuple[Array, ...]:

@@ -31,15 +31,16 @@ def array_function(computation: HloComputation, call: Caller) -> ArrayFunction:
 
     The function returns one array for each element of the computation's result, all of the common size.
     """
-    apply = _apply_whole if _is_vectorizable(computation) else _apply_each
+    apply = _apply_whole if is_vectorizable(computation) else _apply_each
     return lambda arguments: apply(computation, arguments, call)
 
 
-def _is_vectorizable(computation: HloComputation) -> bool:
+def is_vectorizable(computation: HloComputation) -> bool:
+    """Whether calling the scalar computation with arrays means applying it to each element."""
     return all(
         (instruction.op.is_elementwise or instruction.opcode in _TRANSPARENT)
         and _is_scalar(instruction)
-        and all(_is_vectorizable(callee) for callee in instruction.called_computations)
+        and all(is_vectorizable(callee) for callee in instruction.called_computations)
         for instruction in computation.instructions
     )
 

@@ -1,0 +1,222 @@
+"""Operations that read or write windows at many run-time positions: gather, scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import BOOL, INT, INT_LIST
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.gathering_evaluation import IndexMap, gather_windows, scatter_windows
+from xlalite.hlo.ops.reduction import check_reducer, scalar_flops
+from xlalite.hlo.ops.rules import array_value, check_dimensions, same_kind, tuple_unless_one, value_or_tuple
+from xlalite.hlo.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAttrs:
+    """How index vectors address the operand and where the windows' dimensions go; XLA's GatherDimensionNumbers."""
+
+    offset_dims: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    collapsed_slice_dims: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    start_index_map: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    operand_batching_dims: tuple[int, ...] = attribute(INT_LIST, default=())
+    start_indices_batching_dims: tuple[int, ...] = attribute(INT_LIST, default=())
+    index_vector_dim: int = attribute(INT, default=0, print_default=True)
+    slice_sizes: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    indices_are_sorted: bool = attribute(BOOL, default=False)
+
+    @property
+    def index_map(self) -> IndexMap:
+        """How index vectors address the operand."""
+        return IndexMap(
+            self.start_index_map, self.index_vector_dim, self.operand_batching_dims, self.start_indices_batching_dims
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterAttrs:
+    """How index vectors address the operands and which update dimensions are windows; XLA's ScatterDimensionNumbers."""
+
+    update_window_dims: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    inserted_window_dims: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    scatter_dims_to_operand_dims: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
+    input_batching_dims: tuple[int, ...] = attribute(INT_LIST, default=())
+    scatter_indices_batching_dims: tuple[int, ...] = attribute(INT_LIST, default=())
+    index_vector_dim: int = attribute(INT, default=0, print_default=True)
+    indices_are_sorted: bool = attribute(BOOL, default=False)
+    unique_indices: bool = attribute(BOOL, default=False)
+
+    @property
+    def index_map(self) -> IndexMap:
+        """How index vectors address the operands."""
+        return IndexMap(
+            self.scatter_dims_to_operand_dims,
+            self.index_vector_dim,
+            self.input_batching_dims,
+            self.scatter_indices_batching_dims,
+        )
+
+
+def _check_sorted(context: ShapeContext, dimensions: Sequence[int], rank: int, what: str) -> None:
+    check_dimensions(context, dimensions, rank, what)
+    context.require(list(dimensions) == sorted(dimensions), f"{what} {list(dimensions)} must be in increasing order")
+
+
+def _check_index_map(
+    context: ShapeContext, index_map: IndexMap, operand: Shape, indices: Shape, dropped: Sequence[int]
+) -> list[int]:
+    """The batch sizes; `dropped` are the operand dimensions that windows leave out, besides the batching ones."""
+    context.require(indices.dtype.is_integral, f"indices must be integers, found {indices.dtype.value}")
+    vector_dim = index_map.index_vector_dim
+    context.require(0 <= vector_dim <= indices.rank, f"index_vector_dim {vector_dim} is not in [0, {indices.rank}]")
+    components = indices.dims[vector_dim] if vector_dim < indices.rank else 1
+    context.require(
+        components == len(index_map.operand_dims),
+        f"index vectors have {components} components, {len(index_map.operand_dims)} operand dimensions are addressed",
+    )
+    check_dimensions(context, index_map.operand_dims, operand.rank, "addressed dimensions")
+    _check_sorted(context, index_map.operand_batching_dims, operand.rank, "batching dimensions of the operand")
+    check_dimensions(context, index_map.indices_batching_dims, indices.rank, "batching dimensions of the indices")
+    context.require(
+        len(index_map.operand_batching_dims) == len(index_map.indices_batching_dims),
+        "operand and indices must have as many batching dimensions",
+    )
+    for a, b in zip(index_map.operand_batching_dims, index_map.indices_batching_dims, strict=True):
+        context.require(b != vector_dim, f"index_vector_dim {vector_dim} cannot be a batching dimension")
+        context.require(
+            operand.dims[a] == indices.dims[b],
+            f"batching dimension {a} of the operand is {operand.dims[a]}, dimension {b} of the indices "
+            f"is {indices.dims[b]}",
+        )
+    batching = set(index_map.operand_batching_dims)
+    context.require(
+        not batching & set(index_map.operand_dims) and not batching & set(dropped),
+        "batching dimensions of the operand can be neither addressed nor collapsed",
+    )
+    return [size for dim, size in enumerate(indices.dims) if dim != vector_dim]
+
+
+def _gather_shape(context: ShapeContext) -> Shape:
+    operand, indices = context.array(0), context.array(1, "start indices")
+    attrs: GatherAttrs = context.attrs
+    _check_sorted(context, attrs.collapsed_slice_dims, operand.rank, "collapsed_slice_dims")
+    batch = _check_index_map(context, attrs.index_map, operand, indices, attrs.collapsed_slice_dims)
+    context.require(
+        len(attrs.slice_sizes) == operand.rank,
+        f"slice_sizes has {len(attrs.slice_sizes)} entries for an operand of rank {operand.rank}",
+    )
+    dropped = (*attrs.collapsed_slice_dims, *attrs.operand_batching_dims)
+    for dim, size in enumerate(attrs.slice_sizes):
+        context.require(
+            0 <= size <= operand.dims[dim], f"slice size {size} of dimension {dim} is not in [0, {operand.dims[dim]}]"
+        )
+        context.require(
+            dim not in dropped or size <= 1, f"slice size {size} of dimension {dim}, which is dropped, must be 1"
+        )
+    kept = [size for dim, size in enumerate(attrs.slice_sizes) if dim not in dropped]
+    rank = len(batch) + len(kept)
+    context.require(
+        len(attrs.offset_dims) == len(kept),
+        f"offset_dims has {len(attrs.offset_dims)} entries, windows keep {len(kept)} dimensions",
+    )
+    _check_sorted(context, attrs.offset_dims, rank, "offset_dims")
+    windows, batches = iter(kept), iter(batch)
+    return Shape.array(
+        operand.dtype, [next(windows) if dim in attrs.offset_dims else next(batches) for dim in range(rank)]
+    )
+
+
+def _gather(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    attrs: GatherAttrs = instruction.attrs
+    return gather_windows(
+        array_value(operands[0]),
+        array_value(operands[1]),
+        attrs.index_map,
+        attrs.slice_sizes,
+        (*attrs.collapsed_slice_dims, *attrs.operand_batching_dims),
+        attrs.offset_dims,
+    )
+
+
+def _scatter_shape(context: ShapeContext) -> Shape:
+    total = len(context.operands)
+    context.require(total >= 3 and total % 2 == 1, "takes N operands, the indices and N updates")
+    count = total // 2
+    operands = [context.array(position) for position in range(count)]
+    indices = context.array(count, "indices")
+    updates = [context.array(position, "updates") for position in range(count + 1, total)]
+    for position, (operand, update) in enumerate(zip(operands, updates, strict=True)):
+        context.require(operand.dims == operands[0].dims, f"sizes of operands 0 and {position} differ")
+        context.require(update.dims == updates[0].dims, f"sizes of updates 0 and {position} differ")
+        context.require(
+            same_kind(operand.dtype, update.dtype),
+            f"operand {position} has element type {operand.dtype.value}, its updates {update.dtype.value}",
+        )
+    _check_update_sizes(context, operands[0], indices, updates[0])
+    check_reducer(context, [Shape.array(operand.dtype) for operand in operands])
+    return tuple_unless_one(operands)
+
+
+def _check_update_sizes(context: ShapeContext, operand: Shape, indices: Shape, update: Shape) -> None:
+    attrs: ScatterAttrs = context.attrs
+    _check_sorted(context, attrs.inserted_window_dims, operand.rank, "inserted_window_dims")
+    _check_sorted(context, attrs.update_window_dims, update.rank, "update_window_dims")
+    batch = _check_index_map(context, attrs.index_map, operand, indices, attrs.inserted_window_dims)
+    dropped = (*attrs.inserted_window_dims, *attrs.input_batching_dims)
+    kept = [dim for dim in range(operand.rank) if dim not in dropped]
+    context.require(
+        len(kept) == len(attrs.update_window_dims),
+        f"update_window_dims has {len(attrs.update_window_dims)} entries, windows have {len(kept)} dimensions",
+    )
+    for window_dim, dim in zip(attrs.update_window_dims, kept, strict=True):
+        context.require(
+            update.dims[window_dim] <= operand.dims[dim],
+            f"dimension {window_dim} of the updates is {update.dims[window_dim]}, dimension {dim} of the operand is "
+            f"only {operand.dims[dim]}",
+        )
+    found = [size for dim, size in enumerate(update.dims) if dim not in attrs.update_window_dims]
+    context.require(found == batch, f"the updates have batch sizes {found}, the indices {batch}")
+
+
+def _scatter(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    attrs: ScatterAttrs = instruction.attrs
+    arrays = [array_value(operand) for operand in operands]
+    count = len(arrays) // 2
+    results = scatter_windows(
+        instruction.called_computations[0],
+        arrays[:count],
+        arrays[count],
+        arrays[count + 1 :],
+        attrs.index_map,
+        (*attrs.inserted_window_dims, *attrs.input_batching_dims),
+        attrs.update_window_dims,
+        call,
+    )
+    return value_or_tuple(results, instruction.shape)
+
+
+OPS = (
+    OpDef(
+        "gather",
+        "result[batch, offset] = x[clamp(indices[batch]) + offset]",
+        2,
+        _gather_shape,
+        _gather,
+        attrs=GatherAttrs,
+        traits=Trait.DATA_MOVEMENT,
+    ),
+    OpDef(
+        "scatter",
+        "x with x[indices[batch] + offset] = to_apply(x[...], updates[batch, offset]), windows out of bounds skipped",
+        None,
+        _scatter_shape,
+        _scatter,
+        attrs=ScatterAttrs,
+        calls=Calls(("to_apply",), applies_to_elements=True),
+        flops=lambda instruction: instruction.operands[-1].shape.element_count * scalar_flops(instruction),
+    ),
+)
