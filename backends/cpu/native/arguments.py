@@ -54,7 +54,7 @@ def new_results(signature: CallSignature, arrays: Sequence[Array]) -> list[Array
 
 
 def _to_array(argument: object, shape: Shape, where: str) -> Array:
-    if isinstance(argument, (bool, int, float, complex, list, tuple)):
+    if isinstance(argument, (bool, int, float, complex, list, tuple)) and not isinstance(argument, np.generic):
         array = _from_python(argument, shape, where)
     elif isinstance(argument, np.ma.MaskedArray):
         raise ArgumentError(f"{where} is a masked array; expected {shape.text(layout=False)} (its mask would be lost)")
