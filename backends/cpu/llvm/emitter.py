@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from xlalite.backends.cpu.llvm.errors import LLVMBuildError
@@ -132,6 +133,14 @@ class Emitter:
         aligned = f", align {align}" if align else ""
         self._entry_lines.append(f"  {text} = alloca {type_.text}{number}{aligned}")
         return Value(PTR, text)
+
+    @contextmanager
+    def contraction(self, allowed: bool) -> Iterator[None]:
+        """Switches the default `contract` flag of fadd, fsub and fmul inside a `with` block."""
+        before = self._contract_flags
+        self._contract_flags = " contract" if allowed else ""
+        yield
+        self._contract_flags = before
 
     # Constants
 
