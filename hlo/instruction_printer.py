@@ -12,6 +12,7 @@ from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.literal_text import format_literal
+from xlalite.hlo.names import needs_percent
 from xlalite.hlo.op import OpDef
 from xlalite.hlo.ops.structural import ConstantAttrs, ParameterAttrs
 from xlalite.hlo.print_options import PrintOptions
@@ -63,7 +64,11 @@ class InstructionPrinter:
 
     def name_of(self, instruction: HloInstruction) -> str:
         """The instruction's own name as the options want it."""
-        return "%" + instruction.name if self.options.percent else instruction.name
+        return self.written_name(instruction.name)
+
+    def written_name(self, name: str) -> str:
+        """A name as the options want it; `%` stays where the name would be read as something else."""
+        return "%" + name if self.options.percent or needs_percent(name) else name
 
     def _shape(self, shape: Shape) -> str:
         known = self._shapes.get(id(shape))
@@ -138,16 +143,13 @@ class InstructionPrinter:
             list_name = instruction.op.calls.list_name or instruction.op.calls.names[0]
             if self.options.full_bodies:
                 return list_name + "={\n" + ",\n".join(self.print_body(one, depth) for one in called) + "\n}"
-            return list_name + "={" + ", ".join(map(self._computation_name, called)) + "}"
+            return list_name + "={" + ", ".join(self.written_name(one.name) for one in called) + "}"
         return ", ".join(
             f"{name}=\n{self.print_body(one, depth)}"
             if self.options.full_bodies
-            else f"{name}={self._computation_name(one)}"
+            else f"{name}={self.written_name(one.name)}"
             for name, one in zip(attributes, called, strict=True)
         )
-
-    def _computation_name(self, computation: HloComputation) -> str:
-        return "%" + computation.name if self.options.percent else computation.name
 
 
 def called_names(instruction: HloInstruction) -> tuple[str, ...] | None:

@@ -90,7 +90,7 @@ class _Printer:
         """A computation with its name and signature."""
         words = ["ENTRY"] if computation.is_entry else []
         if self.options.ids:
-            words.append(("%" if self.options.percent else "") + computation.name)
+            words.append(self.instructions.written_name(computation.name))
         if self.options.program_shape:
             words.append(_signature(computation))
         thread = f", execution_thread={quote(computation.execution_thread)}" if computation.execution_thread else ""
@@ -117,8 +117,7 @@ class _Printer:
         if self.options.canonical_names:
             names = {instruction: f"tmp_{i}" for i, instruction in enumerate(order)}
         else:
-            mark = "%" if self.options.percent else ""
-            names = {instruction: mark + instruction.name for instruction in order}
+            names = {instruction: self.instructions.name_of(instruction) for instruction in order}
         root = computation.root
         line = self.instructions.line
         return "\n".join(indent + line(instruction, names, depth, is_root=instruction is root) for instruction in order)
