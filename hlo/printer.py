@@ -7,6 +7,7 @@ from xlalite.hlo.header_text import format_header
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.instruction_printer import InstructionPrinter
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.order import canonical_order
 from xlalite.hlo.print_options import PrintOptions, preset_options
 from xlalite.hlo.quoting import quote
 from xlalite.hlo.shape import ProgramShape
@@ -55,26 +56,6 @@ def print_instruction(instruction: HloInstruction, preset: str | PrintOptions = 
         ValueError: There is no such preset.
     """
     return _Printer(preset_options(preset)).instructions.line(instruction, {}, 0, is_root=False)
-
-
-def canonical_order(computation: HloComputation) -> tuple[HloInstruction, ...]:
-    """Operands before users, depth first from the instructions that nobody uses; depends little on insertion order."""
-    order: dict[HloInstruction, None] = {}
-    for start in computation.instructions:
-        if start.user_count or start.control_successors:
-            continue
-        stack = [(start, False)]
-        while stack:
-            instruction, done = stack.pop()
-            if instruction in order:
-                continue
-            if done:
-                order[instruction] = None
-                continue
-            stack.append((instruction, True))
-            before = (*instruction.operands, *instruction.control_predecessors)
-            stack.extend((one, False) for one in reversed(before) if one not in order)
-    return tuple(order)
 
 
 class _Printer:
