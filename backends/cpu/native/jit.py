@@ -7,11 +7,13 @@ be called). Importing this module starts nothing; LLVM wakes up at the first com
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import itertools
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import llvmlite
@@ -128,8 +130,7 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options = options or JitOptions()
-    module, context = _optimise(source.text, options)
-    with context, module:
+    with _compiler_lock, _optimised(source.text, options) as module:
         image = _target_machine(options.speed_level).emit_object(module)
         return ObjectCode(image, _exported_names(module), source.record)
 
@@ -141,8 +142,7 @@ def emit_assembly(text: str, options: JitOptions | None = None) -> str:
         CodegenError: The text is not valid LLVM IR.
     """
     options = options or JitOptions()
-    module, context = _optimise(text, options)
-    with context, module:
+    with _compiler_lock, _optimised(text, options) as module:
         return str(_target_machine(options.speed_level).emit_assembly(module))
 
 
@@ -152,8 +152,7 @@ def optimised_ir(text: str, options: JitOptions | None = None) -> str:
     Raises:
         CodegenError: The text is not valid LLVM IR.
     """
-    module, context = _optimise(text, options or JitOptions())
-    with context, module:
+    with _compiler_lock, _optimised(text, options or JitOptions()) as module:
         return str(module)
 
 
@@ -176,7 +175,8 @@ def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None
     for name in exports:
         builder.export_symbol(name)
     try:
-        tracker = builder.link(*_linker.next_library())
+        with _compiler_lock:
+            tracker = builder.link(*_linker.next_library())
     except RuntimeError as error:
         raise CodegenError(f"linking a module that defines {', '.join(exports)}: {error}") from error
     record = {key: value for code in objects for key, value in code.record.items()}
@@ -191,25 +191,39 @@ def host_fingerprint() -> str:
     return f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}"
 
 
-def _optimise(text: str, options: JitOptions) -> tuple[llvm.ModuleRef, llvm.ContextRef]:
+@contextlib.contextmanager
+def _optimised(text: str, options: JitOptions) -> Iterator[llvm.ModuleRef]:
     """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
     machine = _target_machine(options.speed_level)
-    context = llvm.create_context()
-    try:
-        module = llvm.parse_assembly(text, context)
+    with llvm.create_context() as context, _parsed(text, context) as module:
         if options.verify:
-            module.verify()
+            _verify(module)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        _run_passes(module, machine, options)
+        yield module
+
+
+def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+    try:
+        return llvm.parse_assembly(text, context)
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the module: {error}") from error
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+
+
+def _verify(module: llvm.ModuleRef) -> None:
+    try:
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refuses the module: {error}") from error
+
+
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, options: JitOptions) -> None:
     tuning = llvm.create_pipeline_tuning_options(speed_level=options.speed_level)
-    builder = llvm.create_pass_builder(machine, tuning)
     manager = llvm.create_new_module_pass_manager()
     for ir_pass in options.passes:
         getattr(manager, f"add_{ir_pass.value}_pass")()
-    manager.run(module, builder)
-    return module, context
+    manager.run(module, llvm.create_pass_builder(machine, tuning))
 
 
 def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
@@ -250,18 +264,25 @@ class _Linker:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._links = 0
         self._lljit: llvm.LLJIT | None = None
 
     def next_library(self) -> tuple[llvm.LLJIT, str]:
-        """A linker and an unused library name."""
-        with self._lock:
-            if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
-                self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
-            self._links += 1
-            return self._lljit, f"xlalite.{self._links}"
+        """A linker and an unused library name; the caller holds the compiler lock."""
+        if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
+            self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
+        self._links += 1
+        return self._lljit, f"xlalite.{self._links}"
 
 
 _LINKS_PER_LINKER = 128
 _linker = _Linker()
+
+# LLVM runs in one thread at a time anyway. A fork waits for it, so that a child never finds it in the middle of work.
+_compiler_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiler_lock.acquire,
+        after_in_parent=_compiler_lock.release,
+        after_in_child=_compiler_lock.release,
+    )

@@ -13,7 +13,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 import platformdirs
 
 from xlalite.backends.cpu.native.cache_directory import FORMAT, CacheDirectory
+from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.jit import (
     IrSource,
     JitOptions,
@@ -70,7 +70,7 @@ class ObjectCache:
     def __init__(self, directory: CacheDirectory | None, problem: str | None = None) -> None:
         """Makes a cache over a directory; without one it lives in memory, and `problem` says why."""
         self._directory = directory
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._linked: weakref.WeakValueDictionary[str, LinkedModule] = weakref.WeakValueDictionary()
         self._objects: OrderedDict[str, ObjectCode] = OrderedDict()
         self._object_bytes = 0

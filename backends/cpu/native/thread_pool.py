@@ -13,15 +13,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import threading
 import time
 import weakref
 from collections.abc import Mapping
 
+from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, thread_pool_ir
 from xlalite.backends.cpu.native.threads import available_cpus, resolve_num_threads
+
+__all__ = ["PARALLEL_FOR", "SPIN_MICROSECONDS", "ThreadPool", "get_pool", "runtime_imports"]
 
 SPIN_MICROSECONDS = 30.0
 """How long an idle worker watches for the next kernel before it sleeps; waking a sleeper costs more than 5 µs."""
@@ -133,13 +135,11 @@ def _timed_spin(turns: int) -> float:
 
 
 def _reset_pools() -> None:
-    """In a forked child: the workers of its parent do not exist here, and another thread may have held the locks."""
-    global _pools_lock
-    _pools_lock = threading.Lock()
+    """In a forked child: the workers of its parent do not exist here."""
     for pool in list(_live_pools):
         _runtime().reset(pool.address)
 
 
-_pools_lock = threading.Lock()
+_pools_lock = ForkLock()
 _pools: weakref.WeakValueDictionary[int, ThreadPool] = weakref.WeakValueDictionary()
 _live_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()

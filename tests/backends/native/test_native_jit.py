@@ -1,5 +1,6 @@
 import ctypes
 import gc
+import os
 import weakref
 
 import pytest
@@ -125,3 +126,34 @@ def test_dropped_module_is_unloaded_while_others_stay(native_function, link_text
     for _ in range(300):  # more than one of LLVM's linkers serves
         link([code])
     assert native_function(kept, "answer", ctypes.c_int32)() == 42
+
+
+FORK = """
+import os, threading
+from xlalite.backends.cpu.native.object_cache import ObjectCache
+cache, stop, numbers = ObjectCache.in_memory(), threading.Event(), iter(range(10**9))
+def compile_one():
+    text = f"define i32 @f() {{ ret i32 {next(numbers)} }}"
+    return cache.get_or_compile((text,), lambda: text)
+def keep_compiling():
+    while not stop.is_set():
+        compile_one()
+other = threading.Thread(target=keep_compiling)
+other.start()
+children = []
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        compile_one()
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+stop.set()
+other.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_child_forked_during_a_compilation_can_compile(run_python):
+    output, errors = run_python(FORK, PYTHONWARNINGS="ignore").communicate(timeout=60)
+    assert output.strip() == str([0] * 6), errors

@@ -1,0 +1,39 @@
+"""A lock that a forked child finds free, whoever held it in the parent."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+
+class ForkLock:
+    """A mutual exclusion for short sections that leave data usable at every step.
+
+    A child has only the thread that forked; a lock that another thread held would stay locked in it for ever.
+    """
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        """Makes an open lock."""
+        self._lock = threading.Lock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        """Takes the lock."""
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        """Frees it."""
+        self._lock.release()
+
+
+def _renew_all() -> None:
+    for lock in list(_locks):
+        lock._lock = threading.Lock()
+
+
+_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
