@@ -105,10 +105,7 @@ class _Printer:
 
 
 def _signature(computation: HloComputation) -> str:
-    parameters = ", ".join(
-        (f"/*index={i}*/" if i and i % 5 == 0 else "") + f"{parameter.name}: {parameter.shape.text()}"
-        for i, parameter in enumerate(computation.parameters)
-    )
+    parameters = ", ".join(f"{parameter.name}: {parameter.shape.text()}" for parameter in computation.parameters)
     return f"({parameters}) -> {computation.root.shape.text()}"
 
 
