@@ -1,0 +1,86 @@
+"""Which operands a kernel may overwrite: results that can lie in the very memory of an operand.
+
+An update in place writes only a part and leaves the rest as it was. An elementwise kernel reads element i of the operand
+before it writes element i of the result, and reads it for nothing else.
+"""
+
+from __future__ import annotations
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction
+
+
+def overwritable_operands(instruction: HloInstruction) -> tuple[int, ...]:
+    """Operands that an update in place (dynamic-update-slice, scatter, alone or as the root of a fusion) overwrites."""
+    if instruction.opcode in ("dynamic-update-slice", "scatter"):
+        if instruction.opcode == "scatter" and instruction.shape.is_tuple:
+            return ()
+        return (0,) if instruction.operands.count(instruction.operand(0)) == 1 else ()
+    if instruction.opcode != "fusion":
+        return ()
+    return _updated_parameter(instruction.called_computations[0], instruction)
+
+
+def _updated_parameter(body: HloComputation, fusion: HloInstruction) -> tuple[int, ...]:
+    """The parameter that the fusion's root updates, if nothing else in the fusion reads it."""
+    root = body.root
+    if root.opcode != "dynamic-update-slice":
+        return ()
+    target = root.operand(0)
+    while target.opcode in ("bitcast", "reshape") and target.user_count == 1:
+        target = target.operand(0)
+    if target.opcode != "parameter" or target.user_count != 1 or root.operands.count(root.operand(0)) != 1:
+        return ()
+    number = target.attrs.number
+    return (number,) if fusion.operands.count(fusion.operand(number)) == 1 else ()
+
+
+def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
+    """(result number, operand number) pairs where the result can take the operand's memory over.
+
+    The operand must be read at the index being written and at no other. Results are numbered as flattened.
+    """
+    if instruction.opcode == "fusion":
+        return _reusable_in_fusion(instruction)
+    if not instruction.op.is_elementwise or not instruction.shape.is_array:
+        return ()
+    size = instruction.shape.dtype.size_bytes
+    return tuple(
+        (0, number)
+        for number, operand in enumerate(instruction.operands)
+        if operand.shape.dims == instruction.shape.dims and operand.shape.dtype.size_bytes == size
+    )
+
+
+def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
+    body = fusion.called_computations[0]
+    results = body.root.operands if body.root.opcode == "tuple" else (body.root,)
+    dims = results[0].shape.dims
+    if any(not result.shape.is_array or result.shape.dims != dims for result in results):
+        return ()
+    if any(instruction.opcode in ("reduce", "dot", "reduce-window") for instruction in body.instructions):
+        return ()
+    pairs: list[tuple[int, int]] = []
+    for number, parameter in enumerate(body.parameters):
+        if parameter.shape.dims != dims or not _read_at_own_index(parameter, body.root):
+            continue
+        size = parameter.shape.dtype.size_bytes
+        pairs += [(which, number) for which, result in enumerate(results) if result.shape.dtype.size_bytes == size]
+    return tuple(pairs)
+
+
+def _read_at_own_index(parameter: HloInstruction, root: HloInstruction) -> bool:
+    """Whether every path from the parameter to the root keeps the index."""
+    waiting, seen = [parameter], {parameter}
+    while waiting:
+        instruction = waiting.pop()
+        for user in instruction.users:
+            if user in seen:
+                continue
+            if user is root and user.opcode == "tuple":
+                continue
+            if not user.op.is_elementwise or user.shape.dims != parameter.shape.dims:
+                return False
+            seen.add(user)
+            waiting.append(user)
+    return True

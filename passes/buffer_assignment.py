@@ -1,0 +1,142 @@
+"""Gives every array of a scheduled module its bytes.
+
+Values that must share memory do (loop state, branch results, donated inputs); then results take over the memory of
+operands that are read for the last time; what remains is packed into one arena: largest first, each at the lowest
+offset of the smallest gap that is free during its whole life (best fit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xlalite.hlo.errors import PassError
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.shape import ShapeIndex
+from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
+from xlalite.passes.analysis.in_place import reusable_operands
+from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required, try_share
+from xlalite.passes.buffer_report import buffer_report
+from xlalite.passes.buffers import (
+    ALIGNMENT_BYTES,
+    Allocation,
+    AllocationKind,
+    BufferAssignment,
+    BufferSlice,
+    Donation,
+)
+
+
+def assign_buffers(module: HloModule) -> BufferAssignment:
+    """The memory of every array of a scheduled module with all copies inserted.
+
+    Raises:
+        PassError: Values that must share memory cannot: copy insertion has not run.
+    """
+
+    def refuse(refusal: Refusal) -> None:
+        raise PassError(
+            f"assigning buffers of {module.name}: %{refusal.value.instruction.name} must lie in the memory of "
+            f"%{refusal.holder.name}, but {refusal.reason}; expected a copy"
+        )
+
+    groups = analyse(module)
+    share_required(groups, refuse)
+    _reuse_operands(groups)
+    return _Assigner(module, groups).assign()
+
+
+def _reuse_operands(groups: BufferGroups) -> None:
+    """Lets results take over the memory of operands read for the last time."""
+    values = groups.values
+    for instruction in values.schedule.spans:
+        leaves = [index for index, leaf in instruction.shape.leaves() if leaf.is_array]
+        taken: set[int] = set()
+        for result, number in reusable_operands(instruction):
+            operand = instruction.operand(number)
+            if result in taken or not operand.shape.is_array:
+                continue
+            source, target = groups.of(values.of(operand)), groups.of(values.of(instruction, leaves[result]))
+            if source is target:
+                taken.add(result)
+                continue
+            if source.parameter is not None or target.size_bytes != source.size_bytes:
+                continue
+            if try_share(groups, source, target, instruction) is None:
+                taken.add(result)
+
+
+class _Assigner:
+    def __init__(self, module: HloModule, groups: BufferGroups) -> None:
+        self._module = module
+        self._groups = groups
+        self._allocations: list[Allocation] = []
+        self._place: dict[BufferGroup, BufferSlice] = {}
+
+    def assign(self) -> BufferAssignment:
+        groups = self._groups.all()
+        for group in groups:
+            if group.parameter is not None:
+                self._own(group, AllocationKind.PARAMETER, group.parameter)
+        for group in groups:
+            if group.output is not None and group.parameter is None:
+                self._own(group, AllocationKind.OUTPUT, group.output)
+        for group in groups:
+            if group.is_constant:
+                self._own(group, AllocationKind.CONSTANT, 0)
+        self._pack([group for group in groups if group not in self._place])
+        donations = tuple(
+            Donation(group.parameter, group.output)
+            for group in groups
+            if group.parameter is not None and group.output is not None
+        )
+        slices = dict(self._slices())
+        report = buffer_report(self._module, tuple(self._allocations), self._groups, self._place)
+        return BufferAssignment(tuple(self._allocations), slices, donations, report)
+
+    def _own(self, group: BufferGroup, kind: AllocationKind, leaf: int) -> None:
+        literal = group.values[0].instruction.attrs.literal if kind is AllocationKind.CONSTANT else None
+        for index in group.values[0].position[1] if literal is not None else ():
+            literal = literal.elements[index]
+        allocation = Allocation(len(self._allocations), kind, group.size_bytes, leaf, literal)
+        self._allocations.append(allocation)
+        self._place[group] = BufferSlice(allocation, 0, group.size_bytes)
+
+    def _pack(self, groups: list[BufferGroup]) -> None:
+        placed: list[tuple[int, int, int, int]] = []
+        offsets: dict[BufferGroup, int] = {}
+        total = 0
+        lives = {group: (group.start, group.end) for group in groups}
+        for group in sorted(groups, key=lambda g: (-g.size_bytes, lives[g])):
+            size = -(-group.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+            start, end = lives[group]
+            busy = sorted((low, high) for low, high, first, last in placed if first < end and start < last)
+            offset = _best_gap(busy, size)
+            offsets[group] = offset
+            if size:
+                placed.append((offset, offset + size, start, end))
+            total = max(total, offset + size)
+        arena = Allocation(len(self._allocations), AllocationKind.ARENA, total)
+        if groups:
+            self._allocations.append(arena)
+        for group in groups:
+            self._place[group] = BufferSlice(arena, offsets[group], group.size_bytes)
+
+    def _slices(self) -> Iterator[tuple[tuple[HloInstruction, ShapeIndex], BufferSlice]]:
+        values = self._groups.values
+        for position in values.positions():
+            value = values.of(*position)
+            place = self._place[self._groups.of(value)]
+            yield position, BufferSlice(place.allocation, place.offset, value.size_bytes)
+
+
+def _best_gap(busy: list[tuple[int, int]], size: int) -> int:
+    """The offset of the smallest free gap that fits; behind everything if none does."""
+    best: tuple[int, int] | None = None
+    free_from = 0
+    for low, high in busy:
+        gap = low - free_from
+        if gap >= size and (best is None or gap < best[0]):
+            best = (gap, free_from)
+        free_from = max(free_from, high)
+    return best[1] if best is not None else free_from

@@ -1,0 +1,54 @@
+"""Buffer assignment as text, in the manner of XLA's dumps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xlalite.hlo.module import HloModule
+from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
+from xlalite.passes.buffers import Allocation, AllocationKind, BufferSlice
+
+
+def buffer_report(
+    module: HloModule,
+    allocations: tuple[Allocation, ...],
+    groups: BufferGroups,
+    place: Mapping[BufferGroup, BufferSlice],
+) -> str:
+    """Every allocation with its values, then totals and how far the arena is from the least that could do."""
+    lines = [f"BufferAssignment: module {module.name}"]
+    for allocation in allocations:
+        leaf = f" {allocation.leaf}" if allocation.kind in (AllocationKind.PARAMETER, AllocationKind.OUTPUT) else ""
+        lines.append(f"allocation {allocation.number}: size {allocation.size_bytes}, {allocation.kind.value}{leaf}:")
+        here = [(slot.offset, group) for group, slot in place.items() if slot.allocation is allocation]
+        for offset, group in sorted(here, key=lambda item: (item[0], item[1].start)):
+            for value in sorted(group.values, key=lambda value: value.start):
+                index = "".join(f"{{{i}}}" for i in value.position[1])
+                shape = value.instruction.shape.subshape(value.position[1]).text()
+                lines.append(
+                    f"  value: %{value.instruction.name}{index} (size={value.size_bytes}, offset={offset}): {shape}, "
+                    f"live {value.start // 2} to {value.end() // 2 - 1}"
+                )
+    lines.append("")
+    for kind in AllocationKind:
+        total = sum(a.size_bytes for a in allocations if a.kind is kind)
+        lines.append(f"Total {kind.value} bytes: {total}")
+    lines.append(f"Total bytes: {sum(a.size_bytes for a in allocations)}")
+    arena = sum(a.size_bytes for a in allocations if a.kind is AllocationKind.ARENA)
+    least = _least_arena(groups, place)
+    waste = 0.0 if not arena else 100.0 * (arena - least) / arena
+    lines.append(f"Arena: {arena} bytes, at most {least} in use at once, {waste:.1f}% lost to fragmentation")
+    return "\n".join(lines) + "\n"
+
+
+def _least_arena(groups: BufferGroups, place: Mapping[BufferGroup, BufferSlice]) -> int:
+    """The most bytes in use at once: no arena can be smaller."""
+    events: list[tuple[int, int]] = []
+    for group in groups.all():
+        if place[group].allocation.kind is AllocationKind.ARENA:
+            events += [(group.start, group.size_bytes), (group.end, -group.size_bytes)]
+    used = most = 0
+    for _, change in sorted(events):
+        used += change
+        most = max(most, used)
+    return most
