@@ -1,0 +1,39 @@
+"""Where in the user's program an operation was made: one file and line, cheap enough to record for every operation."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """A line of the user's program.
+
+    Attributes:
+        file: Path as Python knows it.
+        line: 1-based line.
+        function: Function the line is in, `<module>` at top level.
+    """
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        """As compilers print it."""
+        return f"{self.file}:{self.line}"
+
+
+def user_location() -> SourceLocation:
+    """The innermost frame outside the package; examples count as user code."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def _is_ours(module: str) -> bool:
+    if module == "contextlib":
+        return True
+    return module.startswith("xlalite.") and not module.startswith("xlalite.examples")
