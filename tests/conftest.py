@@ -1,5 +1,6 @@
 """What every test shares: the report header, `--bless`, and fixtures."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,30 @@ def rng() -> np.random.Generator:
 def bless(request: pytest.FixtureRequest) -> bool:
     """Whether `--bless` was given."""
     return bool(request.config.getoption("--bless"))
+
+
+@pytest.fixture(scope="session")
+def run_with_xla() -> Callable[..., list[np.ndarray]]:
+    """`run_with_xla(text, *arrays)`: the flattened results of an HLO module as XLA's own CPU compiler computes them.
+
+    Skips the test where jax is not installed. Use it in tests marked `oracle`.
+    """
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    jax = pytest.importorskip("jax")
+    from jaxlib import _hlo, _jax
+
+    jax.config.update("jax_enable_x64", True)
+
+    def run(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
+        computation = _hlo.XlaComputation(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+        device = jax.devices("cpu")[0]
+        executable = device.client.compile_and_load(
+            _jax.mlir.xla_computation_to_mlir_module(computation), _jax.DeviceList((device,))
+        )
+        results = executable.execute_sharded([jax.device_put(array, device) for array in arrays])
+        return [np.asarray(parts[0]) for parts in results.disassemble_into_single_device_arrays()]
+
+    return run
 
 
 @pytest.fixture

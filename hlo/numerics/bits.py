@@ -80,7 +80,7 @@ def reduce_precision(values: AnyArray, exponent_bits: int, mantissa_bits: int) -
     """The values rounded to nearest even in a format of 1 + exponent_bits + mantissa_bits bits, in their own type.
 
     Too large becomes infinite; where the exponent is narrower than the type's, denormals of the format become zero. NaN
-    stays NaN, but for a format without mantissa, where it becomes infinite.
+    stays NaN, even where the format has no mantissa to hold it.
     """
     dtype = DType.from_numpy(values.dtype)
     if dtype not in _IEEE_FIELDS:
@@ -101,8 +101,7 @@ def reduce_precision(values: AnyArray, exponent_bits: int, mantissa_bits: int) -
         size = np.where(exponent > own_bias + bias, infinity, size)
         size = np.where(exponent <= own_bias - bias, unsigned(0), size)
     result = (sign | size).astype(unsigned).view(dtype.numpy)
-    unreduced = values if mantissa_bits > 0 else np.full_like(values, np.inf)
-    return np.where(_is_nan(values), unreduced, result)
+    return np.where(_is_nan(values), values, result)
 
 
 def _is_nan(values: AnyArray) -> AnyArray:

@@ -33,11 +33,12 @@ def _safe_divisor(y: AnyArray) -> AnyArray:
 
 
 def power(x: AnyArray, y: AnyArray) -> AnyArray:
-    """Repeated product that wraps; x^0 = 1, and a negative exponent gives 1 for base 1 and 0 for every other."""
-    one = np.ones_like(x)
-    negative = y < 0
-    result = np.power(x, np.where(negative, np.zeros_like(y), y))
-    return np.where(negative, np.where(x == 1, one, np.zeros_like(x)), result)
+    """Repeated product that wraps; x^0 = 1, and a negative exponent gives 1 for base 1, 1 or -1 for -1, and else 0."""
+    if x.dtype.kind == "u":
+        return np.power(x, y)
+    # A base of 1 or -1 to a negative exponent is what it is to the exponent's lowest bit.
+    result = np.power(x, np.where(y < 0, y & 1, y))
+    return np.where((y < 0) & (x != 1) & (x != -1), np.zeros_like(x), result)
 
 
 def multiply_high(x: AnyArray, y: AnyArray, bits: int) -> AnyArray:

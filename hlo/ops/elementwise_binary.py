@@ -109,7 +109,7 @@ OPS = (
     ),
     _binary(
         "power",
-        "x^y; 1^y = x^0 = 1; integers wrap, negative exponents give 1 for base 1 and else 0",
+        "x^y; 1^y = x^0 = 1; integers wrap, a negative exponent gives 0 unless the base is 1 or -1",
         is_number,
         elementwise(
             integer=in_whole_bytes(integers.power),

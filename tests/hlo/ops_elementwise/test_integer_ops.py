@@ -54,7 +54,7 @@ def divide(x, y, dtype):
 
 def power(x, y, dtype):
     if y < 0:
-        return 1 if x == 1 else 0
+        return x ** (y % 2) if x in (1, -1) else 0
     return pow(x, y, 1 << dtype.bits)
 
 
