@@ -205,7 +205,9 @@ class Fingerprints:
 
     def _attrs(self, attrs: Attrs) -> tuple[str, ...]:
         coded, plain = _plan(attrs.__class__)
-        texts = [one.codec.format(getattr(attrs, one.field)) for one in coded]
+        values = [getattr(attrs, one.field) for one in coded]
+        # None is an attribute that is not there; a codec knows only values.
+        texts = ["" if value is None else one.codec.format(value) for one, value in zip(coded, values, strict=True)]
         for name in plain:
             value = getattr(attrs, name)
             texts.append(self._literal(value) if isinstance(value, Literal) else repr(value))

@@ -42,7 +42,7 @@ def _convert_shape(context: ShapeContext) -> Shape:
 def _convert(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     (operand,) = arrays_of(operands)
     with np.errstate(all="ignore"):
-        return convert(operand, instruction.shape.dtype)
+        return np.asarray(convert(operand, instruction.shape.dtype))
 
 
 # bitcast-convert and bitcast

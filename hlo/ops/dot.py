@@ -114,7 +114,7 @@ def _dot(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -
     right = rhs.transpose(*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims, *rhs_free).reshape(batch, k, n)
     algorithm = _ALGORITHMS.get(attrs.algorithm, Algorithm())
     product = product_of(left, right, instruction.shape.dtype, algorithm)
-    return product.reshape(*batch_sizes, *m_sizes, *n_sizes)
+    return product.reshape((*batch_sizes, *m_sizes, *n_sizes))
 
 
 def _dot_flops(instruction: HloInstruction) -> int:
