@@ -13,6 +13,7 @@ from xlalite.hlo.ops import (
     elementwise_ternary,
     elementwise_unary,
     gathering,
+    random,
     reduction,
     reshaping,
     slicing,
@@ -37,6 +38,7 @@ FAMILIES: tuple[tuple[OpDef, ...], ...] = (
     elementwise_ternary.OPS,
     comparison.OPS,
     conversion.OPS,
+    random.OPS,
 )
 
 OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES for op in family}
