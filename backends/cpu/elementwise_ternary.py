@@ -10,7 +10,7 @@ from xlalite.backends.cpu.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.types import Element
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.ops.comparison import is_total_order
+from xlalite.hlo.ops.comparison import ComparisonType
 
 _FLOAT_PREDICATES = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 
@@ -24,7 +24,7 @@ def _compare(emitter: ElementEmitter, instruction: HloInstruction, index: Index)
         return equal if direction == "EQ" else fb.not_(equal)
     assert isinstance(lhs, Value), "both operands have one element type"
     assert isinstance(rhs, Value), "both operands have one element type"
-    if dtype.is_floating and not is_total_order(instruction):
+    if dtype.is_floating and instruction.attrs.type is not ComparisonType.TOTALORDER:
         return fb.fcmp(_FLOAT_PREDICATES[direction], lhs, rhs)
     if dtype.is_floating:
         lhs, rhs = total_order_key(fb, lhs), total_order_key(fb, rhs)

@@ -1,0 +1,88 @@
+"""From a module to machine code, step by step, each step's outcome kept for whoever asks to see it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from xlalite.backends.base import CompileOptions
+from xlalite.backends.cpu.llvm import TargetInfo
+from xlalite.backends.cpu.module_emitter import EmittedModule, emit_module
+from xlalite.backends.cpu.native.threads import resolve_num_threads
+from xlalite.backends.cpu.pipeline import cpu_pipeline
+from xlalite.hlo.fingerprint import module_fingerprint
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.verifier import verify
+from xlalite.passes.buffer_assignment import assign_buffers
+from xlalite.passes.buffers import BufferAssignment
+from xlalite.passes.dump import DumpObserver, ModuleDumper, module_dumper
+from xlalite.passes.instrumentation import Instrumentation
+
+
+class CompiledModule:
+    """A module on its way to LLVM IR; later steps run when first asked for.
+
+    Attributes:
+        given: The module as it was given.
+        options: How to compile it.
+        num_threads: Threads that calls use.
+        instrumentation: What the passes did.
+    """
+
+    def __init__(self, module: HloModule, options: CompileOptions) -> None:
+        """Verifies the module; compiles nothing yet.
+
+        Raises:
+            VerificationError: It is not valid.
+            FlagError: The number of threads is out of range.
+        """
+        verify(module)
+        self.given = module.clone()
+        self.options = options
+        self.num_threads = resolve_num_threads(options.num_threads)
+        self.dumper: ModuleDumper | None = module_dumper(options.debug, module.name)
+        observers = () if self.dumper is None else (DumpObserver(self.dumper, options.debug),)
+        self.instrumentation = Instrumentation(options.debug, observers)
+
+    @cached_property
+    def cache_key(self) -> tuple[str, ...]:
+        """Everything that decides the code, but for LLVM and the processor."""
+        options = self.options
+        return (
+            "module",
+            module_fingerprint(self.given),
+            f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
+            f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
+        )
+
+    @cached_property
+    def optimized(self) -> HloModule:
+        """The module that code is generated for: optimised, scheduled, with all copies."""
+        module = self.given.clone()
+        if self.dumper is not None:
+            self.dumper.write_module("before_optimizations", self.given)
+        cpu_pipeline(optimize=self.options.optimize).run(module, self.instrumentation)
+        if self.dumper is not None:
+            self.dumper.write_module("cpu_after_optimizations", module)
+        return module
+
+    @cached_property
+    def assignment(self) -> BufferAssignment:
+        """Where every array lies."""
+        assignment = assign_buffers(self.optimized)
+        if self.dumper is not None:
+            self.dumper.write("cpu_after_optimizations-buffer-assignment.txt", assignment.report)
+        return assignment
+
+    @cached_property
+    def emitted(self) -> EmittedModule:
+        """The LLVM IR."""
+        emitted = emit_module(
+            self.optimized,
+            self.assignment,
+            num_threads=self.num_threads,
+            contract=self.options.fp_contract,
+            target=TargetInfo.host(),
+        )
+        if self.dumper is not None:
+            self.dumper.write("ir-no-opt.ll", emitted.text)
+        return emitted

@@ -1,0 +1,160 @@
+"""Executables of the CPU backend: native code behind a native call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from xlalite.backends.base import Executable, MemoryAnalysis
+from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.linking import link_module
+from xlalite.backends.cpu.module_emitter import ENTRY
+from xlalite.backends.cpu.native.dispatch import make_call
+from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
+from xlalite.backends.cpu.native.python_call import PythonCall
+from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.errors import ArgumentError
+from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.passes.buffers import AllocationKind
+from xlalite.passes.cost_analysis import cost_analysis
+from xlalite.passes.instrumentation import PassRecord
+
+_RELEASE_LOCK_BYTES = 1 << 16
+"""Calls that move less than this keep the interpreter lock; taking it again would cost more than the work."""
+
+
+class CpuExecutable(Executable):
+    """A compiled module.
+
+    Attributes:
+        function: The quickest callable: takes flat arrays, gives an array or a flat tuple of them.
+    """
+
+    def __init__(self, compiled: CompiledModule) -> None:
+        """Links the module's code, out of the cache when it is there.
+
+        Raises:
+            PassError: A pass failed.
+            CodegenError: No code could be made.
+        """
+        self._compiled = compiled
+        self._linked, record = link_module(compiled)
+        shape = compiled.given.entry_computation.program_shape
+        signature = CallSignature(
+            inputs=_arrays(shape.parameters),
+            outputs=_arrays((shape.result,)),
+            returns_tuple=shape.result.is_tuple or not shape.result.is_array,
+            donations=record.donations,
+            name=compiled.given.name,
+        )
+        work = sum(s.size_bytes for s in (*signature.inputs, *signature.outputs)) + record.arena_bytes
+        entry = EntryPoint(
+            self._linked,
+            ENTRY,
+            get_pool(compiled.num_threads),
+            record.arena_bytes,
+            releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
+        )
+        self.call: PythonCall = make_call(signature, entry)
+        self.function: Callable[..., object] = self.call.function()
+        self._program_shape = shape
+        flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
+        self._run = self.function if flat and (shape.result.is_array or shape.result.is_tuple) else self._run_nested
+
+    @property
+    def program_shape(self) -> ProgramShape:
+        """Shapes of the parameters and of the result."""
+        return self._program_shape
+
+    def __call__(self, *arguments: object) -> object:
+        """Runs the module."""
+        return self._run(*arguments)
+
+    def as_text(self, stage: str) -> str:
+        """The program at a stage: `hlo`, `optimized_hlo`, `buffer_assignment`, `llvm`, `llvm_optimized` or `asm`."""
+        stages: dict[str, Callable[[], str]] = {
+            "hlo": lambda: str(self._compiled.given),
+            "optimized_hlo": lambda: str(self._compiled.optimized),
+            "buffer_assignment": lambda: self._compiled.assignment.report,
+            "llvm": lambda: self._compiled.emitted.text,
+            "llvm_optimized": lambda: optimised_ir(self._compiled.emitted.text),
+            "asm": lambda: emit_assembly(self._compiled.emitted.text),
+        }
+        if stage not in stages:
+            raise ValueError(f"the cpu backend has no stage {stage!r}, expected one of {', '.join(stages)}")
+        return stages[stage]()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Memory of one call, as buffer assignment laid it out."""
+        assignment = self._compiled.assignment
+        sizes = {
+            kind: sum(a.size_bytes for a in assignment.allocations if a.kind is kind) for kind in AllocationKind
+        }
+        outputs = _arrays((self._program_shape.result,))
+        return MemoryAnalysis(
+            argument_size_bytes=sum(s.size_bytes for s in _arrays(self._program_shape.parameters)),
+            output_size_bytes=sum(s.size_bytes for s in outputs),
+            alias_size_bytes=sum(outputs[donation.output].size_bytes for donation in assignment.donations),
+            temp_size_bytes=sizes[AllocationKind.ARENA],
+            constant_size_bytes=sizes[AllocationKind.CONSTANT],
+            generated_code_size_bytes=self._code_size,
+            report=assignment.report,
+        )
+
+    def cost_analysis(self) -> Mapping[str, float]:
+        """Work of one call of the optimised module."""
+        return cost_analysis(self._compiled.optimized).as_dict()
+
+    def decisions(self) -> Sequence[Decision]:
+        """Decisions of the passes, then of the kernel planner."""
+        return (*self._compiled.optimized.decisions, *self._compiled.emitted.decisions)
+
+    def pass_records(self) -> Sequence[PassRecord]:
+        """What each pass did."""
+        assert self._compiled.optimized is not None, "asking for it runs the passes if the cache spared them"
+        return tuple(self._compiled.instrumentation.records)
+
+    @cached_property
+    def _code_size(self) -> int:
+        return len(self._linked.record.get("image", b"")) if isinstance(self._linked.record.get("image"), bytes) else 0
+
+    def _run_nested(self, *arguments: object) -> object:
+        """Runs with tuple parameters or a nested result."""
+        shapes = self._program_shape.parameters
+        if len(arguments) != len(shapes):
+            raise ArgumentError(
+                f"calling {self._compiled.given.name}: found {len(arguments)} arguments, expected {len(shapes)}"
+            )
+        flat: list[object] = []
+        for number, (argument, shape) in enumerate(zip(arguments, shapes, strict=True)):
+            _flatten(argument, shape, f"argument {number} of {self._compiled.given.name}", flat)
+        results = self.function(*flat)
+        arrays = list(results) if isinstance(results, tuple) else [results]
+        return _unflatten(self._program_shape.result, arrays)
+
+
+def _arrays(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    return tuple(leaf.without_layout() for shape in shapes for _, leaf in shape.leaves() if leaf.is_array)
+
+
+def _flatten(argument: object, shape: Shape, where: str, flat: list[object]) -> None:
+    if shape.is_array:
+        flat.append(argument)
+        return
+    if not shape.is_tuple:
+        return
+    if not isinstance(argument, (tuple, list)) or len(argument) != len(shape.elements):
+        raise ArgumentError(f"{where} is {type(argument).__name__}; expected a tuple of {len(shape.elements)} elements")
+    for number, (element, part) in enumerate(zip(argument, shape.elements, strict=True)):
+        _flatten(element, part, f"{where}, element {number}", flat)
+
+
+def _unflatten(shape: Shape, arrays: list[object]) -> object:
+    """Takes arrays off the front of the list."""
+    if shape.is_tuple:
+        return tuple(_unflatten(element, arrays) for element in shape.elements)
+    return arrays.pop(0) if shape.is_array else np.zeros((), np.bool_)

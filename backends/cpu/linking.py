@@ -1,0 +1,83 @@
+"""Finds or makes the machine code of a module, and links it with its constants.
+
+The code's side record holds what a call needs, so that on a cache hit no pass runs and no IR is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
+from xlalite.backends.cpu.native.jit import IrSource, JitOptions, LinkedModule, ObjectCode, compile_ir, link
+from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.thread_pool import runtime_imports
+from xlalite.hlo.literal import Literal
+from xlalite.hlo.module import HloModule
+
+_OPTIONS = JitOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What a call needs to know about the code.
+
+    Attributes:
+        arena_bytes: Size of the scratch memory.
+        donations: (input, output) pairs that share memory.
+        has_loops: Whether the program has loops, so that its time does not follow from its arrays.
+    """
+
+    arena_bytes: int
+    donations: tuple[tuple[int, int], ...]
+    has_loops: bool
+
+
+def link_module(compiled: CompiledModule) -> tuple[LinkedModule, CallRecord]:
+    """The linked code of a module and its record.
+
+    Raises:
+        PassError: A pass failed.
+        CodegenError: No code could be made.
+    """
+    if compiled.options.use_cache and compiled.dumper is None:
+        code = default_cache().get_or_compile_object(compiled.cache_key, lambda: _source(compiled), _OPTIONS)
+    else:
+        code = compile_ir(_source(compiled), _OPTIONS)
+    constants = pooled(_constants(code, compiled))
+    imports = {**runtime_imports(), **{name: constant.address for name, constant in constants.items()}}
+    linked = link([code], imports)
+    keep_alive(linked, constants)
+    record = code.record
+    donations = tuple((pair[0], pair[1]) for pair in record["donations"])
+    return linked, CallRecord(record["arena_bytes"], donations, record["has_loops"])
+
+
+def _source(compiled: CompiledModule) -> IrSource:
+    emitted, assignment = compiled.emitted, compiled.assignment
+    record = {
+        "arena_bytes": assignment.arena_bytes,
+        "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
+        "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
+        "constants": [symbol_of(literal) for literal in emitted.constants],
+    }
+    return IrSource(emitted.text, record)
+
+
+def _constants(code: ObjectCode, compiled: CompiledModule) -> list[Literal]:
+    """The constants that the code names: those of the module as given, else those the passes made."""
+    wanted = set(code.record["constants"])
+    if not wanted:
+        return []
+    found = {symbol_of(literal): literal for literal in _large_literals(compiled.given)}
+    if not wanted <= found.keys():
+        found |= {symbol_of(literal): literal for literal in compiled.emitted.constants}
+    return [found[name] for name in sorted(wanted)]
+
+
+def _large_literals(module: HloModule) -> Iterator[Literal]:
+    for computation in module.computations():
+        for instruction in computation.instructions:
+            if instruction.opcode == "constant" and instruction.shape.is_array:
+                yield instruction.attrs.literal
