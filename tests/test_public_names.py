@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,21 @@ import xlalite
 TABLE = {**{name: (module, None) for name, module in xlalite._MODULES.items()}, **xlalite._EXPORTS}
 
 
-def _names_for_type_checkers() -> dict[str, tuple[str, str | None]]:
-    """What the `if TYPE_CHECKING:` block of xlalite/__init__.py imports: public name to module and name there."""
+@dataclass(frozen=True)
+class Shown:
+    """What the `if TYPE_CHECKING:` block of xlalite/__init__.py imports.
+
+    Attributes:
+        names: Public name to module and name there.
+        starred: Modules whose every name is imported.
+    """
+
+    names: dict[str, tuple[str, str | None]]
+    starred: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def shown() -> Shown:
     tree = ast.parse(Path(xlalite.__file__).read_text(encoding="utf-8"))
     (block,) = (
         node
@@ -20,18 +34,23 @@ def _names_for_type_checkers() -> dict[str, tuple[str, str | None]]:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     )
     names: dict[str, tuple[str, str | None]] = {}
+    starred: list[str] = []
     for statement in block.body:
         if isinstance(statement, ast.Assign):  # a second name for one that is imported
             (target,) = statement.targets
             names[ast.unparse(target)] = names[ast.unparse(statement.value)]
             continue
         assert isinstance(statement, ast.ImportFrom), ast.unparse(statement)
+        if statement.names[0].name == "*":
+            names |= {name: entry for name, entry in TABLE.items() if entry[0] == statement.module}
+            starred.append(str(statement.module))
+            continue
         for alias in statement.names:
             assert alias.asname is not None, f"write `{alias.name} as {alias.name}` to re-export it"
             module = f"{statement.module}.{alias.name}"
             is_module = xlalite._MODULES.get(alias.asname) == module
             names[alias.asname] = (module, None) if is_module else (str(statement.module), alias.name)
-    return names
+    return Shown(names, tuple(starred))
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
@@ -41,8 +60,17 @@ def test_public_name_resolves(name: str) -> None:
     assert getattr(xlalite, name) is (module if attribute is None else getattr(module, attribute))
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    assert _names_for_type_checkers() == TABLE
+def test_type_checkers_see_the_same_names(shown: Shown) -> None:
+    assert shown.names == TABLE
+
+
+def test_table_has_all_functions_of_modules_that_are_shown_whole(shown: Shown) -> None:
+    for module_name in shown.starred:
+        module = importlib.import_module(module_name)
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        listed = {attribute for module, attribute in TABLE.values() if module == module_name}
+        assert {name for name in defined if not name.startswith("_")} <= listed, module_name
 
 
 def test_no_name_is_listed_twice() -> None:

@@ -1,8 +1,8 @@
 """XLA's JIT in Python and llvmlite: graph, clustering, HLO, passes and native CPU kernels.
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
-`import xlalite` loads neither llvmlite nor networkx nor NumPy. A public name stands in the tables below and in the
-block for type checkers; a test compares the two and resolves every name.
+`import xlalite` loads neither llvmlite nor networkx nor NumPy. A public name stands in the tables below, and its module
+in the block for type checkers; a test compares the two and resolves every name.
 """
 
 import importlib
@@ -58,6 +58,15 @@ if TYPE_CHECKING:
         TensorShape as TensorShape,
     )
     from xlalite.hlo.errors import XlaliteError as XlaliteError
+    from xlalite.ops.array import *
+    from xlalite.ops.gradients import gradients as gradients
+    from xlalite.ops.math import *
+    from xlalite.ops.random_ops import (
+        random_normal as random_normal,
+        random_shuffle as random_shuffle,
+        random_uniform as random_uniform,
+        truncated_normal as truncated_normal,
+    )
 
     bool = bool_
 
@@ -85,6 +94,24 @@ _NAMES: dict[str, str] = {
     "xlalite.framework.tensor": "Tensor",
     "xlalite.framework.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
+    "xlalite.ops.math": (
+        "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
+        "clip_by_value, conj, cos, cosh, div, div_no_nan, divide, equal, erf, exp, expm1, floor, floor_div, "
+        "floordiv, floormod, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, lin_space, "
+        "linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, maximum, minimum, mod, "
+        "mul, multiply, negative, not_equal, pow, range, realdiv, reciprocal, reduce_all, reduce_any, "
+        "reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, rsqrt, "
+        "sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, to_int32, "
+        "to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
+    ),
+    "xlalite.ops.array": (
+        "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
+        "invert_permutation, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, prevent_gradient, "
+        "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
+        "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
+    ),
+    "xlalite.ops.gradients": "gradients",
+    "xlalite.ops.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
 }
 
 # Public name to module and the name there.

@@ -12,6 +12,7 @@ The last step is traced: `timeline.ctf.json` opens in Perfetto. To see what the 
 import argparse
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def train(mnist: input_data.Datasets, xla: bool, steps: int) -> Outcome:
             return Outcome(accuracy, seconds[0], len(timed) / sum(timed), str(sess.jit_report()))
 
 
-def _run_traced(sess: tf.Session, train_step: tf.Operation, feed_dict: dict[object, object]) -> None:
+def _run_traced(sess: tf.Session, train_step: tf.Operation, feed_dict: Mapping[tf.Tensor, object]) -> None:
     options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
     run_metadata = tf.RunMetadata()
     sess.run(train_step, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
