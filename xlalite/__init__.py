@@ -12,6 +12,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from xlalite import app as app, compat as compat, flags as flags, hlo as hlo
+    from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
     from xlalite.client.config import (
         ConfigProto as ConfigProto,
         GPUOptions as GPUOptions,
@@ -81,6 +82,7 @@ _MODULES: dict[str, str] = {
 
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
 _NAMES: dict[str, str] = {
+    "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
     "xlalite.framework.default_graph": "get_default_graph, reset_default_graph",
     "xlalite.framework.default_session": "get_default_session",
