@@ -11,7 +11,7 @@ from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import INT_LIST, PRECISION, Precision, enum_codec
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.products import Algorithm, product_dtype, product_of
 from xlalite.hlo.ops.rules import array_value, check_dimensions
@@ -102,8 +102,11 @@ def _dot_shape(context: ShapeContext) -> Shape:
 
 
 def _dot(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    attrs: DotAttrs = instruction.attrs
-    lhs, rhs = array_value(operands[0]), array_value(operands[1])
+    return dot_arrays(array_value(operands[0]), array_value(operands[1]), instruction.attrs, instruction.shape.dtype)
+
+
+def dot_arrays(lhs: Array, rhs: Array, attrs: DotAttrs, dtype: DType) -> Array:
+    """The product of two arrays with the given element type."""
     lhs_free = free_dimensions(lhs.ndim, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
     rhs_free = free_dimensions(rhs.ndim, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
     batch_sizes = [lhs.shape[dim] for dim in attrs.lhs_batch_dims]
@@ -112,12 +115,11 @@ def _dot(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -
     k = math.prod(lhs.shape[dim] for dim in attrs.lhs_contracting_dims)
     left = lhs.transpose(*attrs.lhs_batch_dims, *lhs_free, *attrs.lhs_contracting_dims).reshape(batch, m, k)
     right = rhs.transpose(*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims, *rhs_free).reshape(batch, k, n)
-    algorithm = _ALGORITHMS.get(attrs.algorithm, Algorithm())
-    product = product_of(left, right, instruction.shape.dtype, algorithm)
-    return product.reshape((*batch_sizes, *m_sizes, *n_sizes))
+    product = product_of(left, right, dtype, _ALGORITHMS.get(attrs.algorithm, Algorithm()))
+    return product.reshape(*batch_sizes, *m_sizes, *n_sizes)
 
 
-def _dot_flops(instruction: HloInstruction) -> int:
+def dot_flops(instruction: HloInstruction) -> int:
     """A multiplication and an addition for each element of the result and of the contraction."""
     lhs, attrs = instruction.operand(0).shape, instruction.attrs
     k: int = math.prod(lhs.dims[dim] for dim in attrs.lhs_contracting_dims)
@@ -132,6 +134,6 @@ OPS = (
         _dot_shape,
         _dot,
         attrs=DotAttrs,
-        flops=_dot_flops,
+        flops=dot_flops,
     ),
 )

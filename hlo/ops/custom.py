@@ -1,0 +1,135 @@
+"""custom-call: operations that HLO itself does not know, and the meaning of the targets that need no library."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import (
+    ALIASING,
+    BOOL,
+    DIM_LABELS,
+    INT,
+    LITERAL,
+    PRECISION,
+    SHAPE_LIST,
+    STRING,
+    WINDOW,
+    OutputAlias,
+    Precision,
+    enum_codec,
+)
+from xlalite.hlo.convolution_dims import ConvolutionDims
+from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Literal, Value
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.rules import array_value
+from xlalite.hlo.ops.sorting import top_elements
+from xlalite.hlo.shape import Shape
+from xlalite.hlo.window import Window
+
+
+class ApiVersion(enum.Enum):
+    """How the target expects to be called."""
+
+    UNSPECIFIED = "API_VERSION_UNSPECIFIED"
+    ORIGINAL = "API_VERSION_ORIGINAL"
+    STATUS_RETURNING = "API_VERSION_STATUS_RETURNING"
+    STATUS_RETURNING_UNIFIED = "API_VERSION_STATUS_RETURNING_UNIFIED"
+    TYPED_FFI = "API_VERSION_TYPED_FFI"
+
+
+class CustomCallSchedule(enum.Enum):
+    """Where the scheduler should put the call."""
+
+    NONE = "SCHEDULE_NONE"
+    LATEST = "SCHEDULE_LATEST"
+    EARLIEST = "SCHEDULE_EARLIEST"
+
+
+class PaddingType(enum.Enum):
+    """How a convolution behind the call pads."""
+
+    INVALID = "PADDING_INVALID"
+    VALID = "PADDING_VALID"
+    SAME = "PADDING_SAME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomCallAttrs:
+    """Target and everything that XLA lets a custom call carry."""
+
+    window: Window | None = attribute(WINDOW, default=None)
+    dim_labels: ConvolutionDims | None = attribute(DIM_LABELS, default=None)
+    feature_group_count: int = attribute(INT, default=1)
+    batch_group_count: int = attribute(INT, default=1)
+    operand_precision: tuple[Precision, ...] = attribute(PRECISION, default=())
+    padding_type: PaddingType = attribute(enum_codec(PaddingType, what="padding type"), default=PaddingType.INVALID)
+    custom_call_target: str = attribute(STRING)
+    operand_layout_constraints: tuple[Shape, ...] | None = attribute(SHAPE_LIST, default=None)
+    custom_call_has_side_effect: bool = attribute(BOOL, default=False)
+    literal: Literal | None = attribute(LITERAL, default=None)
+    output_to_operand_aliasing: tuple[OutputAlias, ...] = attribute(ALIASING, default=())
+    schedule: CustomCallSchedule = attribute(
+        enum_codec(CustomCallSchedule, what="schedule"), default=CustomCallSchedule.NONE
+    )
+    api_version: ApiVersion = attribute(enum_codec(ApiVersion, what="API version"), default=ApiVersion.ORIGINAL)
+
+    @property
+    def has_side_effect(self) -> bool:
+        """Whether the call must not be removed, merged or reordered."""
+        return self.custom_call_has_side_effect
+
+
+def _custom_call_shape(context: ShapeContext) -> Shape:
+    context.require(context.declared is not None, "the result shape must be given")
+    assert context.declared is not None, "required above"
+    constraints = context.attrs.operand_layout_constraints
+    if constraints is not None:
+        context.require(
+            len(constraints) == len(context.operands)
+            and all(want.compatible(have) for want, have in zip(constraints, context.operands, strict=True)),
+            "operand_layout_constraints do not have the shapes of the operands",
+        )
+    return context.declared
+
+
+def _first_operand(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    return operands[0]
+
+
+# On one device a value is its own shard, and all memory is alike.
+for _target in (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+):
+    CUSTOM_CALLS[_target] = _first_operand
+
+
+@custom_call("TopK")
+def _top_k(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The largest elements of the last dimension and their positions; k is the size of the result."""
+    return top_elements(array_value(operands[0]), instruction.shape.elements[0].dims[-1], largest=True)
+
+
+OPS = (
+    OpDef(
+        "custom-call",
+        "custom_call_target(operands...)",
+        None,
+        _custom_call_shape,
+        run_custom_call,
+        attrs=CustomCallAttrs,
+        explicit_shape=True,
+        calls=Calls(("to_apply",), list_name="called_computations", optional=True),
+    ),
+)

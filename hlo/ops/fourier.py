@@ -1,0 +1,111 @@
+"""The discrete Fourier transform over the last dimensions."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xlalite.hlo.attributes import attribute
+from xlalite.hlo.codecs import INT_LIST, enum_codec
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Array, Value
+from xlalite.hlo.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.ops.accumulation import narrow
+from xlalite.hlo.ops.rules import array_value
+from xlalite.hlo.shape import Shape
+
+
+class FftType(enum.Enum):
+    """Direction, and whether the signal is real."""
+
+    FFT = "FFT"
+    """Complex to complex, sum of x * exp(-2 pi i j k / n)."""
+    IFFT = "IFFT"
+    """Its inverse, divided by n."""
+    RFFT = "RFFT"
+    """Real to complex; only the n/2+1 first frequencies of the last dimension."""
+    IRFFT = "IRFFT"
+    """The inverse of RFFT."""
+
+
+@dataclass(frozen=True, slots=True)
+class FftAttrs:
+    """Kind, and the sizes of the signal in the last dimensions."""
+
+    fft_type: FftType = attribute(enum_codec(FftType, what="fft type"))
+    fft_length: tuple[int, ...] = attribute(INT_LIST)
+
+
+_COMPLEX = {DType.F32: DType.C64, DType.F64: DType.C128}
+
+
+def _frequencies(length: int) -> int:
+    """Number of frequencies that describe a real signal."""
+    return length // 2 + 1 if length else 0
+
+
+def _fft_shape(context: ShapeContext) -> Shape:
+    operand, attrs = context.array(0), context.attrs
+    kind, lengths = attrs.fft_type, attrs.fft_length
+    context.require(1 <= len(lengths) <= 3, f"fft_length must have 1 to 3 entries, found {len(lengths)}")
+    context.require(
+        operand.rank >= len(lengths), f"{len(lengths)} transformed dimensions for an operand of rank {operand.rank}"
+    )
+    real = kind is FftType.RFFT
+    context.require(
+        operand.dtype in _COMPLEX if real else operand.dtype.is_complex,
+        f"{kind.value} takes {'f32 or f64' if real else 'c64 or c128'}, found {operand.dtype.value}",
+    )
+    expected = (*lengths[:-1], _frequencies(lengths[-1]) if kind is FftType.IRFFT else lengths[-1])
+    found = operand.dims[operand.rank - len(lengths) :]
+    context.require(
+        found == expected,
+        f"{kind.value} with fft_length {list(lengths)} needs last dimensions {list(expected)}, found {list(found)}",
+    )
+    last = _frequencies(lengths[-1]) if kind is FftType.RFFT else lengths[-1]
+    dtype = _COMPLEX[operand.dtype] if real else operand.dtype.component if kind is FftType.IRFFT else operand.dtype
+    return Shape.array(dtype, (*operand.dims[:-1], last))
+
+
+_TRANSFORMS: dict[FftType, Callable[..., Array]] = {
+    FftType.FFT: np.fft.fftn,
+    FftType.IFFT: np.fft.ifftn,
+    FftType.RFFT: np.fft.rfftn,
+    FftType.IRFFT: np.fft.irfftn,
+}
+
+
+def _fft(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """Computed in double precision and rounded once."""
+    operand, attrs, shape = array_value(operands[0]), instruction.attrs, instruction.shape
+    if not shape.element_count:
+        return np.zeros(shape.dims, shape.dtype.numpy)
+    wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
+    axes = tuple(range(operand.ndim - len(attrs.fft_length), operand.ndim))
+    return narrow(_TRANSFORMS[attrs.fft_type](wide, s=attrs.fft_length, axes=axes), shape.dtype)
+
+
+def _fft_flops(instruction: HloInstruction) -> int:
+    """The usual count: 5 n log2 n for a complex transform, half of it for a real one."""
+    attrs: FftAttrs = instruction.attrs
+    signal = max(instruction.shape.element_count, instruction.operand(0).shape.element_count)
+    per_element = 5 * math.log2(max(1, math.prod(attrs.fft_length)))
+    return int(signal * per_element / (2 if attrs.fft_type in (FftType.RFFT, FftType.IRFFT) else 1))
+
+
+OPS = (
+    OpDef(
+        "fft",
+        "result[k] = sum over j of x[j] * exp(-2 pi i j k / n) over the last dimensions",
+        1,
+        _fft_shape,
+        _fft,
+        attrs=FftAttrs,
+        flops=_fft_flops,
+    ),
+)
