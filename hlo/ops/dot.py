@@ -116,7 +116,7 @@ def dot_arrays(lhs: Array, rhs: Array, attrs: DotAttrs, dtype: DType) -> Array:
     left = lhs.transpose(*attrs.lhs_batch_dims, *lhs_free, *attrs.lhs_contracting_dims).reshape(batch, m, k)
     right = rhs.transpose(*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims, *rhs_free).reshape(batch, k, n)
     product = product_of(left, right, dtype, _ALGORITHMS.get(attrs.algorithm, Algorithm()))
-    return product.reshape(*batch_sizes, *m_sizes, *n_sizes)
+    return product.reshape((*batch_sizes, *m_sizes, *n_sizes))
 
 
 def dot_flops(instruction: HloInstruction) -> int:
