@@ -17,10 +17,20 @@ from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, ShapeRule, Trait
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
-from xlalite.hlo.ops.reduction import check_reducer
-from xlalite.hlo.ops.rules import array_value, check_dimensions, elements_of, tuple_unless_one
+from xlalite.hlo.ops.collective_rules import (
+    all_gather_shape,
+    all_gather_start_shape,
+    all_reduce_shape,
+    all_to_all_shape,
+    element_shape,
+    first_array_shape,
+    permute_start_shape,
+    ragged_all_to_all_shape,
+    reduce_scatter_shape,
+)
+from xlalite.hlo.ops.rules import array_value
 from xlalite.hlo.replica_groups import ReplicaGroups
 from xlalite.hlo.shape import Shape
 
@@ -65,141 +75,6 @@ class CollectivePermuteAttrs:
     def has_side_effect(self) -> bool:
         """Whether others in the channel wait for it."""
         return self.channel_id != 0
-
-
-def _arrays(context: ShapeContext) -> list[Shape]:
-    context.require(len(context.operands) >= 1, "needs at least one operand")
-    shapes = [context.array(position) for position in range(len(context.operands))]
-    sizes = {len(group) for group in context.attrs.replica_groups.groups}
-    context.require(len(sizes) <= 1, f"groups must have one size, found {sorted(sizes)}")
-    return shapes
-
-
-def _group_size(context: ShapeContext, grown: Shape, result: Shape | None, dimension: int) -> int:
-    """Devices in a group; without groups the declared result says how much larger one dimension is than another."""
-    groups = context.attrs.replica_groups.groups
-    if groups:
-        return max(1, len(groups[0]))
-    if result is None or not result.is_array or result.rank != grown.rank or not grown.dims[dimension]:
-        return 1
-    return max(1, result.dims[dimension] // grown.dims[dimension])
-
-
-def _one_dimension(context: ShapeContext, shapes: Sequence[Shape]) -> int:
-    dimensions: tuple[int, ...] = context.attrs.dimensions
-    context.require(len(dimensions) == 1, "dimensions must have exactly one entry")
-    for position, shape in enumerate(shapes):
-        check_dimensions(context, dimensions, shape.rank, f"dimensions, for operand {position},")
-    return dimensions[0]
-
-
-def _resized(shape: Shape, dimension: int, size: int) -> Shape:
-    return Shape.array(shape.dtype, (*shape.dims[:dimension], size, *shape.dims[dimension + 1 :]))
-
-
-def _all_reduce_shape(context: ShapeContext) -> Shape:
-    shapes = _arrays(context)
-    check_reducer(context, [Shape.array(shape.dtype) for shape in shapes[:1]])
-    return tuple_unless_one(shapes)
-
-
-def _all_gather_shape(context: ShapeContext) -> Shape:
-    shapes = _arrays(context)
-    dimension = _one_dimension(context, shapes)
-    declared = elements_of(context.declared) if context.declared is not None else (None,) * len(shapes)
-    return tuple_unless_one(
-        [
-            _resized(shape, dimension, shape.dims[dimension] * _group_size(context, shape, result, dimension))
-            for shape, result in zip(shapes, declared, strict=True)
-        ]
-    )
-
-
-def _all_gather_start_shape(context: ShapeContext) -> Shape:
-    declared = context.declared
-    if declared is not None:
-        context.require(
-            declared.is_tuple and len(declared.elements) >= 2, "the result shape must be (operands, results)"
-        )
-        declared = declared.elements[1]
-    plain = ShapeContext(context.opcode, context.operands, context.attrs, context.called, declared)
-    return Shape.tuple([tuple_unless_one(context.operands), _all_gather_shape(plain)])
-
-
-def _reduce_scatter_shape(context: ShapeContext) -> Shape:
-    shapes = _arrays(context)
-    dimension = _one_dimension(context, shapes)
-    check_reducer(context, [Shape.array(shape.dtype) for shape in shapes[:1]])
-    declared = elements_of(context.declared) if context.declared is not None else tuple(shapes)
-    results = []
-    for position, (shape, result) in enumerate(zip(shapes, declared, strict=True)):
-        count = _group_size(context, result, shape, dimension)
-        size = shape.dims[dimension]
-        context.require(
-            size % count == 0,
-            f"dimension {dimension} of operand {position} is {size}, not divisible by {count} devices",
-        )
-        results.append(_resized(shape, dimension, size // count))
-    return tuple_unless_one(results)
-
-
-def _all_to_all_shape(context: ShapeContext) -> Shape:
-    shapes = _arrays(context)
-    if not context.attrs.dimensions:
-        for position, shape in enumerate(shapes):
-            context.require(shape.compatible(shapes[0]), f"operands 0 and {position} differ")
-        return Shape.tuple(shapes) if context.declared is None or context.declared.is_tuple else shapes[0]
-    dimension = _one_dimension(context, shapes)
-    context.require(len(shapes) == 1, "takes one operand when a dimension is given")
-    groups = context.attrs.replica_groups.groups
-    count = len(groups[0]) if groups else 1
-    size = shapes[0].dims[dimension]
-    context.require(
-        count == 0 or size % count == 0, f"dimension {dimension} is {size}, not divisible by {count} devices"
-    )
-    return shapes[0]
-
-
-def _ragged_all_to_all_shape(context: ShapeContext) -> Shape:
-    operand, output = context.array(0), context.array(1, "output")
-    context.require(
-        operand.dtype is output.dtype and operand.rank == output.rank >= 1 and operand.dims[1:] == output.dims[1:],
-        "operand and output may differ in their first dimension only",
-    )
-    for position in range(2, 6):
-        shape = context.array(position)
-        context.require(
-            shape.rank == 1 and shape.dtype.is_integral and shape.dims == context.operands[2].dims,
-            f"operand {position} must be a vector of offsets or sizes, found {shape.text()}",
-        )
-    return output
-
-
-def _first_array_shape(context: ShapeContext) -> Shape:
-    context.require(len(context.operands) >= 1, "needs at least one operand")
-    return tuple_unless_one([context.array(position) for position in range(len(context.operands))])
-
-
-def _permute_start_shape(context: ShapeContext) -> Shape:
-    shape = _first_array_shape(context)
-    inferred = Shape.tuple([shape, shape, Shape.array(DType.U32), Shape.array(DType.U32)])
-    declared = context.declared
-    if declared is None:
-        return inferred
-    context.require(
-        declared.is_tuple and len(declared.elements) >= 2 and all(a.compatible(shape) for a in declared.elements[:2]),
-        f"the declared shape {declared.text()} must start with operand and result",
-    )
-    return declared
-
-
-def _element_shape(index: int) -> ShapeRule:
-    def rule(context: ShapeContext) -> Shape:
-        operand = context.operands[0]
-        context.require(operand.is_tuple and len(operand.elements) > index, "the operand must be the -start operation")
-        return operand.elements[index]
-
-    return rule
 
 
 def _require_alone(instruction: HloInstruction) -> None:
@@ -277,7 +152,7 @@ OPS = (
         "all-reduce",
         "the operands of all devices of a group combined by to_apply",
         None,
-        _all_reduce_shape,
+        all_reduce_shape,
         _alone,
         CollectiveAttrs,
         Trait.COLLECTIVE,
@@ -287,7 +162,7 @@ OPS = (
         "all-reduce-start",
         "begins an all-reduce",
         None,
-        _all_reduce_shape,
+        all_reduce_shape,
         _alone,
         CollectiveAttrs,
         Trait.COLLECTIVE,
@@ -305,7 +180,7 @@ OPS = (
         "all-gather",
         "the operands of all devices of a group one after another along a dimension",
         None,
-        _all_gather_shape,
+        all_gather_shape,
         _alone,
         DimensionalCollectiveAttrs,
         Trait.COLLECTIVE,
@@ -314,7 +189,7 @@ OPS = (
         "all-gather-start",
         "(operands, results) of an all-gather under way",
         None,
-        _all_gather_start_shape,
+        all_gather_start_shape,
         _all_gather_start,
         DimensionalCollectiveAttrs,
         Trait.COLLECTIVE,
@@ -323,7 +198,7 @@ OPS = (
         "all-gather-done",
         "the result of all-gather-start",
         1,
-        _element_shape(1),
+        element_shape(1),
         _second_element,
         traits=Trait.COLLECTIVE,
     ),
@@ -331,7 +206,7 @@ OPS = (
         "reduce-scatter",
         "this device's piece of the all-reduce",
         None,
-        _reduce_scatter_shape,
+        reduce_scatter_shape,
         _alone,
         DimensionalCollectiveAttrs,
         Trait.COLLECTIVE,
@@ -341,7 +216,7 @@ OPS = (
         "all-to-all",
         "piece i of each device's operand goes to device i",
         None,
-        _all_to_all_shape,
+        all_to_all_shape,
         _alone,
         AllToAllAttrs,
         Trait.COLLECTIVE,
@@ -350,7 +225,7 @@ OPS = (
         "ragged-all-to-all",
         "rows [input_offsets[i], + send_sizes[i]) of each device's operand go to output_offsets[i] of device i",
         6,
-        _ragged_all_to_all_shape,
+        ragged_all_to_all_shape,
         _ragged_all_to_all,
         CollectiveAttrs,
         Trait.COLLECTIVE,
@@ -359,7 +234,7 @@ OPS = (
         "collective-permute",
         "the operand of the device that sends to this one, or zeros",
         None,
-        _first_array_shape,
+        first_array_shape,
         _collective_permute,
         CollectivePermuteAttrs,
         Trait.COLLECTIVE,
@@ -368,7 +243,7 @@ OPS = (
         "collective-permute-start",
         "(operand, result, contexts...) of a collective-permute under way",
         None,
-        _permute_start_shape,
+        permute_start_shape,
         _collective_permute_start,
         CollectivePermuteAttrs,
         Trait.COLLECTIVE,
@@ -377,7 +252,7 @@ OPS = (
         "collective-permute-done",
         "the result of collective-permute-start",
         1,
-        _element_shape(1),
+        element_shape(1),
         _second_element,
         traits=Trait.COLLECTIVE,
     ),
@@ -385,7 +260,7 @@ OPS = (
         "collective-broadcast",
         "the operand of the first device of a group",
         None,
-        _first_array_shape,
+        first_array_shape,
         _alone,
         CollectiveAttrs,
         Trait.COLLECTIVE,
