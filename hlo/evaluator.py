@@ -189,7 +189,7 @@ def _array_argument(argument: object, shape: Shape, where: str) -> Array:
         raise EvaluationError(f"{where}: found no array, expected {shape.text()}: {error}") from error
     if not _has_sizes(array, shape):
         raise EvaluationError(f"{where}: found sizes {list(array.shape)}, expected {shape.text()}")
-    if array.dtype == shape.dtype.numpy:
+    if array.dtype.newbyteorder("=") == shape.dtype.numpy:
         return array.astype(shape.dtype.numpy, copy=False)
     if hasattr(argument, "dtype") or not np.can_cast(array.dtype, np.complex128):
         raise EvaluationError(f"{where}: found element type {_dtype_name(array)}, expected {shape.text()}")

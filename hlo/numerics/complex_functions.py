@@ -78,6 +78,13 @@ def logistic(x: AnyArray) -> AnyArray:
     return divide(np.where(x.real >= 0, one, small), one + small)
 
 
+def exp_minus_one(x: AnyArray) -> AnyArray:
+    """exp(x) - 1; accurate near 0: expm1(re) cos(im) - 2 sin(im/2)^2 + i exp(re) sin(im)."""
+    half = np.sin(x.imag / 2)
+    real = np.expm1(x.real) * np.cos(x.imag) - 2 * half * half
+    return combine(real, np.where(x.imag == 0, x.imag, np.exp(x.real) * np.sin(x.imag)))
+
+
 def log_plus_one(x: AnyArray) -> AnyArray:
     """log(1+x); accurate near 0: log|1+x| = log1p(re(2+re) + im^2) / 2."""
     squared = x.real * (2 + x.real) + x.imag * x.imag

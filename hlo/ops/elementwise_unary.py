@@ -121,7 +121,7 @@ OPS = (
         traits=_ELEMENTWISE,
     ),
     _transcendental("exponential", "e^x", np.exp),
-    _transcendental("exponential-minus-one", "e^x - 1, accurate near 0", np.expm1),
+    _transcendental("exponential-minus-one", "e^x - 1, accurate near 0", np.expm1, complex_functions.exp_minus_one),
     _transcendental("log", "natural logarithm", np.log),
     _transcendental("log-plus-one", "log(1 + x), accurate near 0", np.log1p, complex_functions.log_plus_one),
     _transcendental("logistic", "1 / (1 + e^-x)", real.logistic, complex_functions.logistic),

@@ -1,0 +1,197 @@
+"""The evaluator as a driver: arguments, order, nested calls, memory; one test for each promise."""
+
+import weakref
+
+import numpy as np
+import pytest
+
+from xlalite.hlo import evaluator
+from xlalite.hlo.builder import Builder
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.errors import EvaluationError
+from xlalite.hlo.evaluator import Evaluator, evaluate
+from xlalite.hlo.literal import Literal, Token
+from xlalite.hlo.shape import Shape
+
+F32_3 = Shape.array(DType.F32, (3,))
+
+
+def doubling():
+    builder = Builder("doubling")
+    x = builder.parameter(F32_3, "x")
+    return builder.build(x + x)
+
+
+def test_modules_and_computations_evaluate_alike():
+    builder = Builder("main")
+    x = builder.parameter(F32_3)
+    module = builder.build_module(x * 2.0)
+    argument = np.array([1, 2, 3], np.float32)
+    for program in (module, module.entry_computation):
+        np.testing.assert_array_equal(evaluate(program, argument), [2, 4, 6])
+
+
+def test_numbers_lists_and_literals_are_arguments():
+    for argument in ([1, 2, 3], (1.0, 2.0, 3.0), Literal(np.array([1, 2, 3], np.float32)), np.float32([1, 2, 3])):
+        found = evaluate(doubling(), argument)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, [2, 4, 6])
+
+
+def test_arguments_may_lie_anywhere_in_memory():
+    strided = np.arange(6, dtype=np.float32)[::-2]
+    np.testing.assert_array_equal(evaluate(doubling(), strided), [10, 6, 2])
+    swapped = np.array([1, 2, 3], ">f4")
+    found = evaluate(doubling(), swapped)
+    np.testing.assert_array_equal(found, [2, 4, 6])
+    assert found.dtype.isnative
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "doubling: found 0 arguments, expected 1"),
+        (([1.0, 2.0, 3.0], 1), "doubling: found 2 arguments, expected 1"),
+        ((np.zeros(2, np.float32),), r"doubling, parameter 0 \(%x\): found sizes \[2\], expected f32\[3\]"),
+        ((np.zeros((3, 1), np.float32),), r"found sizes \[3, 1\], expected f32\[3\]"),
+        ((np.zeros(3),), r"found element type f64, expected f32\[3\]"),
+        ((np.zeros(3, np.int32),), r"found element type s32, expected f32\[3\]"),
+        ((["a", "b", "c"],), r"found element type <U1, expected f32\[3\]"),
+        (([[1], [2, 3]],), r"found no array, expected f32\[3\]"),
+        ((Token(),), r"found Token, expected f32\[3\]"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments, message):
+    with pytest.raises(EvaluationError, match=message):
+        evaluate(doubling(), *arguments)
+
+
+def test_numbers_out_of_range_are_rejected():
+    builder = Builder("main")
+    computation = builder.build(builder.parameter(Shape.array(DType.S8)))
+    assert evaluate(computation, 127) == 127
+    for wrong in (128, 1.5):
+        with pytest.raises(EvaluationError, match="out of range"):
+            evaluate(computation, wrong)
+
+
+def test_tuples_go_in_and_out():
+    builder = Builder("main")
+    pair = builder.parameter(Shape.tuple([F32_3, Shape.array(DType.S32)]))
+    computation = builder.build(builder.tuple([pair[1], builder.tuple([pair[0]])]))
+    number, (vector,) = evaluate(computation, ([1, 2, 3], 7))
+    assert number == 7
+    np.testing.assert_array_equal(vector, [1, 2, 3])
+    with pytest.raises(EvaluationError, match=r"parameter 0 \(%p0\): found 1 values, expected a tuple"):
+        evaluate(computation, ([1, 2, 3],))
+    with pytest.raises(EvaluationError, match=r"element 1: found sizes \[2\]"):
+        evaluate(computation, ([1, 2, 3], [7, 8]))
+
+
+def test_zero_dimensional_and_empty_arrays_stay_arrays():
+    for dims in ((), (0,), (2, 0)):
+        builder = Builder("main")
+        x = builder.parameter(Shape.array(DType.F32, dims))
+        found = evaluate(builder.build(x + x), np.ones(dims, np.float32))
+        assert isinstance(found, np.ndarray)
+        assert found.shape == dims
+
+
+def test_long_chains_do_not_recurse():
+    builder = Builder("main")
+    x = builder.parameter(Shape.array(DType.F32))
+    value = x
+    for _ in range(5000):
+        value = value + x
+    assert evaluate(builder.build(value), np.float32(1)) == 5001
+
+
+def test_values_are_freed_after_their_last_use(monkeypatch):
+    alive = []
+    largest = []
+    original = evaluator.Evaluator._evaluate
+
+    def watch(self, step, slots):
+        value = original(self, step, slots)
+        alive.append(weakref.ref(value))
+        largest.append(sum(reference() is not None for reference in alive))
+        return value
+
+    monkeypatch.setattr(evaluator.Evaluator, "_evaluate", watch)
+    builder = Builder("main")
+    value = builder.parameter(F32_3)
+    for _ in range(50):
+        value = builder.op("negate", (value,))
+    evaluate(builder.build(value), np.zeros(3, np.float32))
+    assert max(largest) <= 2
+
+
+def test_arguments_are_not_changed():
+    x = np.array([1, 2, 3], np.float32)
+    x.setflags(write=False)
+    evaluate(doubling(), x)
+
+
+def test_dead_instructions_are_skipped():
+    builder = Builder("main")
+    x = builder.parameter(F32_3)
+    root = x + x
+    builder.op("sine", (x,))
+    steps = evaluator._make_plan(builder.build(root)).steps
+    assert [step.instruction.opcode for step in steps] == ["add"]
+
+
+def test_control_dependencies_order_the_work():
+    builder = Builder("main")
+    x = builder.parameter(F32_3)
+    first, second = builder.op("sine", (x,)), builder.op("cosine", (x,))
+    first.instruction.add_control_predecessor(second.instruction)
+    computation = builder.build(builder.tuple([first, second]))
+    steps = evaluator._make_plan(computation).steps
+    assert [step.instruction.opcode for step in steps] == ["cosine", "sine", "tuple"]
+
+
+def test_numerical_errors_are_silent():
+    builder = Builder("main")
+    x = builder.parameter(F32_3)
+    root = builder.op("log", (x / (x - x),))
+    evaluate(builder.build(root), np.array([1, 0, -1], np.float32))
+
+
+def test_scalar_computations_take_whole_arrays():
+    """What reduce, map and sort rely on: elementwise evaluators look at types and values, not at declared sizes."""
+    builder = Builder("clip")
+    scalar = Shape.array(DType.F32)
+    x, y = builder.parameter(scalar), builder.parameter(scalar)
+    smaller = builder.compare(x, y, "LT")
+    root = builder.tuple([builder.select(smaller, x, y), builder.convert(smaller, DType.S32), x * 2.0])
+    a, b = np.array([[1, 5], [3, 2]], np.float32), np.array([2, 4], np.float32)
+    least, flag, double = Evaluator().call(builder.build(root), (a, b))
+    np.testing.assert_array_equal(least, [[1, 4], [2, 2]])
+    np.testing.assert_array_equal(flag, [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(double, a * 2)
+
+
+def test_errors_say_which_instruction_failed():
+    builder = Builder("main")
+    x = builder.parameter(F32_3, "x")
+    computation = builder.build(builder.op("negate", (x,), name="minus"))
+    with pytest.raises(EvaluationError, match="expected an array") as caught:
+        Evaluator().call(computation, (Token(),))
+    assert "%minus" in caught.value.__notes__[0]
+
+
+def test_tokens_order_values():
+    builder = Builder("main")
+    x, token = builder.parameter(F32_3), builder.parameter(Shape.token())
+    computation = builder.build(builder.op("add-dependency", (x, token)))
+    np.testing.assert_array_equal(evaluate(computation, [1, 2, 3], Token()), [1, 2, 3])
+
+
+def test_copies_and_barriers_give_their_operand():
+    builder = Builder("main")
+    pair = builder.tuple([builder.parameter(F32_3), builder.parameter(Shape.array(DType.PRED))])
+    root = builder.op("opt-barrier", (builder.op("copy", (pair,)),))
+    vector, flag = evaluate(builder.build(root), [1, 2, 3], True)
+    np.testing.assert_array_equal(vector, [1, 2, 3])
+    assert flag
