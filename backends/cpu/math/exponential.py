@@ -12,9 +12,8 @@ from xlalite.backends.cpu.math.floating import (
     SINGLE,
     at_least,
     at_most,
-    bits_of,
-    float_of,
     format_of,
+    power_of_low_bits,
     scale_by_power_of_two,
 )
 from xlalite.backends.cpu.math.polynomial import estrin, horner
@@ -126,18 +125,11 @@ def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     start = fb.fma(n, -LN2_HIGH[format_.type], x)
     correction = fb.fmul(n, -LN2_LOW[format_.type])
     r = fb.fadd(start, correction)
-    s = _power_of_low_bits(fb, shifted, format_.bias - 1)
+    s = power_of_low_bits(fb, shifted, format_.bias - 1)
     q = (estrin if format_.is_double else horner)(fb, r, EXPM1[format_.type])
     tail = fb.fma(fb.fmul(r, r), q, correction)
     # `start` is exact, so that the large terms are rounded once and the small ones after them.
     return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
-
-
-def _power_of_low_bits(fb: FunctionBuilder, shifted: Value, bias: int) -> Value:
-    """2**(n + bias - bias of the format) for the n in the low bits of `shifted` (see `FloatFormat.rounder`)."""
-    format_ = format_of(shifted)
-    biased = fb.add(bits_of(fb, shifted), bias)
-    return float_of(fb, fb.shl(biased, format_.mantissa_bits), format_)
 
 
 # (e**(-2 r) - 1) / r, error 2^-28.2 relative to e**(-2 r) on |r| <= 0.1735.
@@ -157,7 +149,7 @@ def exp_of_minus_twice(fb: FunctionBuilder, x: Value) -> Value:
     n = fb.fsub(shifted, SINGLE.rounder)
     r = fb.fma(n, 0.5 * _LN2[F32][0], x)
     power = fb.fma(r, horner(fb, r, _EXP_MINUS_TWO), 1.0)
-    return fb.fmul(power, _power_of_low_bits(fb, shifted, SINGLE.bias))
+    return fb.fmul(power, power_of_low_bits(fb, shifted, SINGLE.bias))
 
 
 def exp_pair(fb: FunctionBuilder, x: Value, low: Value | None = None) -> tuple[dd.Pair, Value]:
@@ -196,4 +188,4 @@ def power_of_exponent(fb: FunctionBuilder, n: Value) -> Value:
     """2**n for an integral float n that gives a normal number."""
     format_ = format_of(n)
     shifted = fb.fadd(n, format_.rounder)
-    return _power_of_low_bits(fb, shifted, format_.bias)
+    return power_of_low_bits(fb, shifted, format_.bias)

@@ -83,6 +83,13 @@ def power_of_two(fb: FunctionBuilder, exponent: Value, format_: FloatFormat) -> 
     return float_of(fb, biased, format_)
 
 
+def power_of_low_bits(fb: FunctionBuilder, shifted: Value, bias: int) -> Value:
+    """2**(n + bias - bias of the format) for the n in the low bits of `shifted` (see `FloatFormat.rounder`)."""
+    format_ = format_of(shifted)
+    biased = fb.add(bits_of(fb, shifted), bias)
+    return float_of(fb, fb.shl(biased, format_.mantissa_bits), format_)
+
+
 def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Value:
     """`x * 2**exponent`, rounded once, for x in [1/4, 4] or NaN.
 

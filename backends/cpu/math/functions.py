@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
-from xlalite.backends.cpu.math import exponential, hyperbolic, logarithm, roots
+from xlalite.backends.cpu.math import error_function, exponential, hyperbolic, logarithm, roots, trigonometric
 from xlalite.backends.cpu.math.floating import narrow
 
 
@@ -38,6 +38,10 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "logistic": MathFunction(hyperbolic.emit_logistic),
     "sinh": MathFunction(hyperbolic.emit_sinh, in_double=True, inlined=()),
     "cosh": MathFunction(hyperbolic.emit_cosh, in_double=True, inlined=()),
+    "erf": MathFunction(error_function.emit_erf),
+    "sine": MathFunction(trigonometric.emit_sin),
+    "cosine": MathFunction(trigonometric.emit_cos),
+    "tan": MathFunction(trigonometric.emit_tan),
     "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64)),
     "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64)),
 }

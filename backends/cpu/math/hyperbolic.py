@@ -37,7 +37,7 @@ def emit_tanh(fb: FunctionBuilder, x: Value) -> Value:
 
 
 def _divide_by_about_one(fb: FunctionBuilder, numerator: Value, divisor: Value, lost: Value) -> Value:
-    """`numerator / (divisor + lost)` for a divisor from 1 to 2; the correction is exact for 1, where it matters most."""
+    """`numerator / (divisor + lost)` for a divisor from 1 to 2; exact for 1, where it matters most."""
     quotient = fb.fdiv(numerator, divisor)
     return fb.fma(fb.fneg(quotient), lost, quotient)
 
@@ -50,8 +50,13 @@ def emit_logistic(fb: FunctionBuilder, x: Value) -> Value:
         e = exp_up_to(fb, below)
         divisor, lost = dd.fast_two_sum(fb, fb.constant(x.type, 1.0), e)
         return _divide_by_about_one(fb, fb.select(negative, e, 1.0), divisor, lost)
-    pair, n = exp_pair(fb, at_least(fb, below, -760.0))
-    one = fb.constant(x.type, 1.0)
+    return _logistic_double(fb, at_least(fb, below, -760.0), negative)
+
+
+def _logistic_double(fb: FunctionBuilder, below: Value, negative: Value) -> Value:
+    """E / (1 + E) where negative, 1 / (1 + E) elsewhere, with E = e**below as a pair."""
+    pair, n = exp_pair(fb, below)
+    one = fb.constant(below.type, 1.0)
     high, low = dd.fast_two_sum(fb, one, pair[0])
     low = fb.fadd(low, pair[1])
     s = power_of_exponent(fb, at_least(fb, n, -1000.0))
