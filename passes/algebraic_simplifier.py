@@ -72,11 +72,7 @@ class AlgebraicSimplifier(HloPass):
         table = _table(self.reorder_reductions, self.relaxed, self.disabled)
         rewriting = RewriteRun(table, self.may_change, self.explain)
         changed = rewriting.rewrite(module)
-        identities = {rule.name: rule.identity for rule in RULES}
-        for rule_name, count in rewriting.fired.items():
-            module.record(self.name, (rule_name,), "applied", identities[rule_name], {"times": count})
-        for rule_name, instruction, reason in rewriting.declined:
-            module.record(self.name, (rule_name, instruction), "declined", reason)
+        rewriting.record_on(module, self.name, RULES)
         return changed
 
 

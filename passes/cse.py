@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.fingerprint import Fingerprints, instruction_key
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.op import Trait
 from xlalite.passes.base import HloPass
-from xlalite.passes.structure import StructuralIds
 
 _NEVER_MERGED = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC
 
@@ -30,13 +30,13 @@ class CommonSubexpressionElimination(HloPass):
 
     def run(self, module: HloModule) -> bool:
         """Merges in every computation; says whether anything was merged."""
-        structure = StructuralIds()
+        fingerprints = Fingerprints()
         changed = False
-        for computation in module.computations():  # Callees first: nobody asks for a number before it is final.
-            changed |= self._merge_in(computation, structure)
+        for computation in module.computations():  # Callees first: nobody asks for a fingerprint before it is final.
+            changed |= self._merge_in(computation, fingerprints)
         return changed
 
-    def _merge_in(self, computation: HloComputation, structure: StructuralIds) -> bool:
+    def _merge_in(self, computation: HloComputation, fingerprints: Fingerprints) -> bool:
         changed = False
         numbers: dict[HloInstruction, int] = {}
         first: dict[Hashable, HloInstruction] = {}
@@ -44,7 +44,7 @@ class CommonSubexpressionElimination(HloPass):
             numbers[instruction] = len(numbers)
             if not _may_merge(instruction):
                 continue
-            earlier = first.setdefault(_key(instruction, numbers, structure), instruction)
+            earlier = first.setdefault(_key(instruction, numbers, fingerprints), instruction)
             if earlier is not instruction and self.may_change():
                 computation.replace(instruction, earlier)
                 changed = True
@@ -56,25 +56,19 @@ def _may_merge(instruction: HloInstruction) -> bool:
         return False
     if instruction.control_predecessors or instruction.control_successors:
         return False
-    return not _has_effect(instruction)
+    return not instruction.has_side_effect and not _is_random(instruction)
 
 
-def _has_effect(instruction: HloInstruction) -> bool:
-    """Whether a call of it may be observed or give another value the next time."""
-    if instruction.op.traits & _NEVER_MERGED or instruction.has_side_effect:
+def _is_random(instruction: HloInstruction) -> bool:
+    """Whether it may give another value the next time, by itself or by what it calls."""
+    if instruction.op.has(Trait.NON_DETERMINISTIC):
         return True
-    return any(_has_effect(inner) for callee in instruction.called_computations for inner in callee.instructions)
+    return any(_is_random(inner) for callee in instruction.called_computations for inner in callee.instructions)
 
 
-def _key(instruction: HloInstruction, numbers: dict[HloInstruction, int], structure: StructuralIds) -> Hashable:
+def _key(instruction: HloInstruction, numbers: dict[HloInstruction, int], fingerprints: Fingerprints) -> Hashable:
     operands = [numbers[operand] for operand in instruction.operands]
     if instruction.op.has(Trait.COMMUTATIVE):
         operands.sort()
-    return (
-        instruction.opcode,
-        instruction.shape,
-        instruction.attrs,
-        instruction.backend_config,
-        tuple(operands),
-        structure.callees(instruction) if instruction.called_computations else (),
-    )
+    called = [fingerprints.of_computation(callee) for callee in instruction.called_computations]
+    return instruction_key(instruction, operands, called_ids=called)

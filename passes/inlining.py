@@ -24,7 +24,9 @@ def inline_body(
     for instruction in callee.post_order():
         if instruction in copies:
             continue
-        twin = into.add(instruction.clone([copies[operand] for operand in instruction.operands]))
+        called = [_own_copy(instruction, inner) for inner in instruction.called_computations]
+        operands_here = [copies[operand] for operand in instruction.operands]
+        twin = into.add(instruction.clone(operands_here, called_computations=called))
         for predecessor in instruction.control_predecessors:
             twin.add_control_predecessor(copies[predecessor])
         copies[instruction] = twin
@@ -73,6 +75,13 @@ def is_elementwise_function(function: HloComputation) -> bool:
         and not instruction.control_predecessors
         for instruction in function.instructions
     )
+
+
+def _own_copy(instruction: HloInstruction, callee: HloComputation) -> HloComputation:
+    """The computation that a copy of the instruction calls: a fusion's body belongs to that fusion alone."""
+    if instruction.opcode != "fusion" or callee.module is None:
+        return callee
+    return callee.module.add(callee.clone())
 
 
 def _replicated(scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:

@@ -104,6 +104,14 @@ class RewriteRun:
             self._rewrite_computation(computation, has_dynamic_shapes)
         return self.fired.total() > before
 
+    def record_on(self, module: HloModule, pass_name: str, rules: Sequence[Rule]) -> None:
+        """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
+        identities = {rule.name: rule.identity for rule in rules}
+        for rule_name, count in self.fired.items():
+            module.record(pass_name, (rule_name,), "applied", identities[rule_name], {"times": count})
+        for rule_name, instruction, reason in self.declined:
+            module.record(pass_name, (rule_name, instruction), "declined", reason)
+
     def _rewrite_computation(self, computation: HloComputation, has_dynamic_shapes: bool) -> None:
         limit = self.fired.total() + _MAX_REWRITES_PER_INSTRUCTION * (len(computation) + 16)
         sweep_again = True
@@ -147,7 +155,7 @@ class RewriteRun:
                 if self.explain:
                     self.declined[rule.name, instruction.name, result.reason] = None
                 continue
-            if _changes_bitcast(instruction, result) or not self.may_change():
+            if changes_bitcast(instruction, result) or not self.may_change():
                 discard_loose(result)
                 return None
             self.fired[rule.name] += 1
@@ -215,7 +223,7 @@ def discard_loose(root: HloInstruction) -> None:
             waiting.extend(operands)
 
 
-def _changes_bitcast(old: HloInstruction, new: HloInstruction) -> bool:
+def changes_bitcast(old: HloInstruction, new: HloInstruction) -> bool:
     """Whether a bitcast reads the value: it means something else on another layout."""
     if old.shape.layout is None and new.shape.layout is None:
         return False

@@ -104,7 +104,12 @@ def scalar(value: Array | int | float | bool, dtype: DType) -> HloInstruction:
             array = np.asarray(wrapped).astype(dtype.numpy) if wrapped < 2**63 else np.asarray(wrapped, dtype.numpy)
         else:
             array = np.asarray(value).astype(dtype.numpy)
-    literal = Literal(array)
+    return constant(array)
+
+
+def constant(value: Array) -> HloInstruction:
+    """A constant of an array's values."""
+    literal = Literal(value)
     return create("constant", (), ConstantAttrs(literal), shape=literal.shape)
 
 

@@ -1,0 +1,41 @@
+"""Moves broadcasts, reshapes and transposes past elementwise operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from xlalite.hlo.module import HloModule
+from xlalite.passes.base import HloPass
+from xlalite.passes.rewrite import RewriteRun, Rule, rules_by_opcode
+from xlalite.passes.simplify import motion
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapeMover(HloPass):
+    """Applies the rules of `simplify/motion.py`: everything moves toward the result, so that it comes to an end.
+
+    Broadcasts move when that makes the elementwise work smaller, even if others read them; reshapes and transposes only
+    when nobody else does. Values keep every bit.
+
+    Attributes:
+        explain: Whether declined rules are recorded.
+    """
+
+    name: ClassVar[str] = "reshape-mover"
+    counts_changes: ClassVar[bool] = True
+
+    explain: bool = False
+
+    def run(self, module: HloModule) -> bool:
+        """Moves in every computation; says whether anything changed."""
+        rewriting = RewriteRun(_table(), self.may_change, self.explain)
+        changed = rewriting.rewrite(module)
+        rewriting.record_on(module, self.name, motion.RULES)
+        return changed
+
+
+@cache
+def _table() -> dict[str, tuple[Rule, ...]]:
+    return rules_by_opcode(motion.RULES)

@@ -1,0 +1,125 @@
+"""Rules that move broadcasts, reshapes and transposes past elementwise operations, toward the result.
+
+Elementwise work before a broadcast is less than after it; reshapes and transposes meet others of their kind, dots and
+reductions on the way, and are merged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.create import create
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.shape import Shape
+from xlalite.passes.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose, used_once
+
+
+def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
+    """f(broadcast(A), broadcast(B)) = broadcast(f(A, B)) for equal dimensions; constants and scalars join in."""
+    first = _first(instruction, "broadcast")
+    if first is None or first.operand(0).shape.element_count >= instruction.shape.element_count:
+        return None
+    dimensions, dims = first.attrs.dimensions, first.operand(0).shape.dims
+    for operand in instruction.operands:
+        if operand is first or splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+            continue
+        if operand.opcode != "broadcast" or operand.operand(0).shape.dims != dims:
+            return None
+        if operand.attrs.dimensions != dimensions:
+            return None
+    inner = [_before_broadcast(operand, dims, instruction) for operand in instruction.operands]
+    return broadcast(_apply(instruction, inner, dims), instruction.shape.dims, dimensions)
+
+
+def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
+    """f(reshape(A), reshape(B)) = reshape(f(A, B)) when A and B have the same sizes and nobody else reads the reshapes."""
+    first = _first(instruction, "reshape")
+    if first is None:
+        return None
+    dims = first.operand(0).shape.dims
+    for operand in instruction.operands:
+        if splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+            continue
+        if operand.opcode != "reshape" or operand.operand(0).shape.dims != dims:
+            return None
+        if not _all_uses_here(operand, instruction):
+            return Declined("the reshape has other uses")
+    inner = [
+        operand.operand(0) if operand.opcode == "reshape" else _splat_at(operand, dims, instruction)
+        for operand in instruction.operands
+    ]
+    return reshape(_apply(instruction, inner, dims), instruction.shape.dims)
+
+
+def elementwise_of_transposes(instruction: HloInstruction) -> RuleResult:
+    """f(transpose(A), transpose(B)) = transpose(f(A, B)) when nobody else reads the transposes; broadcasts join in."""
+    first = _first(instruction, "transpose")
+    if first is None:
+        return None
+    order = first.attrs.dimensions
+    dims = first.operand(0).shape.dims
+    for operand in instruction.operands:
+        if operand.opcode == "broadcast" or splat_literal(operand) is not None:
+            continue
+        if operand.shape.is_scalar and instruction.shape.dims:
+            continue
+        if operand.opcode != "transpose" or operand.attrs.dimensions != order:
+            return None
+        if not _all_uses_here(operand, instruction):
+            return Declined("the transpose has other uses")
+    inner = [_before_transpose(operand, order, dims, instruction) for operand in instruction.operands]
+    return transpose(_apply(instruction, inner, dims), order)
+
+
+def _first(instruction: HloInstruction, opcode: str) -> HloInstruction | None:
+    """The first operand of an operation that is no broadcast scalar constant."""
+    for operand in instruction.operands:
+        if operand.opcode == opcode and splat_literal(operand) is None:
+            return operand
+    return None
+
+
+def _all_uses_here(operand: HloInstruction, instruction: HloInstruction) -> bool:
+    return used_once(operand) or operand.users == (instruction,) and not operand.is_root
+
+
+def _apply(instruction: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int]) -> HloInstruction:
+    shape = Shape.array(instruction.shape.dtype, dims)
+    return create(instruction.opcode, operands, instruction.attrs, shape=shape, metadata=instruction.metadata)
+
+
+def _before_broadcast(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:
+    if splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+        return _splat_at(operand, dims, instruction)
+    return operand.operand(0)
+
+
+def _before_transpose(
+    operand: HloInstruction, order: Sequence[int], dims: Sequence[int], instruction: HloInstruction
+) -> HloInstruction:
+    if operand.opcode == "transpose":
+        return operand.operand(0)
+    if operand.opcode == "broadcast":
+        places = [order[dimension] for dimension in operand.attrs.dimensions]
+        return broadcast(operand.operand(0), dims, places)
+    return _splat_at(operand, dims, instruction)
+
+
+def _splat_at(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:
+    """A filled array at other sizes; a scalar beside arrays, as select and clamp take them, as it is."""
+    if operand.shape.is_scalar and instruction.shape.dims:
+        return operand
+    while operand.opcode == "broadcast":
+        operand = operand.operand(0)
+    return broadcast(operand, dims)
+
+
+_ELEMENTWISE = tuple(name for name, op in OPS.items() if op.is_elementwise)
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(opcode, rule)
+    for opcode in _ELEMENTWISE
+    for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
+)
