@@ -7,18 +7,20 @@ parameters, constants and tuple elements are known here, because the grammar its
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xlalite.hlo.annotation_text import FrontendAttributes, parse_metadata, read_frontend_attributes
+from xlalite.hlo.async_text import START, split_async_opcode, wrap
 from xlalite.hlo.attributes import AttributeField, attribute_fields
-from xlalite.hlo.errors import ParseError, XlaliteError
+from xlalite.hlo.errors import ParseError, ShapeError, XlaliteError
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.op import OpDef
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
+from xlalite.hlo.ops.structural import ConstantAttrs, ParameterAttrs
+from xlalite.hlo.parse_scope import Scope
 from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.hlo.shape_text import at_shape
 
@@ -42,25 +44,6 @@ class Annotations:
     seen: set[str] = field(default_factory=set)
 
 
-@dataclass(slots=True)
-class Scope:
-    """Names of one computation while it is read.
-
-    Attributes:
-        computation: What is read.
-        instructions: Instructions by name.
-        elements: Tuple elements that operands like `x#0` asked for.
-        generated: Instructions that have no name in the text, by the name they got; they give way to one that has it.
-        free_operands: Whether an unknown operand with a shape becomes a parameter (text of a single instruction).
-    """
-
-    computation: HloComputation
-    instructions: dict[str, HloInstruction] = field(default_factory=dict)
-    elements: dict[tuple[HloInstruction, int], HloInstruction] = field(default_factory=dict)
-    generated: dict[str, HloInstruction] = field(default_factory=dict)
-    free_operands: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class AttributePlan:
     """What the attribute names of an operation mean."""
@@ -70,27 +53,37 @@ class AttributePlan:
     calls: frozenset[str]
 
 
+class Bodies(Protocol):
+    """Where computations without a name in the text go."""
+
+    def read_body(self, wanted_name: str) -> HloComputation:
+        """Consumes a computation's body that stands in the place of its name."""
+
+    def add_body(self, computation: HloComputation) -> None:
+        """Takes in a computation that the text does not spell out."""
+
+
 class InstructionParser:
     """Reads instructions into a scope.
 
     Attributes:
         cursor: Where the text stands.
         computations: The module's computations by name, as far as they were read.
-        read_body: Reads a computation's body that stands in the place of its name: (wanted name) -> computation.
+        bodies: Where computations without a name in the text go.
     """
 
-    __slots__ = ("_metadata", "_signatures", "computations", "cursor", "read_body")
+    __slots__ = ("_metadata", "_signatures", "bodies", "computations", "cursor")
 
     def __init__(
         self,
         cursor: TokenCursor,
         computations: dict[str, HloComputation],
-        read_body: Callable[[str], HloComputation],
+        bodies: Bodies,
     ) -> None:
         """Reads with the given cursor; the computations may grow while it works."""
         self.cursor = cursor
         self.computations = computations
-        self.read_body = read_body
+        self.bodies = bodies
         self._signatures: dict[HloComputation, ProgramShape] = {}
         self._metadata: dict[str, Metadata] = {}
 
@@ -115,9 +108,15 @@ class InstructionParser:
         cursor = self.cursor
         shape = cursor.shape() if at_shape(cursor) else None
         start = cursor.index
-        op = OPS.get(cursor.peek())
+        word = cursor.peek()
+        op = OPS.get(word)
+        wrapped: OpDef | None = None
         if op is None:
-            raise self._unknown_operation()
+            pair = split_async_opcode(word)
+            if pair is None:
+                raise self._unknown_operation()
+            op = pair[0]
+            wrapped = pair[1] if op is START else None
         cursor.index += 1
         cursor.expect("(")
         attrs: Any = None
@@ -132,16 +131,41 @@ class InstructionParser:
             cursor.expect(")")
         else:
             operands = self._operands(scope)
-        annotations = self._annotations(scope, op, name or op.name)
+        annotations = self._annotations(
+            scope, attribute_plan(op) if wrapped is None else async_plan(wrapped), name or word
+        )
         try:
-            if attrs is None:
-                attrs = self._attrs(op, annotations, start)
-            called = self._called(op, annotations, start)
+            called: tuple[HloComputation, ...]
+            if wrapped is not None:
+                attrs, called = self._wrap(wrapped, operands, shape, annotations, start)
+            else:
+                if attrs is None:
+                    attrs = self._attrs(op, annotations, start)
+                called = self._called(op, annotations, start)
             return self._add(scope, name, op, shape, operands, attrs, called, annotations)
         except ParseError:
             raise
         except XlaliteError as error:
             raise cursor.error_at(start, error) from error
+
+    def _wrap(
+        self,
+        wrapped: OpDef,
+        operands: list[HloInstruction],
+        declared: Shape | None,
+        annotations: Annotations,
+        start: int,
+    ) -> tuple[AsyncStartAttrs, tuple[HloComputation, ...]]:
+        """Attributes and computation of the async-start that `add-start(...)` stands for."""
+        thread = annotations.values.pop("async_execution_thread", AsyncStartAttrs().async_execution_thread)
+        attrs = AsyncStartAttrs(thread)
+        if "calls" in annotations.called and "calls" not in attribute_plan(wrapped).calls:
+            return attrs, annotations.called["calls"]
+        wrapped_attrs = self._attrs(wrapped, annotations, start)
+        called = self._called(wrapped, annotations, start)
+        computation = wrap(f"{wrapped.name}.async", operands, wrapped, wrapped_attrs, called, declared, thread)
+        self.bodies.add_body(computation)
+        return attrs, (computation,)
 
     def _literal(self, shape: Shape) -> Any:
         """The literal of a constant; errors of the value are errors of the text."""
@@ -179,8 +203,7 @@ class InstructionParser:
         instruction.extra_attributes = tuple(annotations.extra)
         for predecessor in annotations.control_predecessors:
             instruction.add_control_predecessor(predecessor)
-        _add_named(scope, instruction, name)
-        return instruction
+        return scope.add(instruction, name)
 
     def _signature(self, computation: HloComputation) -> ProgramShape:
         signature = self._signatures.get(computation)
@@ -223,42 +246,30 @@ class InstructionParser:
             cursor.leave()
             return nested
         if scope.free_operands and shape is not None and cursor.peek() in (",", ")"):
-            return _free_parameter(scope, shape, "")
+            return scope.free_parameter(shape, "")
         position = cursor.index
         name = read_name(cursor, "an operand")
         operand = scope.instructions.get(name)
         if operand is None:
             if scope.free_operands and shape is not None:
-                return _free_parameter(scope, shape, name)
+                return scope.free_parameter(shape, name)
             raise cursor.error_at(position, f"there is no instruction {name!r} above in this computation")
         while cursor.accept("#"):
-            operand = self._element(scope, operand, cursor.integer(), position)
+            try:
+                operand = scope.element(operand, cursor.integer())
+            except ShapeError as error:
+                raise cursor.error_at(position, error) from error
         if shape is not None and not shape.compatible(operand.shape):
             raise cursor.error_at(
                 start, f"operand {name!r}: found shape {shape.text()}, it is declared as {operand.shape.text()}"
             )
         return operand
 
-    def _element(self, scope: Scope, operand: HloInstruction, index: int, position: int) -> HloInstruction:
-        known = scope.elements.get((operand, index))
-        if known is not None:
-            return known
-        op, attrs = OPS["get-tuple-element"], GetTupleElementAttrs(index)
-        try:
-            shape = op.infer_shape([operand.shape], attrs)
-        except XlaliteError as error:
-            raise self.cursor.error_at(position, error) from error
-        element = HloInstruction(op, shape, [operand], attrs)
-        _add_named(scope, element, "")
-        scope.elements[(operand, index)] = element
-        return element
-
-    def _annotations(self, scope: Scope, op: OpDef, name: str) -> Annotations:
+    def _annotations(self, scope: Scope, plan: AttributePlan, name: str) -> Annotations:
         """Everything that follows the operands."""
         cursor = self.cursor
         tokens = cursor.tokens
         found = Annotations()
-        plan = attribute_plan(op)
         while tokens[cursor.index] == ",":
             token = tokens[cursor.index + 1]
             if token[:10] == "metadata={":
@@ -347,7 +358,7 @@ class InstructionParser:
         cursor = self.cursor
         if cursor.at("{"):
             cursor.enter()
-            body = self.read_body(name)
+            body = self.bodies.read_body(name)
             cursor.leave()
             return body
         position = cursor.index
@@ -404,6 +415,13 @@ def attribute_plan(op: OpDef) -> AttributePlan:
     )
 
 
+@cache
+def async_plan(wrapped: OpDef) -> AttributePlan:
+    """What the attribute names of `add-start` mean: those of the add, and the thread of execution."""
+    plan, start = attribute_plan(wrapped), attribute_plan(START)
+    return AttributePlan(plan.fields | start.fields, plan.required, plan.calls | start.calls)
+
+
 def read_name(cursor: TokenCursor, expected: str) -> str:
     """Consumes a name, with or without `%`, and returns it without."""
     token = cursor.tokens[cursor.index]
@@ -414,25 +432,3 @@ def read_name(cursor: TokenCursor, expected: str) -> str:
         raise cursor.unexpected(expected)
     cursor.index += 1
     return token
-
-
-def _add_named(scope: Scope, instruction: HloInstruction, name: str) -> None:
-    """Adds an instruction; a name in the text wins over one that was made up."""
-    computation = scope.computation
-    if not name:
-        computation.add(instruction)
-        scope.generated[instruction.name] = instruction
-        return
-    other = scope.generated.pop(name, None)
-    if other is not None:
-        computation.rename(other, f"{name}.generated")
-        scope.generated[other.name] = other
-    computation.add(instruction)
-    scope.instructions[name] = instruction
-
-
-def _free_parameter(scope: Scope, shape: Shape, name: str) -> HloInstruction:
-    number = len(scope.computation.parameters)
-    parameter = HloInstruction(OPS["parameter"], shape, (), ParameterAttrs(number), name=name or f"parameter.{number}")
-    _add_named(scope, parameter, name)
-    return parameter

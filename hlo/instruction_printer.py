@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from xlalite.hlo.annotation_text import format_frontend_attributes, format_frontend_value, format_metadata
+from xlalite.hlo.async_text import START, short_opcode, wrapped_instruction
 from xlalite.hlo.attributes import AttributeField, attribute_fields
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.dtype import DType
@@ -57,8 +58,10 @@ class InstructionPrinter:
         name = names.get(instruction)
         if name is None:
             name = self.name_of(instruction)
+        wrapped = wrapped_instruction(instruction)
+        opcode = instruction.op.name if wrapped is None else short_opcode(instruction, wrapped)
         return (
-            f"{marker}{name} = {self._shape(instruction.shape)} {instruction.op.name}"
+            f"{marker}{name} = {self._shape(instruction.shape)} {opcode}"
             f"({self._operands(instruction, names)}){self._attributes(instruction, names, depth)}"
         )
 
@@ -104,13 +107,13 @@ class InstructionPrinter:
         return format_literal(literal) if small or self.options.large_constants else "{...}"
 
     def _attributes(self, instruction: HloInstruction, names: dict[HloInstruction, str], depth: int) -> str:
-        parts: list[str] = []
-        attrs = instruction.attrs
-        for field in _fields(instruction.op):
-            value = getattr(attrs, field.field)
-            if field.required or field.print_default or value != field.default:
-                parts.append(f"{field.text_name}={field.codec.format(value)}")
-        if instruction.called_computations:
+        parts = self._own_attributes(instruction)
+        wrapped = wrapped_instruction(instruction) if instruction.op is START else None
+        if wrapped is not None:
+            parts.extend(self._own_attributes(wrapped))
+            if wrapped.called_computations:
+                parts.append(self._called(wrapped, depth))
+        if instruction.called_computations and (wrapped is None or self.options.full_bodies):
             parts.append(self._called(instruction, depth))
         extra = instruction.extra_attributes
         parts.extend(f"{key}={text}" for key, text in extra if key not in _LATE)
@@ -129,6 +132,16 @@ class InstructionPrinter:
         if self.options.backend_config and instruction.backend_config:
             parts.append("backend_config=" + format_frontend_value(instruction.backend_config))
         return ", " + ", ".join(parts) if parts else ""
+
+    def _own_attributes(self, instruction: HloInstruction) -> list[str]:
+        """The attributes that the operation declares."""
+        parts: list[str] = []
+        attrs = instruction.attrs
+        for field in _fields(instruction.op):
+            value = getattr(attrs, field.field)
+            if field.required or field.print_default or value != field.default:
+                parts.append(f"{field.text_name}={field.codec.format(value)}")
+        return parts
 
     def _metadata_text(self, metadata: Metadata) -> str:
         known = self._metadata.get(id(metadata))

@@ -12,10 +12,11 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.header_text import Header, read_header
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.instruction_parser import InstructionParser, Scope, read_name
+from xlalite.hlo.instruction_parser import InstructionParser, read_name
 from xlalite.hlo.limits import DEFAULT_LIMITS, ParseLimits
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.parse_scope import Scope
 from xlalite.hlo.shape import ProgramShape, Shape
 
 
@@ -76,7 +77,7 @@ class _ModuleParser:
         self.module = HloModule("module")
         self.computations: dict[str, HloComputation] = {}
         self.bodies: dict[str, HloComputation] = {}
-        self.instructions = InstructionParser(cursor, self.computations, self.read_body)
+        self.instructions = InstructionParser(cursor, self.computations, self)
 
     def read(self, name: str | None) -> HloModule:
         cursor = self.cursor
@@ -97,9 +98,13 @@ class _ModuleParser:
         """Reads `{ instructions }` that stands in the place of a computation's name."""
         computation = HloComputation(wanted_name)
         self._read_instructions(computation)
+        self.add_body(computation)
+        return computation
+
+    def add_body(self, computation: HloComputation) -> None:
+        """Takes in a computation that has no name in the text; it gives way to one that has its name."""
         self.module.add(computation)
         self.bodies[computation.name] = computation
-        return computation
 
     def _at_computation(self) -> bool:
         """Whether the text goes on with a computation rather than with a single instruction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.hlo.async_text import wrapped_instruction
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.header_text import format_header
 from xlalite.hlo.instruction import HloInstruction
@@ -26,14 +27,13 @@ def print_module(module: HloModule, preset: str | PrintOptions = "default") -> s
     options = preset_options(preset)
     printer = _Printer(options)
     config = module.config
-    entry = module.entry_computation
     header = format_header(module.name if options.ids else "", config, _entry_layout(module))
-    texts = [printer.computation(computation, scheduled=config.is_scheduled) for computation in module.computations()]
+    computations = _written_computations(module)
+    texts = [printer.computation(computation, scheduled=config.is_scheduled) for computation in computations]
     if not options.ids:
         last = texts.pop()
         texts.sort()
         texts.append(last)
-    assert entry is module.computations()[-1], "the entry is the last computation"
     tables = module.tables + "\n\n\n" if module.tables and options.metadata else ""
     return f"{header}\n\n{tables}" + "\n\n".join(texts) + "\n\n"
 
@@ -102,6 +102,21 @@ class _Printer:
         root = computation.root
         line = self.instructions.line
         return "\n".join(indent + line(instruction, names, depth, is_root=instruction is root) for instruction in order)
+
+
+def _written_computations(module: HloModule) -> list[HloComputation]:
+    """All computations but those that the short spelling of asynchronous operations makes superfluous."""
+    computations = module.computations()
+    callers: dict[HloComputation, list[HloInstruction]] = {}
+    for computation in computations:
+        for instruction in computation.instructions:
+            for called in instruction.called_computations:
+                callers.setdefault(called, []).append(instruction)
+    return [
+        computation
+        for computation in computations
+        if computation not in callers or any(wrapped_instruction(caller) is None for caller in callers[computation])
+    ]
 
 
 def _signature(computation: HloComputation) -> str:

@@ -68,7 +68,7 @@ class TopkAttrs:
     """How many of the largest (or smallest) elements of the last dimension."""
 
     k: int = attribute(INT)
-    largest: bool = attribute(BOOL, default=True)
+    largest: bool = attribute(BOOL, default=True, print_default=True)
     is_stable: bool = attribute(BOOL, default=True)
 
 
