@@ -28,14 +28,14 @@ LIMIT = {F32: 131072.0, F64: 2.0**30}
 
 
 def reduce_by_parts(fb: FunctionBuilder, x: Value, n: Value, parts: tuple[float, float, float]) -> Value:
-    """x - n * (the constant in three parts) for |x| up to LIMIT."""
+    """X - n * (the constant in three parts) for |x| up to LIMIT."""
     for part in parts:
         x = fb.fma(n, -part, x)
     return x
 
 
 def reduce_to_pair(fb: FunctionBuilder, x: Value, n: Value, parts: tuple[float, float, float]) -> dd.Pair:
-    """x - n * (the constant in three parts) as a pair, for |x| up to LIMIT."""
+    """X - n * (the constant in three parts) as a pair, for |x| up to LIMIT."""
     first, second, third = parts
     start = fb.fma(n, -first, x)
     high = fb.fma(n, -second, start)

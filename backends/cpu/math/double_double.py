@@ -74,3 +74,11 @@ def negate(fb: FunctionBuilder, a: Pair) -> Pair:
 def collapse(fb: FunctionBuilder, a: Pair) -> Value:
     """The nearest float."""
     return fb.fadd(a[0], a[1])
+
+
+def square_root(fb: FunctionBuilder, a: Pair) -> Pair:
+    """The square root of a >= 0; of 0 it is 0."""
+    high = fb.sqrt(a[0])
+    remainder = fb.fadd(fb.fma(fb.fneg(high), high, a[0]), a[1])
+    low = fb.fdiv(remainder, fb.fadd(high, high))
+    return high, fb.select(fb.fcmp("ogt", high, 0.0), low, 0.0)

@@ -155,14 +155,14 @@ def exp_of_minus_twice(fb: FunctionBuilder, x: Value) -> Value:
 def exp_pair(fb: FunctionBuilder, x: Value, low: Value | None = None) -> tuple[dd.Pair, Value]:
     """A pair p and an integral float n with e**(x + low) = 2**n * (1 + p).
 
-    f64 only, for |x| <= 2000 and |low| far below; the pair's error is about 2**-58 relative to it.
+    f64 only, for |x| <= 2000 and |low| below an ulp of x; the pair's error is about 2**-58 relative to it.
     """
     n = fb.fsub(fb.fma(x, LOG2_E, DOUBLE.rounder), DOUBLE.rounder)
     start = fb.fma(n, -LN2_HIGH[F64], x)
     # n * LN2_LOW is below 2**-30: its rounding error does not count.
     r, r_low = dd.fast_two_sum(fb, start, fb.fmul(n, -LN2_LOW[F64]))
     if low is not None:
-        r_low = fb.fadd(r_low, low)
+        r, r_low = dd.two_sum(fb, r, fb.fadd(r_low, low))
     square, square_low = dd.two_product(fb, r, r)
     cubic = fb.fmul(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]))
     sum_, sum_low = dd.fast_two_sum(fb, r, fb.fmul(square, 0.5))

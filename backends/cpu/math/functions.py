@@ -4,7 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
-from xlalite.backends.cpu.math import error_function, exponential, hyperbolic, logarithm, roots, trigonometric
+from xlalite.backends.cpu.math import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    remainder,
+    roots,
+    trigonometric,
+)
 from xlalite.backends.cpu.math.floating import narrow
 
 
@@ -42,6 +53,16 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "sine": MathFunction(trigonometric.emit_sin),
     "cosine": MathFunction(trigonometric.emit_cos),
     "tan": MathFunction(trigonometric.emit_tan),
+    "asin": MathFunction(inverse_trigonometric.emit_asin, in_double=True, inlined=()),
+    "acos": MathFunction(inverse_trigonometric.emit_acos, in_double=True, inlined=()),
+    "atan": MathFunction(inverse_trigonometric.emit_atan, in_double=True, inlined=()),
+    "atan2": MathFunction(inverse_trigonometric.emit_atan2, arity=2, in_double=True, inlined=()),
+    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, in_double=True, inlined=()),
+    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, in_double=True, inlined=()),
+    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, in_double=True, inlined=()),
+    "power": MathFunction(power.emit_pow, arity=2, inlined=()),
+    "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
+    "cbrt": MathFunction(roots.emit_cbrt),
     "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64)),
     "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64)),
 }

@@ -12,8 +12,8 @@ from xlalite.backends.cpu.math.argument_reduction import (
     ONE_OVER_PI,
     PI,
     TWO_OVER_PI,
-    reduce_double,
     reduce_by_parts,
+    reduce_double,
     reduce_to_pair,
     with_large_lanes,
 )
@@ -159,7 +159,7 @@ def emit_tan(fb: FunctionBuilder, x: Value) -> Value:
 
 
 def _tangent_double(fb: FunctionBuilder, x: Value) -> Value:
-    """sin / cos, or -cos / sin in odd quadrants, as a quotient of pairs."""
+    """Sin / cos, or -cos / sin in odd quadrants, as a quotient of pairs."""
     (r, low), quadrant = reduce_double(fb, x)
     square = fb.fmul(r, r)
     sine = dd.fast_two_sum(fb, r, _sine_tail(fb, r, low, square))
