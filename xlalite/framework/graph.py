@@ -63,7 +63,7 @@ class Graph:
         with self._lock:
             self._check_mutable()
             producers = [self._own(tensor).op for tensor in inputs]
-            full_name = self._name_for_new_op(name or op_type)
+            full_name = self._name_for_new_op(name or op_type.lstrip("_"))
             control = self._scopes.control_inputs_for(producers)
             operation = Operation(self, spec, full_name, inputs, control, given, user_location())
             outputs = self._infer_outputs(operation, spec)

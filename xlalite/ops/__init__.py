@@ -2,3 +2,27 @@
 
 Importing the package declares every operation.
 """
+
+from xlalite.ops import (
+    activations as activations,
+    comparison as comparison,
+    elementwise_binary as elementwise_binary,
+    elementwise_unary as elementwise_unary,
+    filling as filling,
+    functional_ops as functional_ops,
+    gathering as gathering,
+    joining as joining,
+    matrix_products as matrix_products,
+    operators as operators,
+    passing as passing,
+    random_ops as random_ops,
+    reductions as reductions,
+    reshaping as reshaping,
+    shape_queries as shape_queries,
+    slicing as slicing,
+    softmax as softmax,
+    strided_slice as strided_slice,
+    training_ops as training_ops,
+    type_conversion as type_conversion,
+    variable_ops as variable_ops,
+)

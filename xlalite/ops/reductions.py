@@ -82,11 +82,12 @@ def _declare(
 def kept_shape(op: Operation) -> Tensor:
     """The sizes of a reduction's result as if the reduced dimensions had been kept with size 1."""
     x, axes = op.inputs
-    if x.shape.is_fully_defined():
-        known = constant_axes(axes, len(x.shape))
-        if known is not None:
-            sizes = [1 if i in known else size for i, size in enumerate(x.shape.known_dims())]
-            return constant(np.array(sizes, np.int32))
+    if x.shape.dims is not None:
+        known = constant_axes(axes, len(x.shape.dims))
+        sizes = [1 if known is None or i in known else size for i, size in enumerate(x.shape.dims)]
+        # Reshape works out one unknown size, unless the tensor is empty.
+        if known is not None and (None not in sizes or (sizes.count(None) == 1 and 0 not in sizes)):
+            return constant(np.array([-1 if size is None else size for size in sizes], np.int32))
     return node("_KeptShape", [shape_tensor(x), axes])
 
 
@@ -104,13 +105,14 @@ def _mean_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs[0], op.outputs[0]
     count, kept = x.shape.num_elements(), y.shape.num_elements()
     if count is not None and kept is not None:
-        return [_spread(op, grad) / max(1, count // max(1, kept)), None]
+        return [_spread(op, grad / max(1, count // max(1, kept))), None]
     factor = node("FloorDiv", [_element_count(x), node("Maximum", [_element_count(y), constant(1)])])
-    return [_spread(op, grad) / node("Cast", [factor], {"dtype": grad.dtype}), None]
+    return [_spread(op, grad / node("Cast", [factor], {"dtype": grad.dtype})), None]
 
 
 def _element_count(x: Tensor) -> Tensor:
-    return node("Size", [x], {"out_type": dtypes.int32})
+    count = x.shape.num_elements()
+    return node("Size", [x], {"out_type": dtypes.int32}) if count is None else constant(count, dtypes.int32)
 
 
 def _extreme_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
