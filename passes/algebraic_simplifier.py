@@ -15,6 +15,7 @@ from xlalite.passes.simplify import (
     choice,
     conversion,
     dot,
+    indexing,
     logical,
     reduction,
     relaxed,
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     *slicing.RULES,
     *reduction.RULES,
     *dot.RULES,
+    *indexing.RULES,
     *relaxed.RULES,
 )
 

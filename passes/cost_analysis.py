@@ -1,7 +1,6 @@
-"""How much work a program is: floating-point operations, transcendental functions, bytes read and written.
+"""What a module costs: arithmetic, transcendental functions and bytes, by instruction and in total.
 
-Loops count once unless the module says how often they run; bytes count each array once where a kernel reads or writes
-it, so values inside a fusion cost nothing.
+The figures come from the declarations of the operations and from shapes; nothing is measured.
 """
 
 from __future__ import annotations
@@ -12,18 +11,28 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.op import Trait
+from xlalite.passes.trip_count import trip_count
+
+# They name values that exist anyway.
+_FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier"})
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Work; costs add."""
+    """An estimate.
+
+    Attributes:
+        flops: Arithmetic operations, transcendental functions not among them.
+        transcendentals: Evaluations of transcendental functions.
+        bytes_accessed: Bytes of all operands and results that kernels read and write.
+    """
 
     flops: int = 0
     transcendentals: int = 0
     bytes_accessed: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """The work of both."""
+        """Both together."""
         return Cost(
             self.flops + other.flops,
             self.transcendentals + other.transcendentals,
@@ -31,11 +40,11 @@ class Cost:
         )
 
     def times(self, count: int) -> Cost:
-        """The work of doing it `count` times."""
+        """The cost of so many repetitions."""
         return Cost(self.flops * count, self.transcendentals * count, self.bytes_accessed * count)
 
     def as_dict(self) -> dict[str, float]:
-        """Under the names that XLA uses."""
+        """The figures under XLA's names."""
         return {
             "flops": float(self.flops),
             "transcendentals": float(self.transcendentals),
@@ -43,58 +52,59 @@ class Cost:
         }
 
 
-_MOVES_NOTHING = frozenset(
-    {
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
-        "bitcast",
-        "reshape",
-        "opt-barrier",
-        "after-all",
-        "add-dependency",
-    }
-)
+class CostAnalysis:
+    """Costs of instructions and computations, remembered while the module does not change.
+
+    A loop whose number of iterations is not known counts as one iteration; a conditional as its most expensive branch.
+    """
+
+    __slots__ = ("_computations",)
+
+    def __init__(self) -> None:
+        """Knows no computation yet."""
+        self._computations: dict[HloComputation, Cost] = {}
+
+    def of_computation(self, computation: HloComputation) -> Cost:
+        """The cost of one execution."""
+        found = self._computations.get(computation)
+        if found is None:
+            found = Cost()
+            for instruction in computation.instructions:
+                found += self.of_instruction(instruction)
+            self._computations[computation] = found
+        return found
+
+    def of_instruction(self, instruction: HloInstruction) -> Cost:
+        """The cost of one execution, called computations included."""
+        if instruction.opcode in _FREE:
+            return Cost()
+        called = [self.of_computation(callee) for callee in instruction.called_computations]
+        if instruction.opcode == "while":
+            count = trip_count(instruction)
+            return (called[0] + called[1]).times(1 if count is None else count)
+        if instruction.opcode == "conditional":
+            return max(called, key=lambda cost: cost.flops + cost.transcendentals + cost.bytes_accessed)
+        if instruction.opcode == "call":
+            return called[0]
+        if instruction.opcode == "fusion":
+            return Cost(called[0].flops, called[0].transcendentals, _bytes_accessed(instruction))
+        return Cost(*_arithmetic(instruction), _bytes_accessed(instruction))
 
 
 def cost_analysis(module: HloModule) -> Cost:
-    """The work of one run of a module."""
-    return _program_cost(module.entry_computation)
+    """The cost of one execution of a module."""
+    return CostAnalysis().of_computation(module.entry_computation)
 
 
-def computation_cost(computation: HloComputation) -> Cost:
-    """The work of one run of a kernel's computation: arithmetic inside, bytes of parameters and results only."""
-    arithmetic = sum((_arithmetic(instruction) for instruction in computation.instructions), Cost())
-    moved = sum(parameter.shape.size_bytes for parameter in computation.parameters)
-    return arithmetic + Cost(bytes_accessed=moved + computation.root.shape.size_bytes)
-
-
-def instruction_cost(instruction: HloInstruction) -> Cost:
-    """The work of one instruction of a program, everything that it calls included."""
-    if instruction.opcode in _MOVES_NOTHING:
-        return Cost()
-    if instruction.opcode == "fusion":
-        return computation_cost(instruction.called_computations[0])
-    if instruction.opcode in ("while", "call"):
-        return sum((_program_cost(called) for called in instruction.called_computations), Cost())
-    if instruction.opcode == "conditional":
-        branches = [_program_cost(called) for called in instruction.called_computations]
-        return max(branches, key=lambda cost: (cost.flops, cost.bytes_accessed))
-    moved = sum(operand.shape.size_bytes for operand in instruction.operands) + instruction.shape.size_bytes
-    return _arithmetic(instruction) + Cost(bytes_accessed=moved)
-
-
-def _program_cost(computation: HloComputation) -> Cost:
-    return sum((instruction_cost(instruction) for instruction in computation.instructions), Cost())
-
-
-def _arithmetic(instruction: HloInstruction) -> Cost:
+def _arithmetic(instruction: HloInstruction) -> tuple[int, int]:
+    """(arithmetic operations, transcendental functions)."""
     elements = instruction.shape.element_count if instruction.shape.is_array else 0
     if instruction.op.has(Trait.TRANSCENDENTAL):
-        return Cost(transcendentals=elements)
+        return 0, elements
     if instruction.op.flops is not None:
-        return Cost(flops=instruction.op.flops(instruction))
-    if instruction.op.is_elementwise and not instruction.op.has(Trait.DATA_MOVEMENT):
-        return Cost(flops=elements)
-    return Cost()
+        return instruction.op.flops(instruction), 0
+    return (elements if instruction.op.is_elementwise else 0), 0
+
+
+def _bytes_accessed(instruction: HloInstruction) -> int:
+    return instruction.shape.size_bytes + sum(operand.shape.size_bytes for operand in instruction.operands)

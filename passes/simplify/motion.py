@@ -17,13 +17,15 @@ from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, 
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
-    """f(broadcast(A), broadcast(B)) = broadcast(f(A, B)) for equal dimensions; constants and scalars join in."""
+    """F(broadcast(A), broadcast(B)) = broadcast(F(A, B)) for equal dimensions; constants and scalars join in."""
     first = _first(instruction, "broadcast")
     if first is None or first.operand(0).shape.element_count >= instruction.shape.element_count:
         return None
     dimensions, dims = first.attrs.dimensions, first.operand(0).shape.dims
     for operand in instruction.operands:
-        if operand is first or splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+        if operand is first or splat_literal(operand) is not None:
+            continue
+        if operand.shape.is_scalar and instruction.shape.dims:
             continue
         if operand.opcode != "broadcast" or operand.operand(0).shape.dims != dims:
             return None
@@ -34,13 +36,13 @@ def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
 
 
 def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
-    """f(reshape(A), reshape(B)) = reshape(f(A, B)) when A and B have the same sizes and nobody else reads the reshapes."""
+    """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes, when nobody else reads the reshapes."""
     first = _first(instruction, "reshape")
     if first is None:
         return None
     dims = first.operand(0).shape.dims
     for operand in instruction.operands:
-        if splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+        if splat_literal(operand) is not None or (operand.shape.is_scalar and instruction.shape.dims):
             continue
         if operand.opcode != "reshape" or operand.operand(0).shape.dims != dims:
             return None
@@ -54,7 +56,7 @@ def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
 
 
 def elementwise_of_transposes(instruction: HloInstruction) -> RuleResult:
-    """f(transpose(A), transpose(B)) = transpose(f(A, B)) when nobody else reads the transposes; broadcasts join in."""
+    """F(transpose(A), transpose(B)) = transpose(F(A, B)) when nobody else reads the transposes; broadcasts join in."""
     first = _first(instruction, "transpose")
     if first is None:
         return None
@@ -82,7 +84,7 @@ def _first(instruction: HloInstruction, opcode: str) -> HloInstruction | None:
 
 
 def _all_uses_here(operand: HloInstruction, instruction: HloInstruction) -> bool:
-    return used_once(operand) or operand.users == (instruction,) and not operand.is_root
+    return used_once(operand) or (operand.users == (instruction,) and not operand.is_root)
 
 
 def _apply(instruction: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int]) -> HloInstruction:
@@ -91,7 +93,7 @@ def _apply(instruction: HloInstruction, operands: Sequence[HloInstruction], dims
 
 
 def _before_broadcast(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:
-    if splat_literal(operand) is not None or operand.shape.is_scalar and instruction.shape.dims:
+    if splat_literal(operand) is not None or (operand.shape.is_scalar and instruction.shape.dims):
         return _splat_at(operand, dims, instruction)
     return operand.operand(0)
 

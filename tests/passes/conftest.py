@@ -56,7 +56,7 @@ class Transform(Protocol):
 
 @pytest.fixture(scope="session")
 def transform() -> Transform:
-    """Runs a pass with every check: verifier, truthful answer, same values bit by bit, nothing left for a second run."""
+    """Runs a pass with every check: verifier, truthful answer, the same bits, nothing left for a second run."""
 
     def run(
         hlo_pass: HloPass, program: str | HloModule, *, idempotent: bool = True, evaluated: bool = True
@@ -119,7 +119,7 @@ def assert_same_bits(expected: Value, found: Value, context: str) -> None:
 
 
 class _Generator:
-    """Grows a module one random operation at a time; operations are chosen so that rules and passes meet their patterns."""
+    """Grows a module one random operation at a time, so that rules and passes meet their patterns."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -309,7 +309,8 @@ class _Generator:
         value = self._any(rank=1)
         if value is None or value.dtype is DType.F64:
             return None
-        dimensions = tuple(sorted(self.chance.sample(range(value.shape.rank), self.chance.randint(0, value.shape.rank))))
+        count = self.chance.randint(0, value.shape.rank)
+        dimensions = tuple(sorted(self.chance.sample(range(value.shape.rank), count)))
         by_dtype = {DType.F32: ("maximum", "minimum", "add"), DType.PRED: ("and", "or")}
         names = by_dtype.get(value.dtype, ("add", "maximum", "multiply"))
         return self.builder.reduce(value, self._constant(value.dtype, ()), dimensions, self.chance.choice(names))
@@ -375,9 +376,9 @@ class _Generator:
         return b.op("while", (state,), None, (condition, function))[self.chance.choice((0, 1, 1, 2))]
 
     makers = (
-        unary, binary, binary, binary, binary, compare, select, clamp, convert, convert, broadcast, broadcast, reshape,
-        reshape, transpose, transpose, reverse, slice, slice, pad, concatenate, dynamic_slice, iota, reduce, reduce, dot,
-        tuple_element, call, conditional, loop,
+        unary, binary, binary, binary, binary, compare, select, clamp, convert, convert, broadcast, broadcast,
+        reshape, reshape, transpose, transpose, reverse, slice, slice, pad, concatenate, dynamic_slice, iota, reduce,
+        reduce, dot, tuple_element, call, conditional, loop,
     )  # fmt: skip
 
 

@@ -1,0 +1,54 @@
+"""Every pass by its name, for command lines, flags and tests. A pass whose options have no defaults is not here."""
+
+from __future__ import annotations
+
+from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.base import HloPass
+from xlalite.passes.batch_norm_expander import BatchNormExpander
+from xlalite.passes.call_inliner import CallInliner
+from xlalite.passes.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
+from xlalite.passes.cse import CommonSubexpressionElimination
+from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.dot_canonicalizer import DotCanonicalizer
+from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.layout_normalization import LayoutNormalization
+from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.map_inliner import MapInliner
+from xlalite.passes.reshape_mover import ReshapeMover
+from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
+from xlalite.passes.rng_expander import RngExpander
+from xlalite.passes.trip_count import TripCountAnnotator
+from xlalite.passes.tuple_simplifier import TupleSimplifier
+from xlalite.passes.unschedule import Unschedule
+from xlalite.passes.while_simplifier import WhileSimplifier
+from xlalite.passes.zero_sized import ZeroSizedElimination
+
+PASSES: dict[str, type[HloPass]] = {
+    hlo_pass.name: hlo_pass
+    for hlo_pass in (
+        AlgebraicSimplifier,
+        BatchNormExpander,
+        CallInliner,
+        CommonSubexpressionElimination,
+        ConditionalSimplifier,
+        ConstantFolding,
+        DeadCodeElimination,
+        DotCanonicalizer,
+        DynamicIndexSplitter,
+        FlattenCallGraph,
+        LayoutNormalization,
+        LoopInvariantCodeMotion,
+        MapInliner,
+        ReshapeMover,
+        RngBitGeneratorExpander,
+        RngExpander,
+        SplatConstants,
+        TripCountAnnotator,
+        TupleSimplifier,
+        Unschedule,
+        WhileSimplifier,
+        ZeroSizedElimination,
+    )
+}

@@ -1,0 +1,84 @@
+"""The target-independent part of a compilation, as pipelines to read."""
+
+from __future__ import annotations
+
+from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.batch_norm_expander import BatchNormExpander
+from xlalite.passes.call_inliner import CallInliner
+from xlalite.passes.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
+from xlalite.passes.cse import CommonSubexpressionElimination
+from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.layout_normalization import LayoutNormalization
+from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.map_inliner import MapInliner
+from xlalite.passes.pipeline import FixPoint, Pipeline
+from xlalite.passes.reshape_mover import ReshapeMover
+from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
+from xlalite.passes.rng_expander import RngExpander
+from xlalite.passes.trip_count import TripCountAnnotator
+from xlalite.passes.tuple_simplifier import TupleSimplifier
+from xlalite.passes.unschedule import Unschedule
+from xlalite.passes.while_simplifier import WhileSimplifier
+from xlalite.passes.zero_sized import ZeroSizedElimination
+
+
+def normalization() -> Pipeline:
+    """Whatever module comes in: no schedule, no layouts, no calls, no operations that others express."""
+    return Pipeline(
+        "normalization",
+        (
+            Unschedule(),
+            LayoutNormalization(),
+            DeadCodeElimination(),
+            RngExpander(),
+            RngBitGeneratorExpander(),
+            BatchNormExpander(),
+            DynamicIndexSplitter(),
+            CallInliner(),
+            MapInliner(),
+            ZeroSizedElimination(),
+            SplatConstants(),
+            TupleSimplifier(),
+            CommonSubexpressionElimination(),
+        ),
+    )
+
+
+def simplification(*, reorder_reductions: bool = True, explain: bool = False) -> FixPoint:
+    """What makes programs smaller, over and over until nothing changes.
+
+    Args:
+        reorder_reductions: Whether the order of floating-point sums may change.
+        explain: Whether rules that declined are recorded.
+    """
+    return FixPoint(
+        "simplification",
+        (
+            AlgebraicSimplifier(reorder_reductions=reorder_reductions, explain=explain),
+            ReshapeMover(explain=explain),
+            ConstantFolding(),
+            ConditionalSimplifier(),
+            WhileSimplifier(),
+            LoopInvariantCodeMotion(),
+            TupleSimplifier(),
+            ZeroSizedElimination(),
+            CommonSubexpressionElimination(),
+            DeadCodeElimination(),
+        ),
+    )
+
+
+def finishing() -> Pipeline:
+    """What later stages rely on: one caller for each computation, known numbers of iterations."""
+    return Pipeline("finishing", (FlattenCallGraph(), TripCountAnnotator(), DeadCodeElimination()))
+
+
+def target_independent(*, reorder_reductions: bool = True, explain: bool = False) -> Pipeline:
+    """Normalisation, simplification and finishing; what a backend runs before its own passes."""
+    return Pipeline(
+        "target-independent",
+        (normalization(), simplification(reorder_reductions=reorder_reductions, explain=explain), finishing()),
+    )
