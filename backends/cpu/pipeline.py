@@ -9,6 +9,7 @@ from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.fusion import Fusion
 from xlalite.passes.layout_normalization import LayoutNormalization
 from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
 from xlalite.passes.map_inliner import MapInliner
@@ -51,4 +52,4 @@ def cpu_pipeline(*, optimize: bool) -> Pipeline:
     Args:
         optimize: Whether passes that only make code faster run.
     """
-    return Pipeline("cpu", (*_NORMALIZE, *((_SIMPLIFY,) if optimize else ()), *_MEMORY))
+    return Pipeline("cpu", (*_NORMALIZE, *((_SIMPLIFY, Fusion()) if optimize else ()), *_MEMORY))

@@ -1,0 +1,55 @@
+"""What can be fused at all, and what it costs to compute an element twice."""
+
+from __future__ import annotations
+
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.op import Trait
+
+_MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "pad", "reverse"})
+_EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
+_CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
+
+
+def is_immediate(instruction: HloInstruction) -> bool:
+    """Whether it is a scalar constant; kernels hold those as immediates."""
+    return instruction.opcode == "constant" and instruction.shape.is_scalar
+
+
+def why_not_fusible(instruction: HloInstruction) -> str | None:
+    """Why an instruction cannot be computed element by element inside a kernel; None if it can."""
+    if not instruction.shape.is_array:
+        return "its result is not one array"
+    if instruction.has_side_effect:
+        return "it has a side effect"
+    if instruction.op.has(Trait.NON_DETERMINISTIC):
+        return "it gives another value each time"
+    if instruction.opcode == "constant":
+        return None if instruction.shape.is_scalar else "a constant array is memory already"
+    if instruction.opcode == "transpose":
+        dimensions = instruction.attrs.dimensions
+        minor_stays = not dimensions or dimensions[-1] == len(dimensions) - 1
+        return None if minor_stays else "it moves the minor dimension and has a tiled kernel of its own"
+    if instruction.opcode == "bitcast-convert":
+        same = instruction.operand(0).shape.dtype.size_bytes == instruction.shape.dtype.size_bytes
+        return None if same and instruction.operand(0).shape.dims == instruction.shape.dims else "it changes the width"
+    if instruction.op.is_elementwise or instruction.opcode in _MOVEMENT:
+        return None
+    return f"{instruction.opcode} has a kernel of its own"
+
+
+def is_cheap_to_repeat(instruction: HloInstruction) -> bool:
+    """Whether several kernels may compute it for themselves rather than share an array."""
+    if instruction.opcode in _CHEAP_TO_REPEAT or is_immediate(instruction) or instruction.shape.is_scalar:
+        return instruction.opcode in _CHEAP_TO_REPEAT or is_immediate(instruction) or not is_expensive(instruction)
+    if instruction.opcode == "convert":
+        source, target = instruction.operand(0).shape.dtype, instruction.shape.dtype
+        return source.size_bytes < target.size_bytes or source is DType.PRED
+    return False
+
+
+def is_expensive(instruction: HloInstruction) -> bool:
+    """Whether computing an element costs much more than loading it."""
+    if instruction.op.has(Trait.TRANSCENDENTAL) or instruction.opcode in _EXPENSIVE:
+        return instruction.shape.dtype is not DType.PRED
+    return instruction.opcode in ("reduce", "dot")

@@ -1,0 +1,288 @@
+"""Decides which instructions of a computation share kernels.
+
+Instructions are visited users first. Each joins the kernel of its users when all of them are in one, when it is cheap
+enough for each to compute it again, or as a second output; otherwise it starts a kernel of its own. Every refusal is a
+record with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
+from xlalite.passes.fusion.group import Group, GroupKind
+from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
+
+Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
+
+_NOT_COMPUTED = frozenset(
+    {"parameter", "tuple", "get-tuple-element", "while", "conditional", "call", "bitcast", "opt-barrier", "after-all"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one kernel.
+
+    Attributes:
+        members: Instructions.
+        reductions: Instructions that reduce.
+        row_bytes: Bytes of one row that several passes of a row kernel may read again out of the nearest cache.
+        search: Instructions looked at to prove that a second output closes no cycle.
+    """
+
+    members: int = 128
+    reductions: int = 8
+    row_bytes: int = 1 << 20
+    search: int = 2000
+
+
+class FusionPlanner:
+    """Plans the kernels of one computation."""
+
+    def __init__(self, computation: HloComputation, limits: Limits, record: Record, *, dot_epilogues: bool) -> None:
+        """Starts with no kernel."""
+        self._computation = computation
+        self._limits = limits
+        self._record = record
+        self._dot_epilogues = dot_epilogues
+        self._group_of: dict[HloInstruction, Group] = {}
+
+    def plan(self) -> list[Group]:
+        """The kernels with more than one member, users first."""
+        groups: list[Group] = []
+        for instruction in reversed(self._computation.post_order()):
+            if instruction.opcode in _NOT_COMPUTED or is_immediate(instruction):
+                continue
+            if self._join_users(instruction):
+                continue
+            group = _new_group(instruction)
+            self._group_of[instruction] = group
+            groups.append(group)
+        for group in groups:
+            self._add_immediates(group)
+        return [group for group in groups if len(group) > 1 and group.kind is not GroupKind.ALONE]
+
+    def _join_users(self, producer: HloInstruction) -> bool:
+        """Makes the producer a member of its users' kernels, if that pays."""
+        if producer is self._computation.root or not producer.users:
+            return False
+        groups = list(dict.fromkeys(self._group_of[user] for user in producer.users if user in self._group_of))
+        outside = any(user not in self._group_of for user in producer.users)
+        if not groups or producer.control_predecessors or producer.control_successors:
+            return False
+        if len(groups) == 1 and not outside:
+            return self._join_one(producer, groups[0])
+        if is_cheap_to_repeat(producer) and why_not_fusible(producer) is None:
+            return self._join_all(producer, groups, outside=outside)
+        return any(self._join_as_output(producer, group) for group in groups)
+
+    def _join_one(self, producer: HloInstruction, group: Group) -> bool:
+        reason = self._try_join(producer, group)
+        self._explain(producer, group, reason)
+        return reason is None
+
+    def _join_all(self, producer: HloInstruction, groups: list[Group], *, outside: bool) -> bool:
+        """Every kernel computes its own copy; the producer keeps one for users outside kernels."""
+        refusals = []
+        for group in groups:
+            reason = self._try_join(producer, group)
+            self._explain(producer, group, reason)
+            if reason is None:
+                group.duplicates.add(producer)
+            else:
+                refusals.append(reason)
+        return not refusals and not outside
+
+    def _join_as_output(self, producer: HloInstruction, group: Group) -> bool:
+        """The kernel computes the producer once, for itself and for others."""
+        reason = self._why_not_output(producer, group)
+        if reason is None:
+            reason = self._try_join(producer, group)
+        self._explain(producer, group, reason, verdict="fused as a second output")
+        if reason is not None:
+            return False
+        group.outputs.append(producer)
+        return True
+
+    def _try_join(self, producer: HloInstruction, group: Group) -> str | None:
+        """Adds the producer to the kernel; the reason if it does not fit."""
+        if len(group) >= self._limits.members:
+            return "the kernel has as many instructions as allowed"
+        if producer.opcode == "reduce" and producer.shape.is_array:
+            return self._try_join_reduce(producer, group)
+        if producer.opcode == "dot" and self._dot_epilogues:
+            return self._try_join_dot(producer, group)
+        reason = why_not_fusible(producer)
+        if reason is not None:
+            return reason
+        if group.domain is None:
+            return f"{group.root.opcode} takes its operands from memory"
+        place, reads = group.place_of_operand(producer)
+        if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
+            place = self._make_rows_for(producer, group)
+        if place is None or (reads > 1 and not _is_free(producer)):
+            if is_expensive(producer) or reads > 2:
+                return "the kernel would compute each element more than once"
+            place = Place.OTHER
+        if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
+            return "the kernel reads each element more than once and it is expensive"
+        self._add(producer, group, place)
+        return None
+
+    def _make_rows_for(self, producer: HloInstruction, group: Group) -> Place | None:
+        """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
+        reduce = _reduce_behind(producer)
+        if reduce is None or group.kind is not GroupKind.LOOP or not self._fits_nearest_cache(reduce):
+            return Place.OTHER
+        domain = reduced_domain(reduce)
+        assert group.domain is not None, "the caller asked"
+        if not domain.has_minor_columns or domain.dims != group.domain.dims:
+            return Place.OTHER
+        twin = group.with_domain(domain)
+        if twin.place_of_operand(producer)[0] is not Place.ROW:
+            return Place.OTHER
+        group.become(twin)
+        return Place.ROW
+
+    def _try_join_reduce(self, producer: HloInstruction, group: Group) -> str | None:
+        """A reduce joins a kernel over the same rows, or turns a loop into one."""
+        domain = reduced_domain(producer)
+        if group.kind not in (GroupKind.LOOP, GroupKind.ROW, GroupKind.COLUMN) or group.domain is None:
+            return f"{group.root.opcode} takes its operands from memory"
+        if group.reductions >= self._limits.reductions:
+            return "the kernel has as many reductions as allowed"
+        if group.kind is GroupKind.LOOP:
+            if group.domain.dims not in (domain.dims, domain.row_dims):
+                return "the kernel does not walk over the same rows"
+            if group.domain.dims == domain.dims and not domain.has_minor_columns:
+                return "it reduces dimensions other than the minor ones"
+            candidate = group.with_domain(domain)
+        else:
+            candidate = group
+        if not reduces_columns(producer, candidate.domain or domain):
+            return "the kernel reduces other rows"
+        if candidate.place_of_operand(producer)[0] is not Place.ROW:
+            return "its result is not read once a row"
+        reads_rows_again = candidate.reductions or Place.FULL in candidate.places.values()
+        if candidate.kind is GroupKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer):
+            return "a row does not fit into the nearest cache"
+        group.become(candidate)
+        self._add(producer, group, Place.ROW)
+        return None
+
+    def _fits_nearest_cache(self, reduce: HloInstruction) -> bool:
+        size = reduce.operand(0).shape.dtype.size_bytes
+        return reduced_domain(reduce).column_count * size <= self._limits.row_bytes
+
+    def _try_join_dot(self, producer: HloInstruction, group: Group) -> str | None:
+        """The elementwise work after a dot moves into the dot's kernel."""
+        if group.kind is not GroupKind.LOOP or group.domain is None:
+            return "only a loop over the dot's own result can follow it in its kernel"
+        if producer.shape.dims != group.domain.dims:
+            return "the kernel walks over other sizes"
+        place, _ = group.place_of_operand(producer)
+        if place is not Place.FULL:
+            return "the dot is not read at the kernel's own index"
+        group.kind = GroupKind.DOT
+        self._add(producer, group, Place.FULL)
+        group.domain = None
+        return None
+
+    def _why_not_output(self, producer: HloInstruction, group: Group) -> str | None:
+        if group.kind not in (GroupKind.LOOP, GroupKind.ROW) or group.domain is None or group.root.shape.is_tuple:
+            return f"{group.root.opcode} takes its operands from memory"
+        place, _ = group.place_of_operand(producer)
+        wanted = group.domain.shape_of(place) if place is not None else None
+        if producer.opcode == "reduce" and group.kind is GroupKind.LOOP:
+            return "it is needed elsewhere too, and the loop would have to become a row kernel first"
+        if wanted is None or producer.shape.dims != wanted:
+            return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
+        if self._closes_cycle(producer, group):
+            return "another user of it comes before the kernel"
+        return None
+
+    def _closes_cycle(self, producer: HloInstruction, group: Group) -> bool:
+        """Whether the kernel needs something that needs the producer's other users."""
+        waiting = [user for user in producer.users if user not in group]
+        seen = set(waiting)
+        while waiting:
+            instruction = waiting.pop()
+            if len(seen) > self._limits.search:
+                return True
+            together = self._group_of.get(instruction)
+            members = list(together.places) if together is not None else [instruction]
+            for member in members:
+                for follower in (*member.users, *member.control_successors):
+                    if follower in group:
+                        return True
+                    if follower not in seen:
+                        seen.add(follower)
+                        waiting.append(follower)
+        return False
+
+    def _add(self, producer: HloInstruction, group: Group, place: Place) -> None:
+        group.places[producer] = place
+        group.reductions += producer.opcode == "reduce"
+        self._group_of[producer] = group
+
+    def _add_immediates(self, group: Group) -> None:
+        for member in list(group.places):
+            for operand in member.operands:
+                if is_immediate(operand) and operand not in group.places:
+                    group.places[operand] = Place.SCALAR
+                    group.duplicates.add(operand)
+
+    def _explain(self, producer: HloInstruction, group: Group, reason: str | None, verdict: str = "fused") -> None:
+        subject = (producer.name, group.root.name)
+        if reason is None:
+            self._record(subject, verdict, "saves writing and reading it", {"bytes": producer.shape.size_bytes})
+        else:
+            self._record(subject, "not fused", reason, {"bytes": producer.shape.size_bytes})
+
+
+def _new_group(instruction: HloInstruction) -> Group:
+    kind, domain = _kind_of(instruction)
+    group = Group(instruction, kind, domain, outputs=[instruction])
+    rooted = Place.ROW if kind in (GroupKind.ROW, GroupKind.COLUMN) else Place.FULL
+    group.places[instruction] = rooted
+    group.reductions = int(instruction.opcode == "reduce")
+    return group
+
+
+def _kind_of(instruction: HloInstruction) -> tuple[GroupKind, Domain | None]:
+    if instruction.opcode == "reduce":
+        domain = reduced_domain(instruction)
+        return (GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN), domain
+    if why_not_fusible(instruction) is None:
+        return GroupKind.LOOP, Domain(instruction.shape.dims)
+    return GroupKind.ALONE, None
+
+
+def _reduce_behind(producer: HloInstruction) -> HloInstruction | None:
+    """A reduce that an elementwise computation of the producer's sizes starts from."""
+    waiting, seen = [producer], {producer}
+    while waiting:
+        instruction = waiting.pop()
+        if instruction.opcode == "reduce":
+            return instruction
+        if not instruction.op.is_elementwise:
+            continue
+        for operand in instruction.operands:
+            if operand not in seen and operand.shape.dims == producer.shape.dims:
+                seen.add(operand)
+                waiting.append(operand)
+    return None
+
+
+def _is_free(producer: HloInstruction) -> bool:
+    return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
+
+
+def _repeats(producer: HloInstruction, group: Group) -> bool:
+    """Whether the kernel's domain has more elements than the producer."""
+    assert group.domain is not None, "the caller asked"
+    return group.domain.element_count > producer.shape.element_count

@@ -1,0 +1,107 @@
+"""Turns planned kernels into fusion instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.create import create
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
+from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
+from xlalite.passes.fusion.group import Group, GroupKind
+
+_FUSION_KIND = {
+    GroupKind.LOOP: FusionKind.LOOP,
+    GroupKind.ROW: FusionKind.INPUT,
+    GroupKind.COLUMN: FusionKind.INPUT,
+    GroupKind.DOT: FusionKind.OUTPUT,
+}
+
+
+def fuse(module: HloModule, computation: HloComputation, groups: Sequence[Group]) -> None:
+    """Replaces the members of each group by one fusion instruction; groups are given users first."""
+    for group in groups:
+        _fuse_one(module, computation, group)
+
+
+def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> None:
+    members = _in_post_order(group)
+    operands = _external_operands(members, group)
+    body = module.add(_body(group, members, operands))
+    fusion = HloInstruction(
+        OPS["fusion"],
+        body.root.shape,
+        operands,
+        FusionAttrs(_FUSION_KIND[group.kind]),
+        (body,),
+        name=f"{group.root.name}_fusion",
+        metadata=group.root.metadata,
+    )
+    computation.add(fusion)
+    _replace_outputs(computation, group, fusion)
+    for member in reversed(members):
+        computation.remove_dead(member)
+
+
+def _body(group: Group, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:
+    body = HloComputation(f"fused_{group.root.name}")
+    inner: dict[HloInstruction, HloInstruction] = {}
+    for number, operand in enumerate(operands):
+        parameter = HloInstruction(
+            OPS["parameter"], operand.shape, attrs=ParameterAttrs(number), name=f"param_{number}.{operand.name}"
+        )
+        inner[operand] = body.add(parameter)
+    for member in members:
+        inner[member] = body.add(member.clone([inner[operand] for operand in member.operands]))
+    if len(group.outputs) == 1:
+        body.set_root(inner[group.root])
+    else:
+        body.set_root(body.add(create("tuple", [inner[output] for output in group.outputs])))
+    return body
+
+
+def _replace_outputs(computation: HloComputation, group: Group, fusion: HloInstruction) -> None:
+    members = group.places
+    for number, output in enumerate(group.outputs):
+        replacement = fusion
+        if len(group.outputs) > 1:
+            replacement = computation.add(
+                create("get-tuple-element", (fusion,), GetTupleElementAttrs(number), metadata=output.metadata)
+            )
+        inside = [user for user in output.users if user in members and user is not fusion]
+        for predecessor in output.control_predecessors:
+            fusion.add_control_predecessor(predecessor)
+        for successor in output.control_successors:
+            successor.add_control_predecessor(fusion)
+        output.replace_all_uses_with(replacement, except_users=inside)
+
+
+def _external_operands(members: Iterable[HloInstruction], group: Group) -> list[HloInstruction]:
+    found: dict[HloInstruction, None] = {}
+    for member in members:
+        for operand in member.operands:
+            if operand not in group.places:
+                found[operand] = None
+    return list(found)
+
+
+def _in_post_order(group: Group) -> list[HloInstruction]:
+    order: list[HloInstruction] = []
+    done: set[HloInstruction] = set()
+    for start in group.outputs:
+        stack = [start]
+        while stack:
+            member = stack[-1]
+            waiting = [o for o in member.operands if o in group.places and o not in done]
+            if member in done:
+                stack.pop()
+            elif waiting:
+                stack.extend(reversed(waiting))
+            else:
+                done.add(member)
+                order.append(member)
+                stack.pop()
+    return order
