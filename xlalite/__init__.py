@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from xlalite import app as app, compat as compat, flags as flags, hlo as hlo
+    from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
     from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
     from xlalite.client.config import (
         ConfigProto as ConfigProto,
@@ -52,21 +52,59 @@ if TYPE_CHECKING:
     )
     from xlalite.framework.graph import Graph as Graph
     from xlalite.framework.graph_keys import GraphKeys as GraphKeys
+    from xlalite.framework.jit_scope import jit_scope as jit_scope
     from xlalite.framework.operation import Operation as Operation
+    from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
     from xlalite.framework.tensor import Tensor as Tensor
     from xlalite.framework.tensor_shape import (
         Dimension as Dimension,
         TensorShape as TensorShape,
     )
     from xlalite.hlo.errors import XlaliteError as XlaliteError
+    from xlalite.ops import initializers as initializers, losses as losses, math as math, nn as nn, train as train
     from xlalite.ops.array import *
-    from xlalite.ops.gradients import gradients as gradients
+    from xlalite.ops.clipping import *
+    from xlalite.ops.constant import constant as constant, convert_to_tensor as convert_to_tensor
+    from xlalite.ops.control_flow import *
+    from xlalite.ops.gradients import *
+    from xlalite.ops.initializers import (
+        constant_initializer as constant_initializer,
+        glorot_normal_initializer as glorot_normal_initializer,
+        glorot_uniform_initializer as glorot_uniform_initializer,
+        ones_initializer as ones_initializer,
+        random_normal_initializer as random_normal_initializer,
+        random_uniform_initializer as random_uniform_initializer,
+        truncated_normal_initializer as truncated_normal_initializer,
+        variance_scaling_initializer as variance_scaling_initializer,
+        zeros_initializer as zeros_initializer,
+    )
     from xlalite.ops.math import *
     from xlalite.ops.random_ops import (
         random_normal as random_normal,
         random_shuffle as random_shuffle,
         random_uniform as random_uniform,
         truncated_normal as truncated_normal,
+    )
+    from xlalite.ops.variable import (
+        Variable as Variable,
+        assign as assign,
+        assign_add as assign_add,
+        assign_sub as assign_sub,
+        global_variables as global_variables,
+        global_variables_initializer as global_variables_initializer,
+        initialize_all_variables as initialize_all_variables,
+        is_variable_initialized as is_variable_initialized,
+        local_variables as local_variables,
+        local_variables_initializer as local_variables_initializer,
+        trainable_variables as trainable_variables,
+        variables_initializer as variables_initializer,
+    )
+    from xlalite.ops.variable_scope import (
+        AUTO_REUSE as AUTO_REUSE,
+        VariableScope as VariableScope,
+        get_variable as get_variable,
+        get_variable_scope as get_variable_scope,
+        variable_scope as variable_scope,
     )
 
     bool = bool_
@@ -75,9 +113,15 @@ if TYPE_CHECKING:
 _MODULES: dict[str, str] = {
     "app": "xlalite.app",
     "compat": "xlalite.compat",
+    "contrib": "xlalite.contrib",
     "errors": "xlalite.framework.errors",
     "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
+    "initializers": "xlalite.ops.initializers",
+    "losses": "xlalite.ops.losses",
+    "math": "xlalite.ops.math",
+    "nn": "xlalite.ops.nn",
+    "train": "xlalite.ops.train",
 }
 
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
@@ -92,10 +136,30 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.framework.graph": "Graph",
     "xlalite.framework.graph_keys": "GraphKeys",
+    "xlalite.framework.jit_scope": "jit_scope",
     "xlalite.framework.operation": "Operation",
+    "xlalite.framework.random_seed": "get_seed, set_random_seed",
     "xlalite.framework.tensor": "Tensor",
     "xlalite.framework.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
+    "xlalite.ops.array": (
+        "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
+        "invert_permutation, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, prevent_gradient, "
+        "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
+        "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
+    ),
+    "xlalite.ops.clipping": "clip_by_global_norm, clip_by_norm, global_norm",
+    "xlalite.ops.constant": "constant, convert_to_tensor",
+    "xlalite.ops.control_flow": (
+        "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
+        "tuple, while_loop, with_dependencies"
+    ),
+    "xlalite.ops.gradients": "UnconnectedGradients, gradients",
+    "xlalite.ops.initializers": (
+        "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, ones_initializer, "
+        "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
+        "variance_scaling_initializer, zeros_initializer"
+    ),
     "xlalite.ops.math": (
         "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, div, div_no_nan, divide, equal, erf, exp, expm1, floor, floor_div, "
@@ -106,18 +170,17 @@ _NAMES: dict[str, str] = {
         "sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, to_int32, "
         "to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
-    "xlalite.ops.array": (
-        "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
-        "invert_permutation, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, prevent_gradient, "
-        "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
-        "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
-    ),
-    "xlalite.ops.gradients": "gradients",
     "xlalite.ops.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
+    "xlalite.ops.variable": (
+        "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "
+        "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
+        "trainable_variables, variables_initializer"
+    ),
+    "xlalite.ops.variable_scope": "AUTO_REUSE, VariableScope, get_variable, get_variable_scope, variable_scope",
 }
 
-# Public name to module and the name there.
-_EXPORTS: dict[str, tuple[str, str]] = {
+# Public name to module and the name there. (`tuple` is one of the public names, so no annotation can use it here.)
+_EXPORTS = {
     entry.rpartition(" as ")[2]: (module, entry.partition(" as ")[0])
     for module, entries in _NAMES.items()
     for entry in entries.split(", ")

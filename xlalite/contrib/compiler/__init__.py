@@ -1,0 +1,3 @@
+"""`tf.contrib.compiler`: the scopes that ask for compilation."""
+
+from xlalite.contrib.compiler import jit as jit
