@@ -1,8 +1,11 @@
 """What every test shares: the report header, `--bless`, and fixtures."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +24,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     # An editable install can serve one work tree's tests with the code of another: say whose code runs.
     return f"xlalite: {xlalite.__file__}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs a test that takes `op_case` and `op_dtype` for every record of `op_cases.py` and each of its types."""
+    if "op_case" not in metafunc.fixturenames:
+        return
+    pairs = [
+        pytest.param(case, dtype, id=f"{case.opcode}{number}-{dtype.value}")
+        for number, case in enumerate(_load_op_cases())
+        for dtype in case.dtypes
+    ]
+    metafunc.parametrize(("op_case", "op_dtype"), pairs)
+
+
+def _load_op_cases() -> tuple[Any, ...]:
+    """The records; the folder of tests is no package, so the file is loaded by its path, once."""
+    name = "op_cases"
+    if name not in sys.modules:
+        path = Path(__file__).with_name("op_cases.py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    cases: tuple[Any, ...] = sys.modules[name].OP_CASES
+    return cases
+
+
+@pytest.fixture(scope="session")
+def op_cases() -> tuple[Any, ...]:
+    """All records of `op_cases.py`."""
+    return _load_op_cases()
 
 
 @pytest.fixture(scope="session")

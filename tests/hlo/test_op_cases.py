@@ -1,0 +1,88 @@
+"""The records of all operations: complete, valid, unchanged by a trip through text, evaluable, and as XLA has them."""
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.errors import EvaluationError
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.fingerprint import fingerprint
+from xlalite.hlo.literal import Token
+from xlalite.hlo.op import Trait
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.shape import Shape
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+
+
+def test_every_operation_has_a_record(op_cases):
+    missing = sorted(set(OPS) - {case.opcode for case in op_cases})
+    assert not missing, f"tests/op_cases.txt has no record for {missing}"
+
+
+def test_records_are_about_what_they_say(op_cases):
+    for case in op_cases:
+        module = parse(case.text(case.dtypes[0]))
+        opcodes = {i.opcode for computation in module.computations() for i in computation.instructions}
+        assert case.opcode in opcodes
+
+
+def test_random_records_are_those_of_operations_that_must_not_be_merged(op_cases):
+    for case in op_cases:
+        assert OPS[case.opcode].has(Trait.NON_DETERMINISTIC) != case.is_deterministic, case.opcode
+
+
+def is_of_shape(value: object, shape: Shape) -> bool:
+    if shape.is_tuple:
+        return isinstance(value, tuple) and all(map(is_of_shape, value, shape.elements))
+    if shape.is_token:
+        return isinstance(value, Token)
+    assert isinstance(value, np.ndarray)
+    return value.dtype == shape.dtype.numpy and (shape.is_dynamic or value.shape == shape.dims)
+
+
+def test_record_verifies_survives_text_and_evaluates_to_its_shape(op_case, op_dtype, rng):
+    module = parse(op_case.text(op_dtype))
+    verify(module)
+    again = parse(module.to_string())
+    assert fingerprint(again) == fingerprint(module)
+    arguments = op_case.arguments(module, op_dtype, rng)
+    if not op_case.is_local:
+        with pytest.raises(EvaluationError):
+            evaluate(module, *arguments)
+        return
+    value = evaluate(module, *arguments)
+    assert is_of_shape(value, module.entry_computation.root.shape)
+    if op_case.is_deterministic:
+        op_case.check(evaluate(again, *arguments), value)
+
+
+def leaves(value: object) -> list[np.ndarray]:
+    if isinstance(value, tuple):
+        return [leaf for element in value for leaf in leaves(element)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+# What XLA's CPU compiler (of jaxlib 0.10) cannot run, or cannot run alone, and what it does otherwise on purpose.
+BEYOND_XLA = {
+    "after-all": "takes no tokens from Python",
+    "batch-norm-grad": "rounds epsilon to f32",
+    "batch-norm-inference": "rounds epsilon to f32",
+    "batch-norm-training": "rounds epsilon to f32",
+    "bitcast": "only its own passes may make one",
+    "set-dimension-size": "returns the bound's size",
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_record_evaluates_as_xla_computes_it(op_case, op_dtype, rng, run_with_xla):
+    if not (op_case.is_local and op_case.is_deterministic) or op_case.opcode in BEYOND_XLA:
+        pytest.skip(BEYOND_XLA.get(op_case.opcode, "nothing to compare"))
+    module = parse(op_case.text(op_dtype))
+    arguments = op_case.arguments(module, op_dtype, rng)
+    expected = leaves(evaluate(module, *arguments))
+    try:
+        found = run_with_xla(module.to_string("short_parsable"), *leaves(tuple(arguments)))
+    except Exception as error:  # jaxlib's own class, without a public name
+        pytest.skip(f"XLA refuses: {str(error)[:200]}")
+    op_case.check(tuple(found), tuple(expected))
