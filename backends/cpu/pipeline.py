@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.call_inliner import CallInliner
-from xlalite.passes.conditional_simplifier import ConditionalSimplifier
-from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.copy_insertion import CopyInsertion
-from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.fusion import Fusion
-from xlalite.passes.layout_normalization import LayoutNormalization
-from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
-from xlalite.passes.map_inliner import MapInliner
-from xlalite.passes.pipeline import FixPoint, Pipeline, Stage
+from xlalite.passes.pipeline import Pipeline
 from xlalite.passes.scheduler import Scheduler
-from xlalite.passes.tuple_simplifier import TupleSimplifier
-from xlalite.passes.unschedule import Unschedule
-from xlalite.passes.while_simplifier import WhileSimplifier
-from xlalite.passes.zero_sized import ZeroSizedElimination
-
-_NORMALIZE: tuple[Stage, ...] = (
-    Unschedule(),
-    LayoutNormalization(),
-    CallInliner(),
-    MapInliner(),
-    ZeroSizedElimination(),
-)
-
-_SIMPLIFY = FixPoint(
-    "simplification",
-    (
-        SplatConstants(),
-        AlgebraicSimplifier(),
-        TupleSimplifier(),
-        WhileSimplifier(),
-        ConditionalSimplifier(),
-        LoopInvariantCodeMotion(),
-        ConstantFolding(),
-        CommonSubexpressionElimination(),
-        DeadCodeElimination(),
-    ),
-)
-
-_MEMORY: tuple[Stage, ...] = (Scheduler(), CopyInsertion(), DeadCodeElimination())
+from xlalite.passes.simplification import finishing, normalization, simplification
 
 
 def cpu_pipeline(*, optimize: bool) -> Pipeline:
@@ -52,4 +16,5 @@ def cpu_pipeline(*, optimize: bool) -> Pipeline:
     Args:
         optimize: Whether passes that only make code faster run.
     """
-    return Pipeline("cpu", (*_NORMALIZE, *((_SIMPLIFY, Fusion()) if optimize else ()), *_MEMORY))
+    faster = (simplification(), finishing(), Fusion()) if optimize else (finishing(),)
+    return Pipeline("cpu", (normalization(), *faster, Scheduler(), CopyInsertion(), DeadCodeElimination()))

@@ -15,7 +15,7 @@ from xlalite.backends.cpu.kernels import KERNEL_KINDS
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.passes.cost_analysis import computation_cost
+from xlalite.passes.cost_analysis import CostAnalysis
 
 BYTES_PER_NS = 8.0
 FLOPS_PER_NS = 16.0
@@ -79,9 +79,10 @@ def _plan(
     declined: list[Decision],
 ) -> KernelPlan:
     extent = kind.extent(request)
-    cost = computation_cost(request.body)
+    cost = CostAnalysis().of_computation(request.body)
+    moved = sum(p.shape.size_bytes for p in request.body.parameters) + request.body.root.shape.size_bytes
     estimate = (
-        cost.bytes_accessed / BYTES_PER_NS
+        moved / BYTES_PER_NS
         + cost.flops / FLOPS_PER_NS
         + cost.transcendentals / TRANSCENDENTALS_PER_NS
     )

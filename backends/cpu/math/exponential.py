@@ -126,9 +126,13 @@ def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     correction = fb.fmul(n, -LN2_LOW[format_.type])
     r = fb.fadd(start, correction)
     s = power_of_low_bits(fb, shifted, format_.bias - 1)
-    q = (estrin if format_.is_double else horner)(fb, r, EXPM1[format_.type])
-    tail = fb.fma(fb.fmul(r, r), q, correction)
+    square = fb.fmul(r, r)
     # `start` is exact, so that the large terms are rounded once and the small ones after them.
+    if format_.is_double:
+        tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
+        high, low = dd.two_sum(fb, fb.fsub(s, 0.5), fb.fmul(s, start))
+        return fb.fadd(high, fb.fma(s, tail, low))
+    tail = fb.fma(square, horner(fb, r, EXPM1[F32]), correction)
     return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
 
 

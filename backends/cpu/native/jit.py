@@ -105,6 +105,11 @@ class LinkedModule:
         self._addresses = addresses
         self.record = record
 
+    def __del__(self) -> None:
+        """Unloads the code."""
+        with _compiler_lock:
+            self._tracker.close()
+
     @property
     def symbols(self) -> tuple[str, ...]:
         """The names it defines."""
@@ -278,7 +283,8 @@ class _Linker:
 _LINKS_PER_LINKER = 128
 _linker = _Linker()
 
-# LLVM runs in one thread at a time anyway. A fork waits for it, so that a child never finds it in the middle of work.
+# LLVM runs in one thread at a time anyway. A fork waits for it, so that a child never finds it in the middle of work;
+# this is why unloading takes the lock too.
 _compiler_lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -1,0 +1,286 @@
+"""The column kernel: reductions that leave the minor dimension, many columns at a time.
+
+A block of neighbouring columns has its accumulators in registers while the reduced dimensions are walked; what follows
+from the results once a column is computed before they are stored. The parallel extent is the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.backends.cpu.elements import ElementEmitter, Source
+from xlalite.backends.cpu.index import Affine, Index, Position
+from xlalite.backends.cpu.ir_array import lanes_below
+from xlalite.backends.cpu.kernels.accumulation import Accumulation
+from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, results_of
+from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value
+from xlalite.backends.cpu.reduction import Registers, round_element, unflatten
+from xlalite.backends.cpu.types import Element
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.passes.fusion.place import Domain, reduced_domain, reduces_columns
+
+_ACCUMULATORS = 8
+"""Vectors of accumulators in flight; the rest of the register file holds what is being added."""
+
+
+def _declines(request: KernelRequest) -> str | None:
+    body = request.body
+    reduces = _reduces(body)
+    if not reduces:
+        return "nothing is reduced"
+    domain = reduced_domain(reduces[0])
+    if not domain.dims or domain.columns[-1:] == (len(domain.dims) - 1,):
+        return "the minor dimension is reduced"
+    if any(not reduces_columns(reduce, domain) for reduce in reduces):
+        return "the reductions take different dimensions away"
+    if domain.column_count == 0:
+        return "nothing to reduce"
+    if any(_depends_on_reduce(array) for reduce in reduces for array in Accumulation.of(reduce).arrays):
+        return "a reduction needs another's result"
+    for result in results_of(body):
+        dims = result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
+        if dims != domain.row_dims:
+            return "a result has not one element a column"
+    if any(user.opcode not in _AT_SAME_INDEX and not user.op.is_elementwise for r in reduces for user in r.users):
+        return "a reduction is read at another index than its column's"
+    if len(domain.columns) > 1 and any(Accumulation.of(reduce).identity is None for reduce in reduces):
+        return "an unknown reduction over several dimensions"
+    return None
+
+
+_AT_SAME_INDEX = frozenset({"tuple", "get-tuple-element"})
+
+
+def _reduces(body: HloComputation) -> list[HloInstruction]:
+    return [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
+
+
+def _depends_on_reduce(instruction: HloInstruction) -> bool:
+    waiting, seen = [instruction], {instruction}
+    while waiting:
+        current = waiting.pop()
+        if current.opcode == "reduce":
+            return True
+        new = [operand for operand in current.operands if operand not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return False
+
+
+def _block_vectors(body: HloComputation) -> int:
+    registers = sum(len(Accumulation.of(reduce).arrays) for reduce in _reduces(body))
+    return max(1, _ACCUMULATORS // registers)
+
+
+def _extent(request: KernelRequest) -> int:
+    """Blocks of the widest vectors any target has; the kernel multiplies them out for its own lanes."""
+    domain = reduced_domain(_reduces(request.body)[0])
+    return -(-domain.dims[-1] // _BLOCK_COLUMNS) * _outer_count(domain)
+
+
+_BLOCK_COLUMNS = 128
+
+
+def _splits_outermost(domain: Domain) -> bool:
+    """Whether the outermost kept dimension belongs to the parallel extent besides the blocks of columns."""
+    return len(domain.rows) > 1
+
+
+def _outer_count(domain: Domain) -> int:
+    return domain.row_dims[0] if _splits_outermost(domain) else 1
+
+
+def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
+    body = request.body
+    frame = open_kernel(module, name, body)
+    domain = reduced_domain(_reduces(body)[0])
+    if 0 not in domain.row_dims:
+        lanes = lane_count(module, body, domain.dims[-1])
+        _ColumnKernel(frame, body, domain, lanes).emit()
+    frame.fb.ret()
+    return frame.function
+
+
+class _ColumnKernel:
+    def __init__(self, frame: Frame, body: HloComputation, domain: Domain, lanes: int) -> None:
+        self._frame = frame
+        self._body = body
+        self._domain = domain
+        self._lanes = lanes
+        self._accumulations = [Accumulation.of(reduce) for reduce in _reduces(body)]
+        self._vectors = min(_block_vectors(body), max(1, _BLOCK_COLUMNS // lanes))
+
+    def emit(self) -> None:
+        """The parallel extent counts (outermost kept index, block of columns) pairs."""
+        fb, columns = self._frame.fb, self._domain.dims[-1]
+        blocks = -(-columns // _BLOCK_COLUMNS)
+        with fb.loop(self._frame.begin, self._frame.end) as unit:
+            outer = self._outer(unit, blocks)
+            block = fb.urem(unit, blocks) if blocks > 1 and outer else unit
+            self._inner_outer(outer, block)
+
+    def _outer(self, unit: Value, blocks: int) -> tuple[Position, ...]:
+        if not _splits_outermost(self._domain):
+            return ()
+        return (Affine(self._frame.fb.udiv(unit, blocks) if blocks > 1 else unit),)
+
+    def _inner_outer(self, outer: tuple[Position, ...], block: Value) -> None:
+        """Loops over kept dimensions between the outermost and the minor one."""
+        kept = self._domain.row_dims
+        if len(outer) < len(kept) - 1:
+            with self._frame.fb.loop(0, kept[len(outer)]) as position:
+                self._inner_outer((*outer, Affine(position)), block)
+            return
+        self._emit_block(outer, block)
+
+    def _emit_block(self, outer: tuple[Position, ...], block: Value) -> None:
+        fb, columns = self._frame.fb, self._domain.dims[-1]
+        step = self._vectors * self._lanes
+        full_blocks_end = columns - columns % step
+        start = fb.mul(block, _BLOCK_COLUMNS, "nsw")
+        stop = fb.add(start, _BLOCK_COLUMNS, "nsw")
+        if full_blocks_end:
+            with fb.loop(start, fb.smin(stop, full_blocks_end), step) as at:
+                self._emit_columns(outer, at, self._vectors, None)
+        if full_blocks_end == columns:
+            return
+        with fb.if_(fb.icmp("sge", stop, columns)):
+            at_tail = full_blocks_end
+            whole = (columns - at_tail) // self._lanes
+            if whole:
+                self._emit_columns(outer, at_tail, whole, None)
+            at_tail += whole * self._lanes
+            if at_tail < columns:
+                self._emit_columns(outer, at_tail, 1, lanes_below(fb, at_tail, columns, self._lanes))
+
+    def _emit_columns(
+        self, outer: tuple[Position, ...], start: Value | int, vectors: int, mask: Value | None
+    ) -> None:
+        """Reduces and stores `vectors` neighbouring vectors of columns."""
+        fb = self._frame.fb
+        stride = 1 if self._lanes > 1 else 0
+        positions = [
+            Affine(
+                start + number * self._lanes
+                if isinstance(start, int)
+                else fb.add(start, number * self._lanes, "nsw")
+                if number
+                else start,
+                stride,
+            )
+            for number in range(vectors)
+        ]
+        peeled = any(accumulation.identity is None for accumulation in self._accumulations)
+        samples, carried = self._initial(outer, positions, mask, peeled=peeled)
+        carried = self._sweep(outer, positions, mask, carried, samples, (), 1 if peeled else 0)
+        for number, position in enumerate(positions):
+            self._store((*outer, position), mask, carried[number], samples)
+
+    def _initial(
+        self, outer: tuple[Position, ...], positions: Sequence[Affine], mask: Value | None, *, peeled: bool
+    ) -> tuple[list[list[Element]], list[Registers]]:
+        """Elements of the kinds that are accumulated, and the accumulators of each vector."""
+        carried: list[Registers] = []
+        samples: list[list[Element]] = []
+        for position in positions:
+            emitter = self._frame.emitter(self._lanes, mask)
+            samples = []
+            registers: list[Value] = []
+            for accumulation in self._accumulations:
+                if not peeled:
+                    assert accumulation.identity is not None, "known monoids need no peeling"
+                    samples.append([accumulation.identity])
+                    registers += accumulation.identities(emitter)
+                    continue
+                index = self._full_index(outer, tuple(Affine(0) for _ in self._domain.columns), position)
+                elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
+                samples.append(elements)
+                registers += [r for e in elements for r in (e if isinstance(e, tuple) else (e,))]
+            carried.append(tuple(registers))
+        return samples, carried
+
+    def _sweep(
+        self,
+        outer: tuple[Position, ...],
+        positions: Sequence[Affine],
+        mask: Value | None,
+        carried: list[Registers],
+        samples: list[list[Element]],
+        reduced: tuple[Position, ...],
+        first: int,
+    ) -> list[Registers]:
+        """Walks the reduced dimensions."""
+        if len(reduced) == len(self._domain.columns):
+            return [
+                self._take(self._full_index(outer, reduced, position), mask, registers, samples)
+                for position, registers in zip(positions, carried, strict=True)
+            ]
+        fb, width = self._frame.fb, len(carried[0])
+        size = self._domain.dims[self._domain.columns[len(reduced)]]
+        if first >= size:
+            return carried
+        with fb.carried_loop(first, size, 1, [r for registers in carried for r in registers]) as loop:
+            inside = [loop.values[n * width : (n + 1) * width] for n in range(len(positions))]
+            after = self._sweep(outer, positions, mask, inside, samples, (*reduced, Affine(loop.index)), 0)
+            loop.yield_(*(r for registers in after for r in registers))
+        return [loop.results[n * width : (n + 1) * width] for n in range(len(positions))]
+
+    def _take(
+        self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]
+    ) -> Registers:
+        emitter = self._frame.emitter(self._lanes, mask)
+        after: list[Value] = []
+        offset = 0
+        for accumulation, sample in zip(self._accumulations, samples, strict=True):
+            width = sum(2 if isinstance(element, tuple) else 1 for element in sample)
+            elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
+            after += accumulation.take(emitter, registers[offset : offset + width], elements, None)
+            offset += width
+        return tuple(after)
+
+    def _store(
+        self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]
+    ) -> None:
+        """Joins the initial values, computes what follows, and stores the results of one vector of columns."""
+        sources: dict[HloInstruction, Source] = dict(self._frame.sources)
+        plain = self._frame.emitter(self._lanes, mask)
+        variadic: tuple[Element, ...] = ()
+        offset = 0
+        for accumulation, sample in zip(self._accumulations, samples, strict=True):
+            width = sum(2 if isinstance(element, tuple) else 1 for element in sample)
+            held = unflatten(registers[offset : offset + width], sample)
+            offset += width
+            starts = [plain.spread(plain.element(start, ())) for start in accumulation.starts]
+            joined = plain.apply(accumulation.reduce.called_computations[0], [*starts, *held], rounds=False)
+            results = tuple(
+                round_element(plain, array, element)
+                for array, element in zip(accumulation.arrays, joined, strict=True)
+            )
+            variadic = results
+            sources[accumulation.reduce] = _always(results[0])
+            for user in accumulation.reduce.users:
+                if user.opcode == "get-tuple-element":
+                    sources[user] = _always(results[user.attrs.index])
+        emitter = ElementEmitter(self._frame.fb, self._lanes, sources, plain.rules, mask)
+        results_wanted = results_of(self._body)
+        if results_wanted[0].shape.is_tuple:
+            elements = list(variadic)
+        else:
+            elements = [emitter.element(result, index) for result in results_wanted]
+        for element, view in zip(elements, self._frame.outputs, strict=True):
+            view.write(emitter.math, index, element, mask)
+
+    def _full_index(self, outer: tuple[Position, ...], reduced: tuple[Position, ...], minor: Position) -> Index:
+        kept, taken = iter((*outer, minor)), iter(reduced)
+        return tuple(
+            next(taken) if d in self._domain.columns else next(kept) for d in range(len(self._domain.dims))
+        )
+
+
+def _always(element: Element) -> Source:
+    return lambda emitter, index: element
+
+
+COLUMN = KernelKind("column", _declines, _extent, _emit)

@@ -1,0 +1,218 @@
+"""The row kernel: reductions along the minor dimensions with everything around them, row by row.
+
+Reductions that need each other's results take several passes over a row, which stays in the nearest cache; what is
+expensive and needed by more than one pass is kept in a scratch row. Softmax, layer norm and cross entropy are one
+kernel each. The parallel extent is the outermost row dimension.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xlalite.backends.cpu.elements import ElementEmitter, Source
+from xlalite.backends.cpu.index import Affine, Index, Position
+from xlalite.backends.cpu.ir_array import ArrayView
+from xlalite.backends.cpu.kernels.accumulation import Accumulation
+from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, read_from, results_of
+from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.cpu.kernels.row_plan import RowPlan, plan_rows, why_no_rows
+from xlalite.backends.cpu.kernels.sweep import Registers, Sweep
+from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value, array
+from xlalite.backends.cpu.types import Element, representation
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.instruction import HloInstruction
+
+
+def _declines(request: KernelRequest) -> str | None:
+    return why_no_rows(request.body)
+
+
+def _extent(request: KernelRequest) -> int:
+    domain = plan_rows(request.body).domain
+    return domain.row_dims[0] if domain.row_dims else 1
+
+
+def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
+    frame = open_kernel(module, name, request.body)
+    plan = plan_rows(request.body)
+    columns = plan.column_dims
+    if 0 not in plan.domain.row_dims:
+        lanes = _row_lanes(module, request.body, plan, columns[-1])
+        kernel = _RowKernel(frame, request.body, plan, lanes)
+        _for_rows(frame, plan.domain.row_dims, kernel)
+    frame.fb.ret()
+    return frame.function
+
+
+def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, columns: int) -> int:
+    lanes = lane_count(module, body, max(columns, 1))
+    if all(accumulation.identity is not None for accumulation in plan.accumulations):
+        return lanes
+    # Lanes of other reductions start from elements, so each needs one.
+    return min(lanes, 1 << (max(columns, 1).bit_length() - 1))
+
+
+def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowKernel) -> None:
+    fb = frame.fb
+
+    def nest(outer: tuple[Position, ...]) -> None:
+        if len(outer) == len(dims):
+            kernel.emit_row(outer)
+            return
+        with fb.loop(0, dims[len(outer)]) as position:
+            nest((*outer, Affine(position)))
+
+    if not dims:
+        kernel.emit_row(())
+        return
+    with fb.loop(frame.begin, frame.end) as position:
+        nest((Affine(position),))
+
+
+@dataclass(slots=True)
+class _Row:
+    """One row being emitted: what is known so far."""
+
+    index: Index
+    sources: dict[HloInstruction, Source] = field(default_factory=dict)
+
+
+class _RowKernel:
+    """Emits rows of one kernel."""
+
+    def __init__(self, frame: Frame, body: HloComputation, plan: RowPlan, lanes: int) -> None:
+        self._frame = frame
+        self._plan = plan
+        self._lanes = lanes
+        self._results = results_of(body)
+        self._scratch = {member: self._scratch_row(member) for member in plan.kept}
+
+    def emit_row(self, index: Index) -> None:
+        row = _Row(index, dict(self._frame.sources))
+        for level, accumulations in enumerate(self._plan.levels):
+            self._hoist(row, level)
+            self._reduce(row, level, accumulations)
+        self._hoist(row, len(self._plan.levels))
+        self._store(row)
+
+    def _emitter(self, row: _Row, lanes: int, mask: Value | None = None) -> ElementEmitter:
+        frame = self._frame.emitter(lanes, mask)
+        return ElementEmitter(frame.fb, lanes, row.sources, frame.rules, mask)
+
+    def _scratch_row(self, member: HloInstruction) -> ArrayView:
+        held = representation(member.shape.dtype)
+        count = self._plan.domain.column_count * held.parts
+        pointer = self._frame.fb.alloca(array(held.memory, count), align=64)
+        return ArrayView.row_major(pointer, member.shape.dtype, self._plan.column_dims)
+
+    def _hoist(self, row: _Row, level: int) -> None:
+        """Computes once what the coming pass needs once a row, and spreads it over the lanes."""
+        scalar = self._emitter(row, 1)
+        found: dict[HloInstruction, Source] = {}
+        for member in self._plan.hoisted[level]:
+            element = scalar.element(member, self._plan.row_index(member, row.index))
+            wide = self._emitter(row, self._lanes).spread(element)
+            found[member] = _once_a_row(element, wide, self._lanes)
+        row.sources.update(found)
+
+    def _reduce(self, row: _Row, level: int, accumulations: tuple[Accumulation, ...]) -> None:
+        plan, fb = self._plan, self._frame.fb
+        first = self._emitter(row, self._lanes)
+        kept_now = [member for member in plan.kept if plan.kept[member] == level]
+        sample: list[list[Element]] = []
+        peeled = any(accumulation.identity is None for accumulation in accumulations)
+        initial: list[Registers] = []
+        sets = 1 if peeled else plan.accumulator_sets(level, self._lanes)
+        sweep = Sweep(plan.column_dims, self._lanes, sets, self._lanes if peeled else 0)
+        for accumulation in accumulations:
+            if not peeled:
+                initial.append(accumulation.identities(first))
+                sample.append([accumulation.identity] if accumulation.identity is not None else [])
+        if peeled:
+            at = (*row.index, *(Affine(0) for _ in plan.column_dims[:-1]), Affine(0, 1 if self._lanes > 1 else 0))
+            for accumulation in accumulations:
+                elements = [first.spread(first.element(source, at)) for source in accumulation.arrays]
+                sample.append(elements)
+                initial.append(tuple(r for e in elements for r in (e if isinstance(e, tuple) else (e,))))
+            self._keep(first, kept_now, at, None)
+        widths = [len(registers) for registers in initial]
+
+        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
+            emitter = self._emitter(row, self._lanes, mask)
+            index = (*row.index, *columns)
+            after: list[Value] = []
+            offset = 0
+            for accumulation, width in zip(accumulations, widths, strict=True):
+                elements = [emitter.spread(emitter.element(source, index)) for source in accumulation.arrays]
+                after += accumulation.take(emitter, registers[offset : offset + width], elements, mask)
+                offset += width
+            self._keep(emitter, kept_now, index, mask)
+            return tuple(after)
+
+        joined = tuple(register for registers in initial for register in registers)
+        swept = sweep.run(fb, [joined] * sets, step)
+        scalar = self._emitter(row, 1)
+        offset = 0
+        for accumulation, width, like in zip(accumulations, widths, sample, strict=True):
+            mine = [registers[offset : offset + width] for registers in swept]
+            results = accumulation.finish(scalar, mine, like)
+            self._publish(row, accumulation.reduce, results)
+            offset += width
+
+    def _keep(self, emitter: ElementEmitter, members: list[HloInstruction], index: Index, mask: Value | None) -> None:
+        """Stores members that later passes need again."""
+        columns = index[len(index) - len(self._plan.column_dims) :]
+        for member in members:
+            self._scratch[member].write(emitter.math, columns, emitter.element(member, index), mask)
+
+    def _publish(self, row: _Row, reduce: HloInstruction, results: tuple[Element, ...]) -> None:
+        """Makes a reduction's results known to what follows."""
+        wide = self._emitter(row, self._lanes)
+        if reduce.shape.is_tuple:
+            row.sources[reduce] = _once_a_row(results[0], results[0], 1)
+            self._variadic = results
+        else:
+            row.sources[reduce] = _once_a_row(results[0], wide.spread(results[0]), self._lanes)
+        for user in reduce.users:
+            if user.opcode == "get-tuple-element":
+                element = results[user.attrs.index]
+                row.sources[user] = _once_a_row(element, wide.spread(element), self._lanes)
+
+    def _store(self, row: _Row) -> None:
+        plan, frame = self._plan, self._frame
+        for member, level in plan.kept.items():
+            if level < len(plan.levels):
+                row.sources[member] = self._read_scratch(member)
+        full = [(r, v) for r, v in zip(self._results, frame.outputs, strict=False) if r in plan.full_results]
+        scalar = self._emitter(row, 1)
+        if self._results[0].shape.is_tuple:
+            for element, view in zip(self._variadic, frame.outputs, strict=True):
+                view.write(scalar.math, row.index, element)
+            return
+        for result, view in zip(self._results, frame.outputs, strict=True):
+            if result not in plan.full_results:
+                view.write(scalar.math, row.index, scalar.element(result, row.index))
+        if not full:
+            return
+
+        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
+            emitter = self._emitter(row, self._lanes, mask)
+            index = (*row.index, *columns)
+            elements = [(emitter.element(result, index), view) for result, view in full]
+            for element, view in elements:
+                view.write(emitter.math, index, element, mask)
+            return registers
+
+        Sweep(plan.column_dims, self._lanes, 1).run(frame.fb, [()], step)
+
+    def _read_scratch(self, member: HloInstruction) -> Source:
+        read = read_from(self._scratch[member])
+        skipped = len(self._plan.domain.dims) - len(self._plan.column_dims)
+        return lambda emitter, index: read(emitter, index[skipped:])
+
+
+def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
+    return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element
+
+
+ROW = KernelKind("row", _declines, _extent, _emit)
