@@ -13,6 +13,7 @@ from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.accumulation import narrow
 from xlalite.hlo.ops.rules import array_value, check_dimensions
 from xlalite.hlo.shape import Shape
 
@@ -34,8 +35,7 @@ def _iota_shape(context: ShapeContext) -> Shape:
 
 def _iota(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     shape, dimension = instruction.shape, instruction.attrs.iota_dimension
-    with np.errstate(all="ignore"):
-        line = np.arange(shape.dims[dimension], dtype=np.int64).astype(shape.dtype.numpy)
+    line = narrow(np.arange(shape.dims[dimension], dtype=np.int64), shape.dtype)
     sizes = [1] * shape.rank
     sizes[dimension] = shape.dims[dimension]
     return np.broadcast_to(line.reshape(sizes), shape.dims)
