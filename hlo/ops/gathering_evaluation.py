@@ -70,7 +70,7 @@ def gather_windows(
         windows = np.zeros((*batch, *(slice_sizes[dim] for dim in kept)), operand.dtype)
     else:
         windows = _read_windows(operand, starts, batch, slice_sizes, [*dropped, *kept])
-        windows = windows.reshape(*batch, *(slice_sizes[dim] for dim in kept))
+        windows = windows.reshape((*batch, *(slice_sizes[dim] for dim in kept)))
     order = [0] * windows.ndim
     batch_dims = [dim for dim in range(windows.ndim) if dim not in offset_dims]
     for position, dim in enumerate((*batch_dims, *offset_dims)):
