@@ -64,6 +64,6 @@ def _read_part(part: str, whole: str) -> dict[str, str | int | None]:
     index = pieces[1] if len(pieces) == 2 else "*"
     if len(pieces) not in (1, 2) or not pieces[0].replace("_", "").isalnum() or not (index == "*" or index.isdigit()):
         raise GraphError(
-            f"device name {whole!r}: cannot read the part {part!r}; expected job:NAME, replica:N, task:N or device:TYPE:N"
+            f"device name {whole!r}: cannot read {part!r}; expected job:NAME, replica:N, task:N or device:TYPE:N"
         )
     return {"device_type": pieces[0].upper(), "device_index": None if index == "*" else int(index)}

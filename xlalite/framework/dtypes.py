@@ -107,13 +107,13 @@ class DType:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a value of type `other` may stand where this type is expected."""
-        return self == other
+        return bool(self == other)
 
     def _limits(self) -> Any:
         if self.is_integer:
             return np.iinfo(self._numpy)
         if self.is_floating:
-            return ml_dtypes.finfo(self._numpy)
+            return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
         raise TypeError(f"{self._name} has no limits")
 
     def __eq__(self, other: object) -> bool:

@@ -40,7 +40,11 @@ class Graph:
     # Operations.
 
     def create_op(
-        self, op_type: str, inputs: Sequence[Tensor] = (), attrs: Mapping[str, Any] | None = None, name: str | None = None
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor] = (),
+        attrs: Mapping[str, Any] | None = None,
+        name: str | None = None,
     ) -> Operation:
         """Adds an operation under the open scopes.
 
@@ -127,7 +131,7 @@ class Graph:
     # Names and scopes.
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` under the open name scope, with a number appended when it is taken; case does not distinguish names."""
+        """`name` under the open name scope, with a number when it is taken; case does not distinguish names."""
         with self._lock:
             scoped = f"{self._scopes.name}/{name}" if self._scopes.name else name
             key = scoped.lower()
@@ -352,7 +356,9 @@ class Graph:
             if operation is None:
                 raise MissingElementError(f"the graph has no operation named {name!r}")
             if not allow_operation:
-                raise GraphError(f"{name!r} names an Operation; a Tensor's name has the form '<operation>:<output index>'")
+                raise GraphError(
+                    f"{name!r} names an Operation; a Tensor's name has the form '<operation>:<output index>'"
+                )
             return operation
         if not index.isdigit():
             raise GraphError(f"{name!r} is not a tensor name; expected '<operation>:<output index>'")

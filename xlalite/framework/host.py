@@ -12,7 +12,7 @@ from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData
 
 T = TypeVar("T")
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 HostValue: TypeAlias = "Array | HandleData"
 
 

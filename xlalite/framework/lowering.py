@@ -256,7 +256,8 @@ class LoweringContext:
         data = handle_data_of(handle)
         if value.dtype is not data.dtype.hlo or not data.shape.is_compatible_with(value.dims):
             raise ShapeError(
-                f"assigning to variable {data.name!r}: found {value.shape.text()}, expected {data.dtype.name}{data.shape}"
+                f"assigning to variable {data.name!r}: found {value.shape.text()}, "
+                f"expected {data.dtype.name}{data.shape}"
             )
         self._variables.assign(data, value)
 

@@ -47,7 +47,8 @@ def run_operation_on_host(
         return tuple(kernel(context, operation, tuple(inputs)))
     values = [_current_value(each, context) for each in inputs]
     compiled = _CACHE.find(operation, inputs, values)
-    results = evaluate(compiled.module, *(values[position] for position in compiled.parameter_positions))
+    arguments = [value for position in compiled.parameter_positions if (value := values[position]) is not None]
+    results = evaluate(compiled.module, *arguments)
     if not isinstance(results, tuple):
         raise InternalError(None, operation, "a lowered module must return a tuple")
     for output_index, position in compiled.updates:
@@ -163,9 +164,10 @@ def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence
 
 def _known_positions(operation: Operation) -> set[int]:
     count = len(operation.inputs)
-    constant = set(operation.spec.constant_input_positions(count))
+    spec = operation.spec
+    positions = (*spec.constant_input_positions(count), *spec.preferred_constant_positions(count))
     # A tensor that is known in one place is known in all.
-    known_tensors = {operation.inputs[position] for position in constant}
+    known_tensors = {operation.inputs[position] for position in positions}
     return {position for position, tensor in enumerate(operation.inputs) if tensor in known_tensors}
 
 

@@ -48,8 +48,8 @@ class OpSpec:
         infer: Element types and (partial) shapes of the outputs; raises ShapeError or ElementTypeError.
         inputs: Names of the inputs in order; at most one ends in `*` and stands for any number of them.
         attrs: Names of the attributes that every such operation has.
-        lower: Builds HLO for concrete shapes; None when the operation cannot be compiled. It receives the handles of the
-            array inputs in order and returns one for each array output; variable handles and inputs named in
+        lower: Builds HLO for concrete shapes; None when the operation cannot be compiled. It receives the handles of
+            the array inputs in order and returns one for each array output; variable handles and inputs named in
             `constant_inputs` or `preferred_constant_inputs` are left out, the context gives their values.
         host_kernel: Computes the outputs from host values; required when `lower` is None, otherwise a faster way.
         gradient: Gradients for the inputs, given those of the outputs (None: no gradient arrives there); returns one
@@ -58,7 +58,7 @@ class OpSpec:
         constant_inputs: Names of inputs whose values must be known when the operation is compiled.
         preferred_constant_inputs: Names of inputs that make better code when their values are known, but need not be.
         types: Element types, of inputs and outputs, with which the operation can be compiled.
-        is_stateful: Whether two runs may differ or leave a trace, so that it is never folded or merged with an equal one.
+        is_stateful: Whether two runs may differ or leave a trace, so that it is never folded or merged.
         variable_access: What it does to variables.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.

@@ -132,7 +132,9 @@ class Operation:
             GraphError: the operation has no attribute of that name.
         """
         if name not in self._attrs:
-            raise GraphError(f"operation {self._name!r} ({self.type}) has no attribute {name!r}; it has {[*self._attrs]}")
+            raise GraphError(
+                f"operation {self._name!r} ({self.type}) has no attribute {name!r}; it has {[*self._attrs]}"
+            )
         return self._attrs[name]
 
     def set_attr(self, name: str, value: Any) -> None:

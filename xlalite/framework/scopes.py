@@ -1,4 +1,4 @@
-"""What surrounds an operation at its creation: name, device, control and attribute scopes of one graph in one thread."""
+"""What surrounds an operation at its creation: the name, device, control and attribute scopes of one thread."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
         return rule(tensor)
     value = constant_value(tensor)
     if value is None:
-        return unknown_shape(tensor.shape.with_rank(1).dims[0]) if tensor.shape.dims else unknown_shape()
+        return unknown_shape(tensor.shape.with_rank(1).as_list()[0])
     return sizes_to_shape(value)
 
 

@@ -143,8 +143,8 @@ class Tensor(TensorOperators):
         size = self._shape.dims[0] if self._shape.dims else None
         if rank == 0 or size is None:
             raise TypeError(
-                f"tensor {self.name!r} of shape {self._shape} cannot be iterated over: its first dimension is not a known "
-                "size; use xlalite.unstack with num=, or xlalite.while_loop"
+                f"tensor {self.name!r} of shape {self._shape} cannot be iterated over: its first size is not known; "
+                "use xlalite.unstack with num=, or xlalite.while_loop"
             )
         return iter([self[i] for i in range(size)])
 

@@ -119,7 +119,7 @@ class TensorShape:
         elif isinstance(dims, Dimension) or hasattr(dims, "__index__"):
             self._dims = (as_size(dims),)
         else:
-            self._dims = tuple(as_size(size) for size in dims)  # type: ignore[union-attr]
+            self._dims = tuple(as_size(size) for size in dims)
 
     @property
     def dims(self) -> Dims | None:

@@ -277,4 +277,3 @@ def _l2_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 
 
 register(OpSpec("L2Loss", _l2_infer, inputs=("t",), lower=_l2_lower, gradient=of_one_output(_l2_gradient)))
-

@@ -28,7 +28,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """sqrt of the sum of squares of all elements of all tensors; None entries are left out.
+    """Sqrt of the sum of squares of all elements of all tensors; None entries are left out.
 
     Raises:
         GraphError: there is no tensor.

@@ -25,18 +25,14 @@ def _declare_comparison(name: str, direction: str, allowed: Collection[DType]) -
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         return [ctx.builder.compare(*broadcast_pair(ctx.builder, inputs[0], inputs[1]), direction)]
 
-    register(
-        OpSpec(name, broadcasting(allowed, bool_), inputs=("x", "y"), lower=lower, is_differentiable=False)
-    )
+    register(OpSpec(name, broadcasting(allowed, bool_), inputs=("x", "y"), lower=lower, is_differentiable=False))
 
 
 def _declare_logic(name: str, opcode: str) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         return [ctx.builder.op(opcode, broadcast_pair(ctx.builder, inputs[0], inputs[1]))]
 
-    register(
-        OpSpec(name, broadcasting({bool_}), inputs=("x", "y"), lower=lower, is_differentiable=False)
-    )
+    register(OpSpec(name, broadcasting({bool_}), inputs=("x", "y"), lower=lower, is_differentiable=False))
 
 
 _declare_comparison("Equal", "EQ", COMPILABLE_TYPES)

@@ -202,8 +202,5 @@ def _stacked(value: Sequence[Any], dtype: DType | None, name: str | None) -> Ten
     from xlalite.ops.promotion import promote
 
     items = [convert_to_tensor(item) if isinstance(item, list | tuple) else item for item in value]
-    if dtype is None:
-        tensors = promote(*items)
-    else:
-        tensors = tuple(convert_to_tensor(item, dtype) for item in items)
+    tensors = promote(*items) if dtype is None else tuple(convert_to_tensor(item, dtype) for item in items)
     return node("Pack", tensors, {"axis": 0}, name or "packed")

@@ -73,7 +73,7 @@ def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None
         return node("Identity", [convert_to_tensor(output)], None, name)
 
 
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:  # noqa: N802
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
     """Fails the step, showing `data`, when the condition is false."""
     tensors = [convert_to_tensor(value) for value in data]
     return operation("Assert", [convert_to_tensor(condition, bool_), *tensors], None, name)
@@ -127,9 +127,6 @@ def cond(
     packed = pack_like(then_structure, values)
     single = not strict and isinstance(packed, list | builtins.tuple) and len(packed) == 1
     return packed[0] if single else packed
-
-
-
 
 
 def _trace_branch(name: str, function: Callable[[], Any]) -> Any:
@@ -225,6 +222,8 @@ def _as_loop_value(value: Any, start: Tensor) -> Tensor:
 
 
 def _invariants(structure: Any) -> list[ShapeLike]:
-    if isinstance(structure, list | builtins.tuple) and not all(each is None or isinstance(each, int) for each in structure):
+    if isinstance(structure, list | builtins.tuple) and not all(
+        each is None or isinstance(each, int) for each in structure
+    ):
         return [leaf for each in structure for leaf in _invariants(each)]
     return [structure]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from xlalite.framework.host import Array
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.dtype import DType as HloDType
 from xlalite.hlo.ops import OPS
@@ -32,7 +33,7 @@ def broadcast_pair(b: Builder, x: Handle, y: Handle) -> tuple[Handle, Handle]:
 
 
 def reduce_axes(
-    b: Builder, x: Handle, opcode: str, identity: complex | np.generic, axes: Sequence[int], keep_dims: bool
+    b: Builder, x: Handle, opcode: str, identity: complex | Array, axes: Sequence[int], keep_dims: bool
 ) -> Handle:
     """Reduction along `axes`; half-precision sums and products are accumulated in f32."""
     order = sorted(axes)
@@ -53,12 +54,12 @@ def max_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False
     return reduce_axes(b, x, "maximum", lowest(x.dtype), axes, keep_dims)
 
 
-def lowest(dtype: HloDType) -> np.generic:
+def lowest(dtype: HloDType) -> Array:
     """The identity of maximum: minus infinity, the smallest integer, or false."""
     return _limit(dtype, -1)
 
 
-def highest(dtype: HloDType) -> np.generic:
+def highest(dtype: HloDType) -> Array:
     """The identity of minimum: infinity, the largest integer, or true."""
     return _limit(dtype, 1)
 
@@ -100,10 +101,11 @@ def clamp_scalar(b: Builder, low: int, x: Handle, high: int) -> Handle:
     return b.op("clamp", (b.constant(low, x.dtype), x, b.constant(high, x.dtype)))
 
 
-def _limit(dtype: HloDType, sign: int) -> np.generic:
+def _limit(dtype: HloDType, sign: int) -> Array:
     if dtype is HloDType.PRED:
-        return np.bool_(sign > 0)
+        return np.asarray(sign > 0)
     if dtype.is_integral:
-        info = np.iinfo(dtype.numpy)
-        return dtype.numpy.type(info.max if sign > 0 else info.min)
-    return dtype.numpy.type(sign * np.inf)
+        bits = dtype.bits - 1 if dtype.is_signed else dtype.bits
+        largest = 2**bits - 1
+        return np.asarray(largest if sign > 0 else -largest - 1 if dtype.is_signed else 0).astype(dtype.numpy)
+    return np.asarray(sign * np.inf).astype(dtype.numpy)

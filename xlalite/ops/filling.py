@@ -75,7 +75,7 @@ register(
 def _declare_like(name: str, number: int) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         dtype = op.outputs[0].dtype.hlo
-        return [ctx.builder.full(np.asarray(number, dtype.numpy)[()], dtype, ctx.dims(op.inputs[0]))]
+        return [ctx.builder.full(number, dtype, ctx.dims(op.inputs[0]))]
 
     register(
         OpSpec(

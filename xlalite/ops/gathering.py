@@ -1,5 +1,7 @@
-"""Selecting rows by index, adding rows up by index, and one-hot encoding. Indices out of range follow XLA: they clamp
-when reading and are skipped when adding."""
+"""Selecting rows by index, adding rows up by index, and one-hot encoding.
+
+Indices out of range follow XLA: they clamp when reading and are skipped when adding.
+"""
 
 from __future__ import annotations
 

@@ -119,9 +119,7 @@ class _Sweep:
         if not spec.is_differentiable:
             return
         with self._surroundings(operation):
-            incoming = tuple(
-                None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs
-            )
+            incoming = tuple(None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs)
             if all(gradient is None for gradient in incoming):
                 return
             if spec.gradient is None:

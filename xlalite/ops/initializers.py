@@ -177,5 +177,3 @@ def _fans(dims: Sequence[int]) -> tuple[float, float]:
         return size, size
     receptive = math.prod(dims[:-2])
     return float(dims[-2] * receptive), float(dims[-1] * receptive)
-
-

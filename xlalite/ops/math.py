@@ -124,17 +124,17 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y; integers are divided as float64."""
+    """X / y; integers are divided as float64."""
     return node("RealDiv", [_floating(tensor) for tensor in promote(x, y)], None, name or "truediv")
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as Python divides."""
+    """X / y as Python divides."""
     return truediv(x, y, name)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as Python 2 divided: integers are rounded down."""
+    """X / y as Python 2 divided: integers are rounded down."""
     operands = promote(x, y)
     return node("FloorDiv" if operands[0].dtype.is_integer else "RealDiv", operands, None, name or "div")
 
@@ -309,5 +309,3 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The common sizes of two shapes, as a tensor."""
     return node("BroadcastArgs", promote(shape_x, shape_y))
-
-

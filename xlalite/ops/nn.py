@@ -47,7 +47,7 @@ softsign = _activation("Softsign", "x / (1 + |x|).")
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x where positive, alpha x elsewhere."""
+    """X where positive, alpha x elsewhere."""
     return node("LeakyRelu", [convert_to_tensor(features)], {"alpha": float(alpha)}, name)
 
 
@@ -63,7 +63,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """x weights + biases."""
+    """X weights + biases."""
     product = node("MatMul", promote(x, weights), {"transpose_a": False, "transpose_b": False})
     return bias_add(product, biases, name=name or "xw_plus_b")
 
@@ -256,10 +256,8 @@ def moments(
         return (mean, variance) if keep else (squeeze(mean, axes), squeeze(variance, axes))
 
 
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
-) -> Tensor:
-    """x / sqrt(max(sum(x^2), epsilon)) along `axis`."""
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+    """X / sqrt(max(sum(x^2), epsilon)) along `axis`."""
     tensor = convert_to_tensor(x)
     total = reduce_sum(square(tensor), axis if axis is not None else dim, True)
     floor = constant(np.asarray(epsilon), tensor.dtype)

@@ -85,13 +85,14 @@ class Optimizer(abc.ABC):
         variables = list(var_list) if var_list is not None else trainable_variables()
         if not variables:
             raise GraphError(f"{self._name}: there are no variables to optimise")
-        found = gradients(
-            value, variables, grad_loss, colocate_gradients_with_ops=colocate_gradients_with_ops
-        )
+        found = gradients(value, variables, grad_loss, colocate_gradients_with_ops=colocate_gradients_with_ops)
         return list(zip(found, variables, strict=True))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[GradientAndVariable], global_step: Variable | None = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
     ) -> Operation:
         """One operation that updates all variables that have a gradient, and then counts the step.
 
@@ -134,7 +135,8 @@ class Optimizer(abc.ABC):
         """The operation that updates one variable."""
 
     def _create_slots(self, variables: Sequence[Variable]) -> None:
-        """Makes the slots that updates need."""
+        """Makes the slots that updates need; none by default."""
+        return
 
     def _finish(self, updates: Sequence[Operation]) -> Sequence[Operation]:
         """What must run after all updates, or the updates themselves."""
@@ -169,5 +171,3 @@ def _number(value: float, dtype: DType) -> Tensor:
 def _untrained(initial: Callable[[], Tensor], name: str, graph: Any) -> Variable:
     with graph.name_scope(None):
         return Variable(initial, trainable=False, name=name)
-
-

@@ -144,9 +144,7 @@ def _nothing(context: HostContext, op: Operation, inputs: tuple[HostValue, ...])
     return ()
 
 
-register(
-    OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, is_differentiable=False, is_stateful=True)
-)
+register(OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, is_differentiable=False, is_stateful=True))
 
 
 # Assert(condition, data...): fails the step when the condition is false.

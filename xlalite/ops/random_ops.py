@@ -88,7 +88,7 @@ def _working_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def _uniform(rng: np.random.Generator, dims: tuple[int, ...], dtype: np.dtype[Any], rest: tuple[Array, ...]) -> Array:
     drawn = np.asarray(rng.random(dims, _working_type(dtype)))
     # Cut off the bits that a narrow type lacks: rounding could reach 1, which the interval leaves out.
-    scale = 2.0 ** (ml_dtypes.finfo(dtype).nmant + 1)
+    scale = 2.0 ** (ml_dtypes.finfo(dtype).nmant + 1)  # type: ignore[no-untyped-call]
     return np.asarray((np.floor(drawn * scale) / scale).astype(dtype))
 
 
@@ -151,7 +151,12 @@ register(
 
 
 def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers evenly distributed in `[minval, maxval)`; integers need a `maxval`."""
     wanted = as_dtype(dtype)
@@ -170,14 +175,24 @@ def random_uniform(
 
 
 def random_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
     return _scaled_normal("RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal")
 
 
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
     return _scaled_normal("TruncatedNormal", shape, mean, stddev, dtype, seed, name or "truncated_normal")
@@ -189,9 +204,7 @@ def random_shuffle(value: Tensor, seed: int | None = None, name: str | None = No
     return node("RandomShuffle", promote(value), {"seed": graph_seed, "seed2": op_seed}, name)
 
 
-def _scaled_normal(
-    op_type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str
-) -> Tensor:
+def _scaled_normal(op_type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str) -> Tensor:
     wanted = as_dtype(dtype)
     _require_floating(wanted, name)
     drawn = node(op_type, [as_size_vector(shape)], _attrs(wanted, seed), name)
@@ -210,5 +223,3 @@ def _attrs(dtype: DType, seed: int | None) -> dict[str, object]:
 def _require_floating(dtype: DType, what: str) -> None:
     if dtype not in FLOATING_TYPES:
         raise ShapeError(f"{what}: element type {dtype.name} is not floating-point")
-
-

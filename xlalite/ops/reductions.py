@@ -9,6 +9,7 @@ import numpy as np
 
 from xlalite.framework import dtypes
 from xlalite.framework.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, bool_
+from xlalite.framework.host import Array
 from xlalite.framework.lowering import LoweringContext
 from xlalite.framework.op_spec import GradientFunction, OpSpec, OutputType, register
 from xlalite.framework.operation import Operation
@@ -25,7 +26,7 @@ from xlalite.ops.node import node
 from xlalite.ops.shape_rules import constant_axes, normalize_axis, require_rank, require_scalar, require_type
 
 _REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
-Identity = Callable[[HloDType], "complex | np.generic"]
+Identity = Callable[[HloDType], complex | Array]
 
 
 def _infer(allowed: Collection[DType]) -> Callable[[Operation], Sequence[OutputType]]:

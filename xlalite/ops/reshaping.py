@@ -171,7 +171,9 @@ def _checked_permutation(perm: Sequence[int], rank: int) -> list[int]:
 
 
 def _transpose_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    return [ctx.builder.transpose(inputs[0], _checked_permutation(ctx.constant(op, "perm"), inputs[0].shape.rank))]
+    return [
+        ctx.builder.transpose(inputs[0], _checked_permutation(ctx.constant(op, "perm").tolist(), inputs[0].shape.rank))
+    ]
 
 
 def _transpose_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -206,7 +208,7 @@ def _invert_infer(op: Operation) -> Sequence[OutputType]:
 
 def _invert_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     perm = ctx.constant(op, "x")
-    inverse = np.argsort(_checked_permutation(perm, len(perm))).astype(perm.dtype)
+    inverse = np.argsort(_checked_permutation(perm.tolist(), len(perm))).astype(perm.dtype)
     return [ctx.builder.constant(inverse, op.outputs[0].dtype.hlo)]
 
 
@@ -221,5 +223,13 @@ register(
     )
 )
 
+
+def _same_vector(tensor: Tensor) -> TensorShape:
+    source = tensor.op.inputs[0]
+    if source.shape.rank == 1:
+        return constant_value_as_shape(source)
+    return unknown_shape(tensor.shape.with_rank(1).as_list()[0])
+
+
 for _name in ("Reshape", "Identity"):
-    register_partial_shape(_name, lambda tensor: constant_value_as_shape(tensor.op.inputs[0]))
+    register_partial_shape(_name, _same_vector)

@@ -35,9 +35,7 @@ def _declare_query(
         return [ctx.builder.constant(value, dtype.hlo) for value in values]
 
     register(
-        OpSpec(
-            name, infer, inputs=inputs, attrs=("out_type",), lower=lower, is_differentiable=False, is_metadata=True
-        )
+        OpSpec(name, infer, inputs=inputs, attrs=("out_type",), lower=lower, is_differentiable=False, is_metadata=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""Shape and type rules that several families share. A rule takes the operation and gives its outputs' types and shapes."""
+"""Shape and type rules that families share: each takes the operation and gives its outputs' types and shapes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def constant_axes(tensor: Tensor, rank: int) -> tuple[int, ...] | None:
-    """The dimension numbers that a scalar or vector input holds, normalised and without repeats; None when not known."""
+    """The dimension numbers that an input holds, normalised and without repeats; None when not known."""
     value = constant_value(tensor)
     if value is None:
         return None

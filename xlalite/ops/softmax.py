@@ -13,7 +13,7 @@ from xlalite.framework.tensor_shape import TensorShape
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.constant import constant
-from xlalite.ops.emit import broadcast_pair, broadcast_to, max_axes, sum_axes
+from xlalite.ops.emit import broadcast_pair, max_axes, sum_axes
 from xlalite.ops.gradient_rules import of_one_output
 from xlalite.ops.node import node
 from xlalite.ops.shape_rules import broadcast_shapes, require_same_type, require_type
@@ -21,12 +21,16 @@ from xlalite.ops.shape_rules import broadcast_shapes, require_same_type, require
 
 def _shifted(b: Builder, logits: Handle) -> Handle:
     """Logits minus the largest of each row, so that exponentials cannot overflow."""
-    last = logits.shape.rank - 1
-    return logits - broadcast_to(b, max_axes(b, logits, [last], keep_dims=True), logits.dims)
+    return logits - _spread(b, max_axes(b, logits, [logits.shape.rank - 1]), logits)
 
 
 def _sum_rows(b: Builder, x: Handle) -> Handle:
-    return broadcast_to(b, sum_axes(b, x, [x.shape.rank - 1], keep_dims=True), x.dims)
+    return sum_axes(b, x, [x.shape.rank - 1])
+
+
+def _spread(b: Builder, per_row: Handle, rows: Handle) -> Handle:
+    """One value for each row, repeated along the row."""
+    return b.broadcast(per_row, rows.dims, range(per_row.shape.rank))
 
 
 def _infer(op: Operation) -> Sequence[OutputType]:
@@ -38,7 +42,7 @@ def _infer(op: Operation) -> Sequence[OutputType]:
 def _softmax_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     b = ctx.builder
     exponentials = b.op("exponential", (_shifted(b, inputs[0]),))
-    return [exponentials / _sum_rows(b, exponentials)]
+    return [exponentials / _spread(b, _sum_rows(b, exponentials), exponentials)]
 
 
 def _softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -47,9 +51,7 @@ def _softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [(grad - total) * softmax]
 
 
-register(
-    OpSpec("Softmax", _infer, inputs=("logits",), lower=_softmax_lower, gradient=of_one_output(_softmax_gradient))
-)
+register(OpSpec("Softmax", _infer, inputs=("logits",), lower=_softmax_lower, gradient=of_one_output(_softmax_gradient)))
 
 
 def _log_softmax_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
@@ -58,8 +60,8 @@ def _log_softmax_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle
 
 def _log_softmax(b: Builder, logits: Handle) -> Handle:
     shifted = _shifted(b, logits)
-    total = sum_axes(b, b.op("exponential", (shifted,)), [shifted.shape.rank - 1], keep_dims=True)
-    return shifted - broadcast_to(b, b.op("log", (total,)), shifted.dims)
+    total = _sum_rows(b, b.op("exponential", (shifted,)))
+    return shifted - _spread(b, b.op("log", (total,)), shifted)
 
 
 def _log_softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -94,11 +96,11 @@ def _xent_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...])
     features, labels = broadcast_pair(b, *inputs)
     shifted = _shifted(b, features)
     exponentials = b.op("exponential", (shifted,))
-    totals = sum_axes(b, exponentials, [1], keep_dims=True)
-    log_probabilities = shifted - broadcast_to(b, b.op("log", (totals,)), shifted.dims)
+    totals = _sum_rows(b, exponentials)
+    log_probabilities = shifted - _spread(b, b.op("log", (totals,)), shifted)
     # A class without probability mass adds nothing, even where the log-probability is minus infinity.
     terms = b.select(b.compare(labels, 0, "EQ"), b.full(0, labels.dtype, labels.dims), labels * log_probabilities)
-    backprop = exponentials / broadcast_to(b, totals, shifted.dims) - labels
+    backprop = exponentials / _spread(b, totals, shifted) - labels
     return [-sum_axes(b, terms, [1]), backprop]
 
 
@@ -130,7 +132,8 @@ register(
 )
 
 
-# SparseSoftmaxCrossEntropyWithLogits(features, labels): labels are class numbers [batch]; one outside the classes gives NaN.
+# SparseSoftmaxCrossEntropyWithLogits(features, labels): labels are class numbers [batch]; a number that is no class
+# gives NaN.
 
 
 def _sparse_infer(op: Operation) -> Sequence[OutputType]:
@@ -148,13 +151,13 @@ def _sparse_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
         raise ShapeError(f"labels of shape {labels.dims} do not fit logits of shape {features.dims}")
     shifted = _shifted(b, features)
     exponentials = b.op("exponential", (shifted,))
-    totals = sum_axes(b, exponentials, [1], keep_dims=True)
-    log_probabilities = shifted - broadcast_to(b, b.op("log", (totals,)), shifted.dims)
+    totals = _sum_rows(b, exponentials)
+    log_probabilities = shifted - _spread(b, b.op("log", (totals,)), shifted)
     spread = b.broadcast(labels, features.dims, [0])
     chosen = b.compare(spread, b.iota(labels.dtype, features.dims, 1), "EQ")
     zeros = b.full(0, features.dtype, features.dims)
     loss = -sum_axes(b, b.select(chosen, log_probabilities, zeros), [1])
-    backprop = exponentials / broadcast_to(b, totals, shifted.dims) - b.convert(chosen, features.dtype)
+    backprop = exponentials / _spread(b, totals, shifted) - b.convert(chosen, features.dtype)
     valid = b.compare(labels, 0, "GE") & b.compare(labels, features.dims[1], "LT")
     nan = b.constant(float("nan"), features.dtype)
     rows_valid = b.broadcast(valid, features.dims, [0])
@@ -182,4 +185,3 @@ register(
         gradient=_sparse_gradient,
     )
 )
-

@@ -68,14 +68,17 @@ def index_tensor(tensor: Tensor, key: Any) -> Tensor:
                 raise ShapeError("an index can have only one '...'")
             masks["ellipsis_mask"] |= bit
         elif isinstance(item, slice):
-            begin, end, step = item.start, item.stop, 1 if item.step is None else item.step
-            masks["begin_mask"] |= bit if begin is None else 0
-            masks["end_mask"] |= bit if end is None else 0
+            begin, end, step = (
+                default if value is None else value
+                for value, default in ((item.start, 0), (item.stop, 0), (item.step, 1))
+            )
+            masks["begin_mask"] |= bit if item.start is None else 0
+            masks["end_mask"] |= bit if item.stop is None else 0
         else:
             begin, end = _single_index(item, tensor)
             masks["shrink_axis_mask"] |= bit
-        begins.append(0 if begin is None else begin)
-        ends.append(0 if end is None else end)
+        begins.append(begin)
+        ends.append(end)
         steps.append(step)
     vectors = promote(_index_vector(begins), _index_vector(ends), _index_vector(steps))
     return node("StridedSlice", [tensor, *vectors], masks, "strided_slice")

@@ -47,10 +47,14 @@ def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule:
     def infer(op: Operation) -> Sequence[OutputType]:
         data = handle_data_of(op.inputs[0])
         if data.dtype not in FLOATING_TYPES:
-            raise ElementTypeError(f"variable {data.name!r} has element type {data.dtype.name}; expected floating point")
+            raise ElementTypeError(
+                f"variable {data.name!r} has element type {data.dtype.name}; expected floating point"
+            )
         for slot in op.inputs[1:count]:
             if not handle_data_of(slot).shape.is_compatible_with(data.shape):
-                raise ShapeError(f"slot {handle_data_of(slot).name!r} does not have the shape {data.shape} of {data.name!r}")
+                raise ShapeError(
+                    f"slot {handle_data_of(slot).name!r} does not have the shape {data.shape} of {data.name!r}"
+                )
         check_update(op.inputs[0], op.inputs[grad_position], "the gradient")
         for position in range(count, len(op.inputs)):
             if position != grad_position:
@@ -84,12 +88,12 @@ def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule:
 
 
 def _gradient_descent(step: _Step) -> Sequence[Handle]:
-    """var -= alpha * delta."""
+    """Var -= alpha * delta."""
     return [step.variables[0] - step.grad * step.scalars[0]]
 
 
 def _momentum(step: _Step) -> Sequence[Handle]:
-    """accum = momentum * accum + grad; var -= lr * accum, or lr * (grad + momentum * accum) with look-ahead."""
+    """Accum = momentum * accum + grad; var -= lr * accum, or lr * (grad + momentum * accum) with look-ahead."""
     variable, accumulator = step.variables
     rate, momentum = step.scalars
     accumulator = accumulator * momentum + step.grad
@@ -98,7 +102,7 @@ def _momentum(step: _Step) -> Sequence[Handle]:
 
 
 def _adam(step: _Step) -> Sequence[Handle]:
-    """m and v are running means of grad and grad^2; var -= lr_t * m / (sqrt(v) + epsilon). Kingma and Ba, section 2."""
+    """M and v are running means of grad and grad^2; var -= lr_t * m / (sqrt(v) + epsilon). Kingma and Ba, section 2."""
     variable, m, v = step.variables
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = step.scalars
     b, grad = step.b, step.grad

@@ -74,7 +74,5 @@ def _bitcast_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
 
 
 register(
-    OpSpec(
-        "Bitcast", _bitcast_infer, inputs=("x",), attrs=("dtype",), lower=_bitcast_lower, is_differentiable=False
-    )
+    OpSpec("Bitcast", _bitcast_infer, inputs=("x",), attrs=("dtype",), lower=_bitcast_lower, is_differentiable=False)
 )

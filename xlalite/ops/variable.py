@@ -167,11 +167,15 @@ class Variable(TensorOperators):
         """Replaces the value; gives the value after it, or the operation when `read_value` is false."""
         return self._change("AssignVariableOp", value, name or "Assign", read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Adds to the value; gives the value after it, or the operation when `read_value` is false."""
         return self._change("AssignAddVariableOp", delta, name or "AssignAddVariableOp", read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Subtracts from the value; gives the value after it, or the operation when `read_value` is false."""
         return self._change("AssignSubVariableOp", delta, name or "AssignSubVariableOp", read_value)
 
@@ -319,5 +323,3 @@ def _initial_tensor(value: Any, dtype: Any) -> Tensor:
         tensor = convert_to_tensor(value)
         return tensor if wanted is None else cast_to(tensor, wanted)
     return convert_to_tensor(value, wanted, "initial_value")
-
-

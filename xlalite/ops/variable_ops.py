@@ -118,7 +118,9 @@ def check_update(handle: Tensor, value: Tensor, what: str = "value") -> None:
     """Raises unless `value` may be stored in, or added to, the variable behind `handle`."""
     data = handle_data_of(handle)
     if value.dtype is not data.dtype:
-        raise ElementTypeError(f"{what} has element type {value.dtype.name}; variable {data.name!r} has {data.dtype.name}")
+        raise ElementTypeError(
+            f"{what} has element type {value.dtype.name}; variable {data.name!r} has {data.dtype.name}"
+        )
     if not value.shape.is_compatible_with(data.shape):
         raise ShapeError(f"{what} has shape {value.shape}; variable {data.name!r} has shape {data.shape}")
 

@@ -235,7 +235,9 @@ def _reused(found: Variable, scope: VariableScope, full_name: str, shape: ShapeL
     if shape is not None and not found.shape.is_compatible_with(shape):
         raise ShapeError(f"variable {full_name!r} has shape {found.shape}; asked for {as_shape(shape)}")
     if dtype is not None and found.dtype is not as_dtype(dtype):
-        raise ShapeError(f"variable {full_name!r} has element type {found.dtype.name}; asked for {as_dtype(dtype).name}")
+        raise ShapeError(
+            f"variable {full_name!r} has element type {found.dtype.name}; asked for {as_dtype(dtype).name}"
+        )
     return found
 
 
