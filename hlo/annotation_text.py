@@ -11,8 +11,12 @@ from xlalite.hlo.quoting import escape, quote, unquote
 
 FrontendAttributes = tuple[tuple[str, str], ...]
 
+_STRING = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
+_GROUP = r"\{[^{}]*+\}"
+for _ in range(3):
+    _GROUP = rf"\{{(?:[^{{}}\"']|{_STRING}|{_GROUP})*+\}}"
 _FIELD = re.compile(
-    r"""[\s,]*+ (\w++)\s*+[=:]\s*+ ( "(?:[^"\\]|\\.)*+" | '(?:[^'\\]|\\.)*+' | \{[^{}]*+\} | [^\s{}"',]++ )""",
+    rf"""[\s,]*+ (\w++)\s*+[=:]\s*+ ( {_STRING} | {_GROUP} | [^\s{{}}"',]++ )""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _INTEGER = re.compile(r"\d{1,9}", re.ASCII)
@@ -29,10 +33,7 @@ def parse_metadata(text: str) -> Metadata:
     line = 0
     extra: list[tuple[str, str]] = []
     position, end = 1, len(text.rstrip()) - 1
-    while text[position:end].strip(" \t\r\n,"):
-        match = _FIELD.match(text, position, end)
-        if match is None:
-            raise ValueError(f"metadata: found {text[position : position + 40].strip()!r}, expected name=value")
+    while match := _FIELD.match(text, position, end):
         name, value = match.groups()
         position = match.end()
         if name in _TEXT_FIELDS and value[0] in "\"'":
@@ -41,6 +42,9 @@ def parse_metadata(text: str) -> Metadata:
             line = int(value)
         else:
             extra.append((name, value))
+    rest = text[position:end].strip(" \t\r\n,")
+    if rest:
+        raise ValueError(f"metadata: found {rest[:40]!r}, expected name=value")
     return Metadata(
         known.get("op_type", ""), known.get("op_name", ""), known.get("source_file", ""), line, tuple(extra)
     )

@@ -9,6 +9,7 @@ from xlalite.hlo.annotation_text import format_frontend_attributes, read_fronten
 from xlalite.hlo.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.module import InputOutputAlias, ModuleConfig
+from xlalite.hlo.names import is_writable_name
 from xlalite.hlo.shape import ProgramShape, Shape, ShapeIndex
 
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -31,6 +32,8 @@ def read_header(cursor: TokenCursor) -> Header:
     header = Header()
     if cursor.accept("HloModule"):
         if not cursor.at(","):
+            if not is_writable_name(cursor.peek()):
+                raise cursor.unexpected("the module's name")
             header.name = cursor.word("the module's name")
         fields: dict[str, Any] = {}
         extra: list[tuple[str, str]] = []

@@ -16,6 +16,7 @@ from xlalite.hlo.async_text import START, split_async_opcode, wrap
 from xlalite.hlo.attributes import AttributeField, attribute_fields
 from xlalite.hlo.errors import ParseError, ShapeError, XlaliteError
 from xlalite.hlo.instruction import HloInstruction, Metadata
+from xlalite.hlo.names import is_writable_name
 from xlalite.hlo.op import OpDef
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
@@ -425,10 +426,8 @@ def async_plan(wrapped: OpDef) -> AttributePlan:
 def read_name(cursor: TokenCursor, expected: str) -> str:
     """Consumes a name, with or without `%`, and returns it without."""
     token = cursor.tokens[cursor.index]
-    if token[:1] == "%" and len(token) > 1:
-        cursor.index += 1
-        return token[1:]
-    if not (token[:1].isalpha() or token[:1] == "_") or token[-1] in "=]}":
+    name = token[1:] if token[:1] == "%" else token
+    if not is_writable_name(name) or (name is token and not (token[:1].isalpha() or token[:1] == "_")):
         raise cursor.unexpected(expected)
     cursor.index += 1
-    return token
+    return name

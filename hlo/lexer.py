@@ -12,7 +12,8 @@ from array import array
 
 from xlalite.hlo.errors import ParseError
 
-# A string or a comment that never ends takes the whole rest as one token: the time stays linear whatever the text is.
+# The time stays linear whatever the text is: a string or a comment that never ends takes the whole rest as one token, and
+# spaces at the end belong to an empty token.
 _TOKEN = re.compile(
     r"""
     (?: [ \t\r\n\f\v]++ | /\*.*?\*/ | //[^\n]*+ )*+
@@ -27,7 +28,7 @@ _TOKEN = re.compile(
     | [-+] (?: inf | nan ) \b
     | "(?:[^"\\]|\\.)*+ (?: " | \\?+\Z )
     | '(?:[^'\\]|\\.)*+ (?: ' | \\?+\Z )
-    | -> | <= | \.\.\. | /\*.*+ | .
+    | -> | <= | \.\.\. | /\*.*+ | . | \Z
     )
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,
@@ -52,11 +53,14 @@ class Source:
         Raises:
             ParseError: A string or a comment does not end.
         """
-        self.text = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+        decoded = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+        self.text = decoded.removeprefix("\ufeff")
         self.tokens: list[str] = _TOKEN.findall(self.text)
         self._starts: array[int] | None = None
-        last = self.tokens[-1] if self.tokens else ""
+        while self.tokens and not self.tokens[-1]:
+            self.tokens.pop()
         last_index = len(self.tokens) - 1
+        last = self.tokens[-1] if self.tokens else ""
         self.tokens.extend(_END)
         if last.startswith("/*"):
             raise self.error(last_index, "the comment does not end")
