@@ -27,13 +27,15 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that takes `op_case` and `op_dtype` for every record of `op_cases.py` and each of its types."""
+    """Runs a test that takes `op_case` for every record of `op_cases.py`, and if it takes `op_dtype` for each type."""
     if "op_case" not in metafunc.fixturenames:
         return
+    cases = [(f"{case.opcode}{number}", case) for number, case in enumerate(_load_op_cases())]
+    if "op_dtype" not in metafunc.fixturenames:
+        metafunc.parametrize("op_case", [pytest.param(case, id=name) for name, case in cases])
+        return
     pairs = [
-        pytest.param(case, dtype, id=f"{case.opcode}{number}-{dtype.value}")
-        for number, case in enumerate(_load_op_cases())
-        for dtype in case.dtypes
+        pytest.param(case, dtype, id=f"{name}-{dtype.value}") for name, case in cases for dtype in case.dtypes
     ]
     metafunc.parametrize(("op_case", "op_dtype"), pairs)
 

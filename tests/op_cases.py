@@ -1,6 +1,6 @@
 """One or more runnable records for every operation: what parametrised tests go through.
 
-A test that takes `op_case` and `op_dtype` runs once for each record and element type (`tests/conftest.py` does that).
+A test that takes `op_case` runs once for each record, with `op_dtype` for each element type (`tests/conftest.py`).
 A record is HLO text in which `$T` stands for the element type, with the range of its arguments and the tolerance of its
 results. Elementwise operations are a table here, all others are in `op_cases.txt`.
 """

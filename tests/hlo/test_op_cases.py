@@ -75,11 +75,14 @@ BEYOND_XLA = {
 
 @pytest.mark.oracle
 @pytest.mark.slow
-def test_record_evaluates_as_xla_computes_it(op_case, op_dtype, rng, run_with_xla):
+def test_record_evaluates_as_xla_computes_it(op_case, rng, run_with_xla):
     if not (op_case.is_local and op_case.is_deterministic) or op_case.opcode in BEYOND_XLA:
         pytest.skip(BEYOND_XLA.get(op_case.opcode, "nothing to compare"))
-    module = parse(op_case.text(op_dtype))
-    arguments = op_case.arguments(module, op_dtype, rng)
+    if OPS[op_case.opcode].has(Trait.COLLECTIVE):
+        pytest.skip("XLA wants several devices")
+    dtype = op_case.dtypes[0]  # XLA has gaps and faults in rarer types
+    module = parse(op_case.text(dtype))
+    arguments = op_case.arguments(module, dtype, rng)
     expected = leaves(evaluate(module, *arguments))
     try:
         found = run_with_xla(module.to_string("short_parsable"), *leaves(tuple(arguments)))
