@@ -96,9 +96,7 @@ def test_fusion_kind_is_read() -> None:
 
 
 def test_an_unknown_fusion_kind_is_a_parse_error() -> None:
-    with pytest.raises(
-        ParseError, match="fusion kind: found 'kMagic', expected one of kLoop, kInput"
-    ):
+    with pytest.raises(ParseError, match="fusion kind: found 'kMagic', expected one of kLoop, kInput"):
         parse(
             "HloModule m\nf { p = f32[3] parameter(0)  ROOT r = f32[3] negate(p) }\n"
             "ENTRY e { x = f32[3] parameter(0)  ROOT r = f32[3] fusion(x), kind=kMagic, calls=f }"
