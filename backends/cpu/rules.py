@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.cpu import (
     conversion,
+    dot,
     elementwise_binary,
     elementwise_ternary,
     elementwise_unary,
@@ -21,4 +22,5 @@ RULES: dict[str, Rule] = {
     **reshaping.RULES,
     **slicing.RULES,
     **reduction.RULES,
+    **dot.RULES,
 }

@@ -4,12 +4,13 @@ The coefficients are best approximations made by tests/backends/math/minimax.py;
 """
 
 from xlalite.backends.cpu.llvm import F32, F64, FunctionBuilder, Value
-from xlalite.backends.cpu.math.exponential import emit_exp2
+from xlalite.backends.cpu.math import double_double as dd
+from xlalite.backends.cpu.math.exponential import exp2_of_pair
 from xlalite.backends.cpu.math.floating import SINGLE, at_most, power_of_low_bits, with_sign_of
 from xlalite.backends.cpu.math.polynomial import estrin, horner
 
 # The end of the first interval, and where erf is 1 to the last place.
-_MIDDLE = {F32: 0.875, F64: 1.4375}
+_MIDDLE = {F32: 0.875, F64: 1.09}
 _LIMIT = {F32: 3.95, F64: 5.95}
 
 # erf(x) / x - 1 in powers of x**2.
@@ -23,26 +24,23 @@ _SMALL = {
         0.005027015693485737,
         -0.000617822224739939,
     ),
-    # on [0, 1.4375], error 2^-56.6
+    # on [0, 1.1], error 2^-56.7
     F64: (
         0.1283791670955126,
-        -0.3761263890318387,
-        0.11283791670958489,
-        -0.026866170645584057,
-        0.005223977628939012,
-        -0.0008548327195844173,
-        0.00012055338777399053,
-        -1.49257890499282e-05,
-        1.6464544581140263e-06,
-        -1.6397585992464457e-07,
-        1.5119161973805116e-08,
-        -1.4602247510876135e-09,
-        2.2258419699596528e-10,
-        -5.92638277592876e-11,
-        1.5833700435322214e-11,
-        -3.0749632640482603e-12,
-        3.6709471588578494e-13,
-        -2.0113725742028367e-14,
+        -0.3761263890318389,
+        0.11283791670959843,
+        -0.026866170645875157,
+        0.005223977632098427,
+        -0.0008548327398189896,
+        0.00012055347095359797,
+        -1.4926019333319302e-05,
+        1.6468947719548692e-06,
+        -1.6456105345869705e-07,
+        1.5651830975746885e-08,
+        -1.7758855763795216e-09,
+        3.2701291994861277e-10,
+        -6.522273302199116e-11,
+        6.964135633252061e-12,
     ),
 }
 
@@ -57,24 +55,26 @@ _LARGE = {
         0.004652919247746468,
         -0.0003105096984654665,
     ),
-    # on [1.4375, 5.95], error 2^-58.6
+    # on [1, 5.95], error 2^-58.0
     F64: (
-        1.6278990034290246,
-        0.9185083206807679,
-        0.14805933441431723,
-        -0.02714184119606372,
-        -0.0009820072041934655,
-        0.003190885801015605,
-        -0.0014619571835679827,
-        0.0004152633996772955,
-        -7.858475625219996e-05,
-        8.241118264299002e-06,
-        2.6878765160709045e-07,
-        -2.7905502138537294e-07,
-        5.371026925612088e-08,
-        -5.689736859547282e-09,
-        3.392273092083657e-10,
-        -8.964676913693616e-12,
+        1.6279069475260481,
+        0.9184488810153191,
+        0.14826696456020533,
+        -0.02759149704649027,
+        -0.0003058939571240668,
+        0.0024419035280361418,
+        -0.0008290432673489161,
+        -1.4177046539810315e-06,
+        0.0001377652209216459,
+        -8.085020865796282e-05,
+        2.9362313430517595e-05,
+        -7.769741453349418e-06,
+        1.5555268677632884e-06,
+        -2.352150182909701e-07,
+        2.6159902563173697e-08,
+        -2.0235127571148764e-09,
+        9.731955189479173e-11,
+        -2.1915658514425284e-12,
     ),
 }
 
@@ -97,8 +97,8 @@ def emit_erf(fb: FunctionBuilder, x: Value) -> Value:
     bounded = at_most(fb, size, _LIMIT[scalar])
     if scalar is F64:
         small = fb.fma(size, estrin(fb, square, _SMALL[F64]), size)
-        exponent = fb.fmul(bounded, estrin(fb, bounded, _LARGE[F64]))
-        complement = emit_exp2(fb, fb.fneg(exponent))
+        exponent, low = dd.two_product(fb, bounded, estrin(fb, bounded, _LARGE[F64]))
+        complement = exp2_of_pair(fb, fb.fneg(exponent), fb.fneg(low))
     else:
         small = fb.fma(size, horner(fb, square, _SMALL[F32]), size)
         exponent = fb.fmul(bounded, horner(fb, bounded, _LARGE[F32]))

@@ -89,12 +89,19 @@ def emit_exp2(fb: FunctionBuilder, x: Value) -> Value:
     """2**x."""
     format_ = format_of(x)
     limit = 1.09 * format_.bias + format_.mantissa_bits
-    bounded = at_least(fb, at_most(fb, x, limit), -limit)
-    n = fb.fsub(fb.fadd(bounded, format_.rounder), format_.rounder)
-    fraction = fb.fsub(bounded, n)
+    return exp2_of_pair(fb, at_least(fb, at_most(fb, x, limit), -limit))
+
+
+def exp2_of_pair(fb: FunctionBuilder, x: Value, x_low: Value | None = None) -> Value:
+    """2**(x + x_low) for x within 1.1 times the bias."""
+    format_ = format_of(x)
+    n = fb.fsub(fb.fadd(x, format_.rounder), format_.rounder)
+    fraction = fb.fsub(x, n)
     high = fb.fmul(fraction, _LN2[format_.type][0])
     low = fb.fma(fraction, _LN2[format_.type][0], fb.fneg(high))
     low = fb.fma(fraction, _LN2[format_.type][1], low)
+    if x_low is not None:
+        low = fb.fma(x_low, _LN2[format_.type][0], low)
     q = horner(fb, high, EXP[format_.type])
     tail = fb.fma(fb.fmul(high, high), q, low)
     return scale_by_power_of_two(fb, fb.fadd(fb.fadd(high, tail), 1.0), n)
@@ -130,8 +137,9 @@ def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     # `start` is exact, so that the large terms are rounded once and the small ones after them.
     if format_.is_double:
         tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
-        high, low = dd.two_sum(fb, fb.fsub(s, 0.5), fb.fmul(s, start))
-        return fb.fadd(high, fb.fma(s, tail, low))
+        base, base_low = dd.fast_two_sum(fb, s, fb.constant(x.type, -0.5))
+        high, low = dd.two_sum(fb, base, fb.fmul(s, start))
+        return fb.fadd(high, fb.fma(s, tail, fb.fadd(low, base_low)))
     tail = fb.fma(square, horner(fb, r, EXPM1[F32]), correction)
     return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
 

@@ -12,13 +12,13 @@ import enum
 import functools
 import itertools
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.hlo.errors import CodegenError
 
 JsonValue = bool | int | float | str | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
@@ -105,11 +105,6 @@ class LinkedModule:
         self._addresses = addresses
         self.record = record
 
-    def __del__(self) -> None:
-        """Unloads the code."""
-        with _compiler_lock:
-            self._tracker.close()
-
     @property
     def symbols(self) -> tuple[str, ...]:
         """The names it defines."""
@@ -135,7 +130,7 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options = options or JitOptions()
-    with _compiler_lock, _optimised(source.text, options) as module:
+    with _optimised(source.text, options) as module:
         image = _target_machine(options.speed_level).emit_object(module)
         return ObjectCode(image, _exported_names(module), source.record)
 
@@ -147,7 +142,7 @@ def emit_assembly(text: str, options: JitOptions | None = None) -> str:
         CodegenError: The text is not valid LLVM IR.
     """
     options = options or JitOptions()
-    with _compiler_lock, _optimised(text, options) as module:
+    with _optimised(text, options) as module:
         return str(_target_machine(options.speed_level).emit_assembly(module))
 
 
@@ -157,7 +152,7 @@ def optimised_ir(text: str, options: JitOptions | None = None) -> str:
     Raises:
         CodegenError: The text is not valid LLVM IR.
     """
-    with _compiler_lock, _optimised(text, options or JitOptions()) as module:
+    with _optimised(text, options or JitOptions()) as module:
         return str(module)
 
 
@@ -180,8 +175,7 @@ def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None
     for name in exports:
         builder.export_symbol(name)
     try:
-        with _compiler_lock:
-            tracker = builder.link(*_linker.next_library())
+        tracker = builder.link(*_linker.next_library())
     except RuntimeError as error:
         raise CodegenError(f"linking a module that defines {', '.join(exports)}: {error}") from error
     record = {key: value for code in objects for key, value in code.record.items()}
@@ -269,26 +263,32 @@ class _Linker:
     """
 
     def __init__(self) -> None:
+        self._lock = ForkLock()
         self._links = 0
         self._lljit: llvm.LLJIT | None = None
 
     def next_library(self) -> tuple[llvm.LLJIT, str]:
-        """A linker and an unused library name; the caller holds the compiler lock."""
-        if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
-            self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
-        self._links += 1
-        return self._lljit, f"xlalite.{self._links}"
+        """A linker and an unused library name."""
+        with self._lock:
+            if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
+                self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
+            self._links += 1
+            return self._lljit, f"xlalite.{self._links}"
 
 
 _LINKS_PER_LINKER = 128
 _linker = _Linker()
 
-# LLVM runs in one thread at a time anyway. A fork waits for it, so that a child never finds it in the middle of work;
-# this is why unloading takes the lock too.
-_compiler_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_compiler_lock.acquire,
-        after_in_parent=_compiler_lock.release,
-        after_in_child=_compiler_lock.release,
-    )
+
+def _hold_llvm_over_forks() -> None:
+    """Makes a fork wait until no thread is inside LLVM, so that the child never finds it in the middle of work.
+
+    llvmlite has one lock around all calls but no public way to hold it (0.48 to 0.50).
+    """
+    lock = getattr(llvm.ffi.lib, "_lock", None)
+    if lock is not None and hasattr(os, "register_at_fork"):
+        release = functools.partial(lock.__exit__, None, None, None)
+        os.register_at_fork(before=lock.__enter__, after_in_parent=release, after_in_child=release)
+
+
+_hold_llvm_over_forks()
