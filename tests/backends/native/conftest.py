@@ -1,10 +1,12 @@
 """Small entry functions in LLVM text, and ways to run them."""
 
+import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,18 +133,26 @@ def native_function() -> Callable[..., Callable[..., object]]:
 
 
 @pytest.fixture
-def run_python(repository: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts another Python on a program text, with further environment variables."""
+def run_python(repository: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts another Python on a program text, with further environment variables; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
 
     def start(program: str, **environment: str) -> subprocess.Popen[str]:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("XLALITE")}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", program],
             cwd=repository,
             env={**inherited, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # one group with the children it forks
         )
+        started.append(process)
+        return process
 
-    return start
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

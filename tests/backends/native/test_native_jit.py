@@ -155,5 +155,5 @@ other.join()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_child_forked_during_a_compilation_can_compile(run_python):
-    output, errors = run_python(FORK, PYTHONWARNINGS="ignore").communicate(timeout=60)
+    output, errors = run_python(FORK, PYTHONWARNINGS="ignore").communicate(timeout=20)
     assert output.strip() == str([0] * 6), errors

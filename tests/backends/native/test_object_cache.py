@@ -196,7 +196,7 @@ def test_processes_share_a_directory(tmp_path, run_python):
     cache = tmp_path / "cache"
     processes = [run_python(FILL, XLALITE_CACHE_DIR=str(cache)) for _ in range(2)]
     for process in processes:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=20)
         assert output.split() == ["15", "0", str(cache)], errors
     assert len(entry_files(cache)) == 15
     assert not list(cache.glob("*.tmp"))
@@ -214,7 +214,7 @@ except Exception as error:
 
 
 def report(run_python, **environment: str) -> str:
-    output, errors = run_python(REPORT, **environment).communicate(timeout=60)
+    output, errors = run_python(REPORT, **environment).communicate(timeout=20)
     assert not errors
     return output
 

@@ -279,7 +279,7 @@ print(statuses)
 @needs_workers
 def test_forked_children_have_pools_of_their_own(run_python, tmp_path):
     process = run_python(FORK, XLALITE_CACHE_DIR=str(tmp_path), PYTHONWARNINGS="ignore")
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
     assert output.strip() == str([0] * 8)
 
@@ -296,5 +296,5 @@ for pool in pools:
 
 def test_interpreter_exits_with_pools_alive(run_python, tmp_path):
     process = run_python(EXIT, XLALITE_CACHE_DIR=str(tmp_path))
-    assert process.communicate(timeout=60) == ("", "")
+    assert process.communicate(timeout=20) == ("", "")
     assert process.returncode == 0
