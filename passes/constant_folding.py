@@ -19,7 +19,7 @@ from xlalite.passes.rewrite import changes_bitcast, discard_loose, replace_with_
 from xlalite.passes.simplify.patterns import constant, splat, splat_literal
 
 # Cheap to make anew wherever they are read, and larger as a constant than as what they are.
-_KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier"})
+_KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier", "while"})
 _UNSUITABLE = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC | Trait.COLLECTIVE
 
 

@@ -63,7 +63,7 @@ def transform() -> Transform:
     ) -> Transformed:
         module = parse(program) if isinstance(program, str) else program
         verify(module)
-        arguments = random_arguments(module) if evaluated else []
+        arguments = make_random_arguments(module) if evaluated else []
         expected = evaluate(module, *arguments) if evaluated else ()
         before = module_fingerprint(module)
         text = str(module)
@@ -71,7 +71,7 @@ def transform() -> Transform:
         verify(module)
         assert changed == (module_fingerprint(module) != before), f"{hlo_pass.name} said {changed}\n{text}\n{module}"
         if evaluated:
-            assert_same_bits(expected, evaluate(module, *arguments), f"{text}\n{module}")
+            require_same_bits(expected, evaluate(module, *arguments), f"{text}\n{module}")
         if idempotent:
             assert not hlo_pass.run(module), f"a second run of {hlo_pass.name} changes\n{module}"
         return Transformed(module, changed)
@@ -79,7 +79,7 @@ def transform() -> Transform:
     return run
 
 
-def random_arguments(module: HloModule, seed: int = 7) -> list[Value]:
+def make_random_arguments(module: HloModule, seed: int = 7) -> list[Value]:
     rng = np.random.default_rng(seed)
     return [_random_value(parameter.shape, rng) for parameter in module.entry_computation.parameters]
 
@@ -97,12 +97,12 @@ def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
         return np.asarray(np.where(rng.random(shape.dims) < 0.3, special, values)).astype(shape.dtype.numpy)
 
 
-def assert_same_bits(expected: Value, found: Value, context: str) -> None:
+def require_same_bits(expected: Value, found: Value, context: str) -> None:
     """Equal bits; every NaN equals every other."""
     if isinstance(expected, tuple):
         assert isinstance(found, tuple)
         for one, other in zip(expected, found, strict=True):
-            assert_same_bits(one, other, context)
+            require_same_bits(one, other, context)
         return
     if not isinstance(expected, np.ndarray):
         return
@@ -380,6 +380,18 @@ class _Generator:
         reshape, reshape, transpose, transpose, reverse, slice, slice, pad, concatenate, dynamic_slice, iota, reduce,
         reduce, dot, tuple_element, call, conditional, loop,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def random_arguments() -> Callable[[HloModule], list[Value]]:
+    """Arguments for a module, special numbers among them."""
+    return make_random_arguments
+
+
+@pytest.fixture(scope="session")
+def assert_same_bits() -> Callable[[Value, Value, str], None]:
+    """Compares values bit by bit; every NaN equals every other."""
+    return require_same_bits
 
 
 @pytest.fixture(scope="session")

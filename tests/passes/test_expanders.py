@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+from xlalite.passes.batch_norm_expander import BatchNormExpander
+from xlalite.passes.dot_canonicalizer import DotCanonicalizer
+from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
+from xlalite.passes.rng_expander import RngExpander
+
+
+@pytest.mark.parametrize("shape", ["u32[7]", "u32[4,3]", "u64[5]", "u16[3,3]", "u8[2,5]", "s32[6]", "u32[]", "u32[0]"])
+@pytest.mark.parametrize(("algorithm", "words"), [("rng_three_fry", 2), ("rng_philox", 3), ("rng_default", 2)])
+def test_random_bits_are_the_evaluator_s(shape: str, algorithm: str, words: int, transform) -> None:
+    text = f"""HloModule m
+
+ENTRY e {{
+  s = u64[{words}] parameter(0)
+  ROOT r = (u64[{words}], {shape}) rng-bit-generator(s), algorithm={algorithm}
+}}
+"""
+    result = transform(RngBitGeneratorExpander(), text, evaluated=False)
+    assert "rng-bit-generator" not in result.opcodes
+    for state in ([2**64 - 1] * words, list(range(11, 11 + words))):
+        argument = np.array(state, np.uint64)
+        for expected, found in zip(evaluate(parse(text), argument), evaluate(result.module, argument), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_other_operations_are_not_expanded(transform) -> None:
+    text = "HloModule m\n\nENTRY e {\n  s = u64[2] parameter(0)\n  ROOT r = u64[2] not(s)\n}\n"
+    for expander in (RngBitGeneratorExpander(), RngExpander(), BatchNormExpander(), DotCanonicalizer()):
+        assert not transform(expander, text).changed
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize(
+    ("distribution", "mean", "deviation"), [("rng_uniform", 3.0, 2 / 12**0.5), ("rng_normal", 2.0, 4.0)]
+)
+def test_random_numbers_have_their_distribution(
+    dtype: str, distribution: str, mean: float, deviation: float, transform
+) -> None:
+    text = f"""HloModule m
+
+ENTRY e {{
+  a = {dtype}[] constant(2)
+  b = {dtype}[] constant(4)
+  ROOT r = {dtype}[100,200] rng(a, b), distribution={distribution}
+}}
+"""
+    result = transform(RngExpander(), text, evaluated=False)
+    RngBitGeneratorExpander().run(result.module)
+    verify(result.module)
+    first, second = (np.asarray(evaluate(result.module)).astype(np.float64) for _ in range(2))
+    assert not np.array_equal(first, second)
+    assert abs(first.mean() - mean) < 6 * deviation / first.size**0.5 + 0.02
+    assert abs(first.std() / deviation - 1) < 0.05
+    if distribution == "rng_uniform":
+        assert first.min() >= 2
+        assert first.max() < 4
+
+
+def test_random_integers_lie_in_their_range(transform) -> None:
+    text = """HloModule m
+
+ENTRY e {
+  a = s8[] constant(-3)
+  b = s8[] constant(5)
+  ROOT r = s8[1000] rng(a, b), distribution=rng_uniform
+}
+"""
+    result = transform(RngExpander(), text, evaluated=False)
+    assert sorted(set(np.asarray(evaluate(result.module)).tolist())) == list(range(-3, 5))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+def test_batch_norm_is_arithmetic(dtype: str, transform, rng: np.random.Generator) -> None:
+    text = f"""HloModule m
+
+ENTRY e {{
+  x = {dtype}[2,3,4] parameter(0)
+  scale = {dtype}[3] parameter(1)
+  offset = {dtype}[3] parameter(2)
+  t = ({dtype}[2,3,4], {dtype}[3], {dtype}[3]) batch-norm-training(x, scale, offset), epsilon=0.001, feature_index=1
+  mean = {dtype}[3] get-tuple-element(t), index=1
+  variance = {dtype}[3] get-tuple-element(t), index=2
+  i = {dtype}[2,3,4] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0.001, feature_index=1
+  g = ({dtype}[2,3,4], {dtype}[3], {dtype}[3]) batch-norm-grad(x, scale, mean, variance, i), epsilon=0.5, feature_index=1
+  ROOT r = tuple(t, i, g)
+}}
+"""
+    result = transform(BatchNormExpander(), text, evaluated=False)
+    assert not any(opcode.startswith("batch-norm") for opcode in result.opcodes)
+    arguments = [rng.standard_normal(dims).astype(dtype.replace("f", "float")) for dims in ((2, 3, 4), (3,), (3,))]
+    tolerance = {"f16": 5e-3, "f32": 1e-5, "f64": 1e-12}[dtype]
+    for expected, found in zip(_leaves(evaluate(parse(text), *arguments)), _leaves(evaluate(result.module, *arguments)),
+                               strict=True):  # fmt: skip
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def _leaves(value: object) -> list[np.ndarray]:
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
+
+
+def test_vector_of_start_indices_becomes_scalars(transform) -> None:
+    text = """HloModule m
+
+ENTRY e {
+  x = f32[4,5] parameter(0)
+  u = f32[2,2] parameter(1)
+  i = s32[2] parameter(2)
+  a = f32[4,5] dynamic-update-slice(x, u, i)
+  ROOT r = f32[1,2] dynamic-slice(a, i), dynamic_slice_sizes={1,2}
+}
+"""
+    result = transform(DynamicIndexSplitter(), text)
+    slices = [i for i in result.module.entry_computation.instructions if i.opcode.startswith("dynamic")]
+    assert [len(i.operands) for i in slices] == [4, 3]
+
+
+def test_scalar_start_indices_stay(transform) -> None:
+    text = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  i = s32[] parameter(1)
+  ROOT r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+}
+"""
+    assert not transform(DynamicIndexSplitter(), text).changed
+
+
+DOT = """HloModule m
+
+ENTRY e {
+  x = s32[5,2,3,4] parameter(0)
+  y = s32[4,6,5,2] parameter(1)
+  ROOT r = s32[2,3,6] dot(x, y), lhs_batch_dims={1}, rhs_batch_dims={3},
+    lhs_contracting_dims={0,3}, rhs_contracting_dims={2,0}
+}
+"""
+
+
+def test_dot_gets_one_free_and_one_contracting_dimension(transform) -> None:
+    result = transform(DotCanonicalizer(), DOT)
+    (dot,) = [i for i in result.module.entry_computation.instructions if i.opcode == "dot"]
+    assert [operand.shape.dims for operand in dot.operands] == [(2, 3, 20), (2, 20, 6)]
+
+
+def test_canonical_dot_stays(transform) -> None:
+    text = """HloModule m
+
+ENTRY e {
+  x = s32[2,3] parameter(0)
+  y = s32[3,4] parameter(1)
+  ROOT r = s32[2,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+    assert not transform(DotCanonicalizer(), text).changed

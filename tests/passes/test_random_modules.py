@@ -1,0 +1,44 @@
+"""The property that all passes share: on random modules values keep every bit and answers are truthful."""
+
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from xlalite.hlo.evaluator import evaluate
+from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.instrumentation import Instrumentation
+from xlalite.passes.registry import PASSES
+from xlalite.passes.simplification import target_independent
+
+# A second run may find more to do: constants that went into a loop make elements of its state unneeded.
+NOT_IDEMPOTENT = {"while-loop-simplifier"}
+# Options under which no bit may change.
+STRICT = {AlgebraicSimplifier.name: AlgebraicSimplifier(reorder_reductions=False)}
+# These change the order of sums.
+REORDERING = {"dot-canonicalizer"}
+
+
+@pytest.mark.parametrize("name", sorted(set(PASSES) - REORDERING))
+@given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 20))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_pass_keeps_every_bit(
+    name: str, chance: random.Random, operations: int, random_module, transform
+) -> None:
+    hlo_pass = STRICT.get(name) or PASSES[name]()
+    transform(hlo_pass, random_module(chance, operations), idempotent=name not in NOT_IDEMPOTENT)
+
+
+@given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 30))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_pipeline_keeps_every_bit_and_ends(
+    chance: random.Random, operations: int, random_module, random_arguments, assert_same_bits
+) -> None:
+    module = random_module(chance, operations)
+    text, arguments = str(module), random_arguments(module)
+    expected = evaluate(module, *arguments)
+    pipeline = target_independent(reorder_reductions=False)
+    pipeline.run(module, Instrumentation(DebugOptions(check_passes=True)))
+    assert_same_bits(expected, evaluate(module, *arguments), text)
+    assert not [decision for decision in module.decisions if decision.verdict == "stopped"]

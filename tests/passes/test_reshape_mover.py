@@ -1,0 +1,86 @@
+from xlalite.passes.reshape_mover import ReshapeMover
+
+
+def program(*lines: str) -> str:
+    return "HloModule m\n\nENTRY e {\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+def test_elementwise_work_happens_before_the_broadcast(transform) -> None:
+    result = transform(
+        ReshapeMover(),
+        program(
+            "x = f32[3] parameter(0)",
+            "y = f32[3] parameter(1)",
+            "c = f32[] constant(2)",
+            "cs = f32[2,3] broadcast(c), dimensions={}",
+            "a = f32[2,3] broadcast(x), dimensions={1}",
+            "b = f32[2,3] broadcast(y), dimensions={1}",
+            "p = f32[2,3] multiply(a, cs)",
+            "ROOT r = f32[2,3] add(p, b)",
+        ),
+    )
+    assert result.opcodes == ["constant", "broadcast", "multiply", "add", "broadcast"]
+    assert result.module.entry_computation.root.operand(0).shape.dims == (3,)
+
+
+def test_broadcasts_along_different_dimensions_stay(transform) -> None:
+    text = program(
+        "x = f32[3] parameter(0)",
+        "a = f32[3,3] broadcast(x), dimensions={0}",
+        "b = f32[3,3] broadcast(x), dimensions={1}",
+        "ROOT r = f32[3,3] add(a, b)",
+    )
+    assert not transform(ReshapeMover(), text).changed
+
+
+def test_reshapes_move_to_the_result(transform) -> None:
+    result = transform(
+        ReshapeMover(),
+        program(
+            "x = f32[2,3] parameter(0)",
+            "y = f32[2,3] parameter(1)",
+            "a = f32[6] reshape(x)",
+            "b = f32[6] reshape(y)",
+            "s = f32[6] add(a, b)",
+            "ROOT r = f32[6] tanh(s)",
+        ),
+    )
+    assert result.opcodes == ["add", "tanh", "reshape"]
+
+
+def test_reshape_with_another_user_stays(transform) -> None:
+    text = program(
+        "x = f32[2,3] parameter(0)",
+        "a = f32[6] reshape(x)",
+        "b = f32[6] tanh(a)",
+        "ROOT r = (f32[6], f32[6]) tuple(a, b)",
+    )
+    result = transform(ReshapeMover(explain=True), text)
+    assert not result.changed
+    assert {d.reason for d in result.module.decisions} == {"the reshape has other uses"}
+
+
+def test_transposes_move_to_the_result_and_broadcasts_follow(transform) -> None:
+    result = transform(
+        ReshapeMover(),
+        program(
+            "x = f32[2,3] parameter(0)",
+            "y = f32[2] parameter(1)",
+            "low = f32[] parameter(2)",
+            "a = f32[3,2] transpose(x), dimensions={1,0}",
+            "b = f32[3,2] broadcast(y), dimensions={1}",
+            "s = f32[3,2] subtract(a, b)",
+            "ROOT r = f32[3,2] clamp(low, s, low)",
+        ),
+    )
+    assert result.opcodes == ["broadcast", "subtract", "clamp", "transpose"]
+
+
+def test_transposes_of_different_orders_stay(transform) -> None:
+    text = program(
+        "x = f32[2,2,2] parameter(0)",
+        "a = f32[2,2,2] transpose(x), dimensions={1,0,2}",
+        "b = f32[2,2,2] transpose(x), dimensions={0,2,1}",
+        "ROOT r = f32[2,2,2] add(a, b)",
+    )
+    assert not transform(ReshapeMover(), text).changed
