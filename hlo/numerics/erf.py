@@ -16,6 +16,7 @@ _NEAR = (
     -5.16472878942302e-16,
 )
 # erfc(x) on 1 + k/2 <= x <= 1 + (k+1)/2 in powers of 4(x - 1 - k/2) - 1, one row for each k; error below 3e-18.
+# The table is turned, so that all coefficients of one power lie together.
 _FAR = np.array(
     [
         [
@@ -79,7 +80,7 @@ _FAR = np.array(
             1.0591789347931165e-19, -2.0376839016176273e-20, 3.1813040926568613e-21,
         ],
     ]
-)
+).T.copy()
 # fmt: on
 _END = 6.0  # erf is 1 from here on, to the last bit of any type here
 
@@ -92,10 +93,10 @@ def erf(x: AnyArray) -> AnyArray:
     series = np.full_like(position, _NEAR[-1])
     for coefficient in reversed(_NEAR[:-1]):
         series = series * position + coefficient
-    piece = np.clip(np.nan_to_num((size - 1) * 2), 0, len(_FAR) - 1).astype(np.intp)
+    piece = np.clip(np.nan_to_num((size - 1) * 2), 0, _FAR.shape[1] - 1).astype(np.intp)
     position = 4 * (size - 1 - piece / 2) - 1
-    complement = np.broadcast_to(_FAR[piece, -1], position.shape).astype(x.dtype)
-    for power in range(_FAR.shape[1] - 2, -1, -1):
-        complement = complement * position + _FAR[piece, power]
+    complement = _FAR[-1].take(piece).astype(x.dtype)
+    for coefficients in _FAR[-2::-1]:
+        complement = complement * position + coefficients.take(piece)
     far = np.where(size < _END, 1 - complement, np.where(np.isnan(x), x, 1))
     return np.where(size < 1, x + x * series, np.copysign(far, x))

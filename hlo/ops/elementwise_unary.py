@@ -167,6 +167,7 @@ OPS = (
         unary_rule(is_float_or_complex, lambda dtype: dtype.component),
         elementwise(real=_copy, complex_=lambda x: x.real),
         traits=_ELEMENTWISE,
+        flops=lambda instruction: 0,
     ),
     OpDef(
         "imag",
@@ -175,5 +176,6 @@ OPS = (
         unary_rule(is_float_or_complex, lambda dtype: dtype.component),
         elementwise(real=np.zeros_like, complex_=lambda x: x.imag),
         traits=_ELEMENTWISE,
+        flops=lambda instruction: 0,
     ),
 )
