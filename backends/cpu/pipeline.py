@@ -5,7 +5,8 @@ from __future__ import annotations
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.fusion import Fusion
-from xlalite.passes.pipeline import Pipeline
+from xlalite.passes.pipeline import FixPoint, Pipeline
+from xlalite.passes.reduction_splitter import ReductionSplitter
 from xlalite.passes.scheduler import Scheduler
 from xlalite.passes.simplification import finishing, normalization, simplification
 
@@ -16,5 +17,5 @@ def cpu_pipeline(*, optimize: bool) -> Pipeline:
     Args:
         optimize: Whether passes that only make code faster run.
     """
-    faster = (simplification(), finishing(), Fusion()) if optimize else (finishing(),)
+    faster = (simplification(), finishing(), FixPoint("splitting", (ReductionSplitter(),)), Fusion()) if optimize else (finishing(),)
     return Pipeline("cpu", (normalization(), *faster, Scheduler(), CopyInsertion(), DeadCodeElimination()))
