@@ -40,7 +40,9 @@ class GraphRunner:
         values = {tensor: np.asarray(value, tensor.dtype.as_numpy_dtype) for tensor, value in (feeds or {}).items()}
         for operation in needed(elements, values):
             arguments = [values[tensor] for tensor in operation.inputs]
-            values.update(zip(operation.outputs, run_operation_on_host(operation, arguments, self.context), strict=True))
+            values.update(
+                zip(operation.outputs, run_operation_on_host(operation, arguments, self.context), strict=True)
+            )
         results = [values.get(element) for element in elements]
         return results if isinstance(fetches, list) else results[0]
 
@@ -68,7 +70,9 @@ class GraphRunner:
         handles = {t.handle_data.name: t.handle_data for op in operations for t in op.inputs if t.handle_data}
         for name, data in handles.items():
             value = self.context.read_variable(name)
-            arguments.append(VariableArgument(data, None if value is None else Shape.array(data.dtype.hlo, value.shape)))
+            arguments.append(
+                VariableArgument(data, None if value is None else Shape.array(data.dtype.hlo, value.shape))
+            )
         lowered = lower_operations(operations, arguments, [e for e in elements if isinstance(e, Tensor)])
         verify(lowered.module)
         return lowered

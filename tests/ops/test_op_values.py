@@ -34,7 +34,9 @@ class Case:
     tolerance: float = 2e-6
 
 
-def one(op_type: str, *inputs: np.ndarray, expected: Callable[..., Any], attrs: Any = None, tolerance: float = 2e-6) -> Case:
+def one(
+    op_type: str, *inputs: np.ndarray, expected: Callable[..., Any], attrs: Any = None, tolerance: float = 2e-6
+) -> Case:
     return Case(op_type, lambda *t: node(op_type, t, attrs), inputs, expected, tolerance)
 
 
@@ -193,5 +195,13 @@ def test_values_agree_with_numpy_alone_and_compiled(given: Case, static: bool, r
 def test_every_compilable_operation_without_variables_has_a_case() -> None:
     covered = {case.name for case in CASES}
     stateless = {name for name, spec in OP_SPECS.items() if spec.is_compilable and not spec.is_stateful}
-    tested_elsewhere = {"Const", "While", "If", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "ResourceGather"}
+    tested_elsewhere = {
+        "Const",
+        "While",
+        "If",
+        "ReadVariableOp",
+        "VarIsInitializedOp",
+        "VariableShape",
+        "ResourceGather",
+    }
     assert stateless - covered - tested_elsewhere == set()

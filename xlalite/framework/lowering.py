@@ -287,7 +287,9 @@ class LoweringContext:
         for placeholder, value in zip(function.inputs, inputs, strict=True):
             if value is not None:
                 inner.define_input(placeholder, value)
-        inner.lower_all(function.get_operations(), function.outputs)
+        arguments = {placeholder.op for placeholder in function.inputs}
+        operations = [operation for operation in function.get_operations() if operation not in arguments]
+        inner.lower_all(operations, function.outputs)
         return [inner.handle(output) for output in function.outputs]
 
     def _lower(self, operation: Operation) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlalite.framework.default_graph import get_default_graph
+from xlalite.framework.dtypes import DType, float32, result_type
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import Tensor
 from xlalite.ops.node import operation
@@ -81,16 +82,13 @@ class AdamOptimizer(Optimizer):
 
     def _create_slots(self, variables: Sequence[Variable]) -> None:
         if self._powers is None:
-            first = min(variables, key=lambda variable: variable.name)
-            with first.graph.name_scope(None):
-                self._powers = (self._power(self._beta1, "beta1_power"), self._power(self._beta2, "beta2_power"))
+            # Powers go down to tiny numbers, so they are never narrower than f32.
+            dtype = result_type(float32, *(variable.dtype for variable in variables))
+            with variables[0].graph.name_scope(None):
+                self._powers = (_power(self._beta1, dtype, "beta1_power"), _power(self._beta2, dtype, "beta2_power"))
         for variable in variables:
             self._zeros_slot(variable, "m")
             self._zeros_slot(variable, "v")
-
-    def _power(self, beta: Any, name: str) -> Variable:
-        start = beta() if callable(beta) else beta
-        return Variable(start, trainable=False, name=name)
 
     def _update(self, variable: Variable, gradient: Tensor) -> Operation:
         assert self._powers is not None, "slots are made before updates"
@@ -110,3 +108,7 @@ class AdamOptimizer(Optimizer):
             for power, beta in zip(self._powers, (self._beta1, self._beta2), strict=True):
                 advanced.append(power.assign(power * self._scalar(beta, power.dtype), read_value=False))
         return [*updates, *advanced]
+
+
+def _power(beta: Any, dtype: DType, name: str) -> Variable:
+    return Variable(beta() if callable(beta) else beta, trainable=False, name=name, dtype=dtype)

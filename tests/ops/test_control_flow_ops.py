@@ -1,0 +1,142 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.framework.compilability import why_not_compilable
+from xlalite.framework.errors import ElementTypeError, GraphError, InvalidArgumentError
+from xlalite.framework.graph import Graph
+from xlalite.hlo.errors import ShapeError
+from xlalite.ops import array as a, math as m
+from xlalite.ops.constant import constant
+from xlalite.ops.control_flow import Assert, cond, tuple as tuple_of, while_loop, with_dependencies
+from xlalite.ops.gradients import gradients
+from xlalite.ops.random_ops import random_uniform
+from xlalite.ops.variable import Variable
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_cond_runs_one_branch_alone_and_compiled(flag: bool, run: Any) -> None:
+    p, x = a.placeholder(np.bool_, []), a.placeholder(np.float32, [None])
+    result = cond(p, lambda: x + 1, lambda: m.reduce_sum(x) * x)
+    feeds = {p: flag, x: [1, 2]}
+    expected = [2, 3] if flag else [3, 6]
+    np.testing.assert_array_equal(run(result, feeds), expected)
+    np.testing.assert_array_equal(run.compiled([result], feeds)[0], expected)
+
+
+def test_cond_keeps_structures_and_reads_variables(run: Any) -> None:
+    v = Variable(3.0)
+    run(v.initializer)
+    p = a.placeholder(np.bool_, [])
+    result = cond(p, lambda: {"a": v * 2, "b": [v]}, lambda: {"a": constant(0.0), "b": [v + 1]})
+    assert run(result["a"], {p: True}) == 6
+    assert run.compiled([result["b"][0]], {p: False})[0] == 4
+
+
+def test_cond_checks_predicate_and_results(graph: Graph) -> None:
+    p, x = a.placeholder(np.bool_, []), constant(1.0)
+    with pytest.raises(ElementTypeError, match="bool scalar"):
+        cond(x, lambda: x, lambda: x)
+    with pytest.raises(GraphError, match="true_fn gives 2 values and false_fn 1"):
+        cond(p, lambda: [x, x], lambda: [x])
+    with pytest.raises(ElementTypeError, match="float32 in one branch and int32 in the other"):
+        cond(p, lambda: x, lambda: constant(1))
+    assert cond(p, lambda: constant([1.0]), lambda: constant([1.0, 2.0])).shape == [None]
+
+
+def test_branches_may_assign_when_they_run_on_the_host(run: Any) -> None:
+    v = Variable(1.0)
+    run(v.initializer)
+    p = a.placeholder(np.bool_, [])
+    branch = cond(p, lambda: v.assign_add(1.0, read_value=False), lambda: v.assign(0.0, read_value=False))
+    run(branch, {p: True})
+    assert run(v) == 2
+    assert "assigns a variable" in str(why_not_compilable(branch))
+
+
+def test_while_loops_alone_and_compiled(run: Any) -> None:
+    n, w = a.placeholder(np.int32, []), a.placeholder(np.float32, [2])
+    i, total = while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t + w * m.cast(i, "float32")), [0, a.zeros([2])])
+    feeds = {n: 4, w: [1, 10]}
+    assert i.dtype == "int32"
+    np.testing.assert_array_equal(run(total, feeds), [6, 60])
+    np.testing.assert_array_equal(run.compiled([total], feeds)[0], [6, 60])
+
+
+def test_loops_capture_constants_variables_and_outer_loops(run: Any) -> None:
+    v = Variable([1.0, 2.0])
+    run(v.initializer)
+    axis = constant([0])
+
+    def outer(i: Any, t: Any) -> Any:
+        inner = while_loop(lambda j, u: j < i, lambda j, u: (j + 1, u + m.reduce_sum(v, axis)), [constant(0), t])
+        return i + 1, inner[1]
+
+    _, total = while_loop(lambda i, t: i < 4, outer, [constant(0), constant(0.0)])
+    assert run(total) == 18
+    assert run.compiled([total])[0] == 18
+
+
+def test_loops_check_types_shapes_and_counts(graph: Graph) -> None:
+    x = constant([1.0])
+    with pytest.raises(ShapeError, match="shape_invariants"):
+        while_loop(lambda t: True, lambda t: a.concat([t, t], 0), [x])
+    with pytest.raises(ElementTypeError, match="starts as float32 .* body gives int32"):
+        while_loop(lambda t: True, lambda t: constant([1]), [x])
+    with pytest.raises(GraphError, match="gives 1 values for 2"):
+        while_loop(lambda t, u: True, lambda t, u: t, [x, x])
+    with pytest.raises(ElementTypeError, match="bool scalar"):
+        while_loop(lambda t: t, lambda t: t, [x])
+
+
+def test_growing_loop_variables_need_an_invariant_and_run_on_the_host(run: Any) -> None:
+    grown = while_loop(
+        lambda t: m.less(a.shape(t)[0], 5), lambda t: a.concat([t, t], 0), [constant([1.0])], shape_invariants=[[None]]
+    )
+    assert run(grown).shape == (8,)
+
+
+def test_maximum_iterations_stop_a_loop(run: Any) -> None:
+    result = while_loop(lambda i: True, lambda i: i + 2, [constant(0)], maximum_iterations=3)
+    assert run(result) == 6
+    assert run.compiled([result])[0] == 6
+
+
+def test_random_numbers_in_a_body_keep_it_on_the_host(run: Any) -> None:
+    result = while_loop(lambda t: t < 1, lambda t: t + random_uniform([], seed=1), [constant(0.0)])
+    assert "stream of random numbers" in str(why_not_compilable(result.op))
+    assert run(result) >= 1
+
+
+def test_gradients_of_loops_are_not_defined(graph: Graph) -> None:
+    x = constant(1.0)
+    y = while_loop(lambda t: t < 10, lambda t: t * 2, [x])
+    with pytest.raises(LookupError, match="no gradient is defined for While"):
+        gradients(y, [x])
+
+
+def test_assertions_fail_the_step_with_their_data(run: Any) -> None:
+    x = a.placeholder(np.float32, [])
+    checked = with_dependencies([Assert(x > 0, ["x is", x])], x)
+    assert run(checked, {x: 2}) == 2
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[b'x is'\] \[-1.0\]"):
+        run(checked, {x: -1})
+    assert "host" in str(why_not_compilable(checked.op.control_inputs[0]))
+
+
+def test_tuples_wait_for_all(run: Any) -> None:
+    first, nothing, second = tuple_of([constant(1.0), None, constant(2.0)])
+    assert nothing is None
+    assert first is not None
+    assert second is not None
+    assert first.op.control_inputs == second.op.control_inputs
+    assert run([first, second]) == [1, 2]
+
+
+def test_unfed_placeholders_are_named(run: Any) -> None:
+    x = a.placeholder(np.float32, [None, 2], name="images")
+    with pytest.raises(
+        InvalidArgumentError, match=r"placeholder 'images' needs a value: .* float32 and shape \(\?, 2\)"
+    ):
+        run(x + 1)

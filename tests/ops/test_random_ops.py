@@ -1,0 +1,86 @@
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xlalite.framework.graph import Graph
+from xlalite.framework.random_seed import get_seed, set_random_seed
+from xlalite.hlo.errors import ShapeError
+from xlalite.ops import array as a
+from xlalite.ops.nn import dropout
+from xlalite.ops.random_ops import random_normal, random_shuffle, random_uniform, truncated_normal
+
+
+def test_seeds_come_from_graph_and_operation(graph: Graph) -> None:
+    assert get_seed(None) == (0, 0)
+    assert get_seed(5) == (87654321, 5)
+    set_random_seed(3)
+    assert get_seed(5) == (3, 5)
+    first = get_seed(None)
+    random_uniform([1])
+    assert get_seed(None) != first
+    set_random_seed(0)
+    assert get_seed(0) == (0, 2**31 - 1)
+
+
+def test_the_same_seeds_draw_the_same_numbers_in_new_sessions(run: Any) -> None:
+    x = random_normal([4], seed=1)
+    first, second = run(x), run(x)
+    assert not np.array_equal(first, second)
+    again = type(run)()
+    np.testing.assert_array_equal(again(x), first)
+    np.testing.assert_array_equal(again(x), second)
+
+
+def test_the_same_program_with_a_graph_seed_draws_the_same_numbers(run: Any) -> None:
+    def program() -> Any:
+        with Graph().as_default():
+            set_random_seed(7)
+            return run([random_uniform([3]), random_uniform([3])])
+
+    first, second = program(), program()
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first[0], first[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_uniform_numbers_stay_below_one_in_every_type(dtype: Any, run: Any) -> None:
+    drawn = run(random_uniform([20000], dtype=dtype, seed=1)).astype(np.float64)
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    assert abs(drawn.mean() - 0.5) < 0.01
+
+
+def test_distributions_have_their_moments(run: Any) -> None:
+    normal = run(random_normal([20000], 2.0, 3.0, seed=1))
+    assert abs(normal.mean() - 2) < 0.1
+    assert abs(normal.std() - 3) < 0.1
+    truncated = run(truncated_normal([20000], 2.0, 3.0, seed=1))
+    assert np.abs(truncated - 2).max() <= 6
+    integers = run(random_uniform([1000], 3, 7, np.int32, seed=1))
+    assert set(integers.tolist()) == {3, 4, 5, 6}
+    rows = run(random_shuffle(np.arange(10), seed=3))
+    assert sorted(rows.tolist()) == list(range(10))
+
+
+def test_wrong_bounds_and_types_are_errors(run: Any) -> None:
+    with pytest.raises(ShapeError, match="minval 5 must be less than maxval 5"):
+        run(random_uniform([1], 5, 5, np.int32))
+    with pytest.raises(ShapeError, match="needs maxval"):
+        random_uniform([1], dtype=np.int32)
+    with pytest.raises(ShapeError, match="not floating-point"):
+        random_normal([1], dtype=np.int32)
+
+
+def test_shapes_may_be_known_only_at_run_time(run: Any) -> None:
+    x = a.placeholder(np.float32, [None, 2])
+    drawn = random_uniform(a.shape(x))
+    assert drawn.shape == [None, 2]
+    assert run(drawn, {x: np.zeros((5, 2))}).shape == (5, 2)
+
+
+def test_dropout_keeps_the_mean(run: Any) -> None:
+    kept = run(dropout(np.ones(20000, np.float32), 0.25, seed=5))
+    assert set(np.unique(kept)) == {0.0, 4.0}
+    assert abs(kept.mean() - 1) < 0.05
