@@ -84,10 +84,12 @@ def parse_floats(words: Sequence[str], dtype: DType) -> tuple[Array, int | None]
             payloads[i] = word
     wide = np.array([float(word) if i not in payloads else math.nan for i, word in enumerate(words)], np.float64)
     with np.errstate(all="ignore"):
-        values = wide.astype(dtype.numpy)
-        finite = np.isfinite(values.astype(np.float64))
-    for i in np.flatnonzero(~finite).tolist():
-        if math.isfinite(wide[i]) or (math.isinf(wide[i]) and "inf" not in words[i]):
+        values = _nearest_power(wide) if dtype is DType.F8E8M0FNU else wide.astype(dtype.numpy)
+        back = values.astype(np.float64)
+    # Overflow, or an infinity in a type that has none; words like 1e999 overflow on the way already.
+    too_large = ~np.isfinite(back) & np.isfinite(wide) | np.isinf(wide) & ~np.isinf(back)
+    for i in np.flatnonzero(too_large | np.isinf(wide)).tolist():
+        if too_large[i] or "inf" not in words[i]:
             return values, i
     bits = _bits(values)
     for i in np.flatnonzero(np.isnan(wide)).tolist():
@@ -109,11 +111,21 @@ def parse_floats(words: Sequence[str], dtype: DType) -> tuple[Array, int | None]
 
 def _format_nan(value: Array, form: FloatFormat) -> str:
     bits = int(_bits(value)[0])
-    if form.total_bits > 1 and not form.has_payload:
-        return "-nan" if bits >> (form.total_bits - 1) and bits & ((1 << (form.total_bits - 1)) - 1) else "nan"
+    if not form.has_payload:
+        negative = form.mantissa_bits > 0 and bits >> (form.total_bits - 1)
+        return "-nan" if negative else "nan"
     sign = "-" if bits >> (form.total_bits - 1) else ""
     payload = bits & ((1 << form.mantissa_bits) - 1)
     return f"{sign}nan" if payload == form.quiet else f"{sign}nan(0x{payload:x})"
+
+
+def _nearest_power(wide: npt.NDArray[np.float64]) -> Array:
+    """f8e8m0fnu holds powers of two; ml_dtypes 0.5 rounds numbers near its smallest one to the next."""
+    exponents = np.arange(-127, 128)
+    middles = 2.0 ** exponents[:-1] * 1.5
+    bits = np.searchsorted(middles, wide, side="left").astype(np.uint8)
+    bits[~((wide > 0) & (wide < 2.0**128 * 0.75))] = 0xFF
+    return bits.view(DType.F8E8M0FNU.numpy)
 
 
 def _bits(values: Array) -> npt.NDArray[np.unsignedinteger]:

@@ -98,10 +98,8 @@ def test_spellings_of_a_single_instruction(text: str) -> None:
 
 def test_header_entry_and_root_may_be_missing() -> None:
     module = parse(
-        (
-            "neg { p = f32[] parameter(0)\n q = f32[] negate(p) }\n main { x = f32[] parameter(0)\n"
-            " y = f32[] call(x), to_apply=neg }"
-        )
+        "neg { p = f32[] parameter(0)\n q = f32[] negate(p) }\n main { x = f32[] parameter(0)\n"
+        " y = f32[] call(x), to_apply=neg }"
     )
     verify(module)
     assert module.entry_computation.name == "main"
@@ -115,10 +113,8 @@ def test_the_given_name_is_used_when_the_text_has_none() -> None:
 
 def test_comments_are_skipped_anywhere() -> None:
     root = root_of(
-        (
-            "/* a */HloModule m // rest\nENTRY e /*b*/ { // c\n x = f32[/*d*/2 ] parameter(0)\n"
-            " ROOT r = f32[2] add(x, /*index=1*/x) } // end"
-        )
+        "/* a */HloModule m // rest\nENTRY e /*b*/ { // c\n x = f32[/*d*/2 ] parameter(0)\n"
+        " ROOT r = f32[2] add(x, /*index=1*/x) } // end"
     )
     assert root.shape.dims == (2,)
 
@@ -232,10 +228,8 @@ def test_header_attributes_are_read_and_written() -> None:
 
 def test_an_entry_layout_that_says_nothing_new_is_not_stored() -> None:
     module = parse(
-        (
-            "HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}\n\n"
-            "ENTRY e { ROOT p = f32[2,3] parameter(0) }"
-        )
+        "HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}\n\n"
+        "ENTRY e { ROOT p = f32[2,3] parameter(0) }"
     )
     assert module.config.entry_layout is None
     assert "entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}" in str(module)
