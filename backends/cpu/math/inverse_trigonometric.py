@@ -1,7 +1,7 @@
 """atan, atan2, asin, acos, all from one quotient: the angle of a point (x, y) is an arc tangent of y / x.
 
-atan(t) = t + t**3 * p(t**2) on [0, tan(pi / 8)]; larger t <= 1 turn by pi / 4 and t > 1 swap the operands. The quotient is a
-pair, so that f64 stays within 1 ulp. f64 only: f32 computes in f64 and rounds.
+atan(t) = t + t**3 * p(t**2) on [0, tan(pi / 8)]; larger t <= 1 turn by pi / 4 and t > 1 swap the operands. The quotient
+is a pair, so that f64 stays within 1 ulp. f64 only: f32 computes in f64 and rounds.
 """
 
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value

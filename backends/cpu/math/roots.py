@@ -38,7 +38,7 @@ _INVERSE_CUBE_ROOT = (
 
 
 def emit_cbrt(fb: FunctionBuilder, x: Value) -> Value:
-    """The cube root: x = z * 8**k with z in [0.35, 2.83), an inverse root without division, and one corrected product."""
+    """The cube root: x = z * 8**k with z in [0.35, 2.83), an inverse root by series, and one corrected product."""
     format_ = format_of(x)
     size = fb.fabs(x)
     parts = split_positive(fb, size)

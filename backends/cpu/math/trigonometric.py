@@ -1,8 +1,8 @@
 """sin, cos, tan.
 
 f32 sin and cos reduce by pi, so that one odd polynomial serves both; f64 reduces by pi / 2 to a pair and chooses
-between two polynomials. Coefficients are best approximations made by tests/backends/math/minimax.py; errors are relative
-to the function.
+between two polynomials. Coefficients are best approximations made by tests/backends/math/minimax.py; errors are
+relative to the function.
 """
 
 from xlalite.backends.cpu.llvm import F32, F64, I32, FunctionBuilder, Value
@@ -81,7 +81,7 @@ def emit_cos(fb: FunctionBuilder, x: Value) -> Value:
 
 
 def _sine_of_half_turns(fb: FunctionBuilder, size: Value, n: Value, turns: Value, quarters: int) -> Value:
-    """sin(size + quarters * pi / 2) for an f32 size >= 0 with size = n * pi + r; the lowest bit of `turns` is the sign."""
+    """The sine of size + quarters * pi / 2 = n * pi + r for an f32 size >= 0; the lowest bit of `turns` is its sign."""
 
     def adapt(high: Value, quadrant: Value) -> tuple[Value, ...]:
         quadrant = fb.add(quadrant, quarters)

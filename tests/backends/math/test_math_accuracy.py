@@ -1,0 +1,197 @@
+"""Every function against exact truth: at most 1 ulp (f64) and 2 ulp (f32) from the correctly rounded result."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special
+
+from xlalite.backends.cpu.math import MATH_FUNCTIONS
+
+MP = mpmath.mp.clone()
+
+
+def _logistic(x):
+    e = MP.exp(-abs(x))
+    return (e if x < 0 else 1) / (1 + e)
+
+
+EXACT = {
+    "exponential": MP.exp,
+    "exponential-minus-one": MP.expm1,
+    "exp2": lambda x: MP.mpf(2) ** x,
+    "log": lambda x: MP.log(x) if x > 0 else None,
+    "log-plus-one": lambda x: MP.log1p(x) if x > -1 else None,
+    "log2": lambda x: MP.log(x) / MP.log(2) if x > 0 else None,
+    "log10": lambda x: MP.log10(x) if x > 0 else None,
+    "tanh": MP.tanh,
+    "logistic": _logistic,
+    "sinh": MP.sinh,
+    "cosh": MP.cosh,
+    "erf": MP.erf,
+    "sine": MP.sin,
+    "cosine": MP.cos,
+    "tan": MP.tan,
+    "asin": lambda x: MP.asin(x) if abs(x) <= 1 else None,
+    "acos": lambda x: MP.acos(x) if abs(x) <= 1 else None,
+    "atan": MP.atan,
+    "asinh": MP.asinh,
+    "acosh": lambda x: MP.acosh(x) if x >= 1 else None,
+    "atanh": lambda x: MP.atanh(x) if abs(x) < 1 else None,
+    "sqrt": lambda x: MP.sqrt(x) if x >= 0 else None,
+    "rsqrt": lambda x: 1 / MP.sqrt(x) if x > 0 else None,
+    "cbrt": lambda x: MP.sign(x) * MP.cbrt(abs(x)),
+    "power": lambda x, y: MP.power(x, y) if x > 0 else None,
+    "atan2": lambda y, x: MP.atan2(y, x),
+    "remainder": lambda x, y: MP.sign(x) * (abs(x) - MP.floor(abs(x) / abs(y)) * abs(y)) if y else None,
+}
+IN_DOUBLE = {
+    "exponential": np.exp,
+    "exponential-minus-one": np.expm1,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log-plus-one": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
+    "tanh": np.tanh,
+    "logistic": special.expit,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "erf": special.erf,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "cbrt": np.cbrt,
+    "power": np.power,
+    "atan2": np.arctan2,
+    "remainder": np.fmod,
+}
+UNARY = [name for name, function in MATH_FUNCTIONS.items() if function.arity == 1]
+BINARY = [name for name, function in MATH_FUNCTIONS.items() if function.arity == 2]
+NEEDS_LONG_REDUCTION = ("sine", "cosine", "tan", "remainder")
+
+
+def test_every_function_is_tested():
+    assert set(EXACT) == set(IN_DOUBLE) == set(MATH_FUNCTIONS)
+
+
+def sample(dtype, rng, count):
+    """All magnitudes, values around 1 and around multiples of pi / 2, and the neighbours of landmarks."""
+    bits = {4: np.uint32, 8: np.uint64}[dtype().itemsize]
+    anything = rng.integers(0, np.iinfo(bits).max, count, dtype=bits, endpoint=True).view(dtype)
+    usual = rng.standard_normal(2 * count) * rng.choice([1e-3, 0.1, 1, 5, 30, 300], 2 * count)
+    near_one = 1 + rng.standard_normal(count // 2) * 10.0 ** rng.uniform(-12, 0, count // 2)
+    inside = rng.uniform(-1, 1, count // 2)
+    turns = np.pi / 2 * rng.integers(-(2**20), 2**20, count // 4)
+    far_turns = np.pi / 2 * rng.integers(2**30, 2**50, count // 8)
+    landmarks = np.array([0.5, 1, 2, 88.72, -103.9, 709.78, -745.1, 0.55, 0.875, 1.09, 131072, 2.0**30, 3.95, 19.1])
+    with np.errstate(over="ignore"):
+        landmarks = landmarks.astype(dtype)
+        parts = [part.astype(dtype) for part in (anything, usual, near_one, inside, turns, far_turns)]
+    around = [np.nextafter(landmarks, dtype(side)) for side in (-np.inf, np.inf)]
+    found = np.concatenate([*parts, landmarks, -landmarks, *around])
+    return found[np.isfinite(found)]
+
+
+def correctly_rounded(name, arrays):
+    """Results by mpmath, and where there are any."""
+    function = EXACT[name]
+    out = np.full(arrays[0].size, np.nan)
+    defined = np.zeros(out.size, bool)
+    with MP.workprec(2300 if name in NEEDS_LONG_REDUCTION else 160):
+        for i, numbers in enumerate(zip(*arrays, strict=True)):
+            value = function(*[MP.mpf(float(number)) for number in numbers])
+            if value is not None:
+                out[i], defined[i] = _nearest_double(value), True
+    return out, defined
+
+
+def _nearest_double(value):
+    """To nearest even, denormals and overflow included."""
+    if value == 0:
+        return 0.0
+    mantissa, exponent = MP.frexp(value)
+    if exponent > 1024:
+        return float(MP.sign(value)) * np.inf
+    kept = min(53, exponent + 1074)
+    if kept < 0:
+        return 0.0
+    return float(MP.ldexp(MP.nint(MP.ldexp(mantissa, kept)), exponent - kept))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_double_is_within_one_ulp(apply_math, ulp_distance, rng, name):
+    x = sample(np.float64, rng, 40)
+    if name in NEEDS_LONG_REDUCTION:
+        # The double nearest to a multiple of pi / 2.
+        x = np.append(x, 6381956970095103.0 * 2.0**797)
+    expected, defined = correctly_rounded(name, [x])
+    got = apply_math(name, x)
+    assert ulp_distance(got, expected)[defined].max() <= 1
+    assert not np.isfinite(got[~defined]).any()
+
+
+@pytest.mark.parametrize("target", ["host", "avx2", "baseline"])
+@pytest.mark.parametrize("name", UNARY)
+def test_single_is_within_two_ulp(apply_math, ulp_distance, rng, name, target):
+    x = sample(np.float32, rng, 4000 if target == "host" else 400)
+    with np.errstate(all="ignore"):
+        expected = IN_DOUBLE[name](x.astype(np.float64)).astype(np.float32)
+    assert ulp_distance(apply_math(name, x, target=target), expected).max() <= 2
+
+
+@pytest.mark.parametrize("target", ["avx2", "baseline"])
+@pytest.mark.parametrize("name", UNARY)
+def test_double_without_the_newest_instructions(apply_math, ulp_distance, rng, name, target):
+    """On other machines the code differs, the result by an ulp at most."""
+    x = sample(np.float64, rng, 200)
+    distance = ulp_distance(apply_math(name, x, target=target), apply_math(name, x))
+    assert distance.max() <= 1
+
+
+def pairs(dtype, rng, count, name):
+    x = sample(dtype, rng, count)
+    y = rng.permutation(x)
+    with np.errstate(over="ignore"):
+        base = np.abs(rng.standard_normal(count) * 10).astype(dtype)
+        near_one = (1 + rng.standard_normal(count) * 1e-4).astype(dtype)
+        exponents = (rng.standard_normal(2 * count) * rng.choice([2, 50, 1e4], 2 * count)).astype(dtype)
+    x = np.concatenate([x, base, near_one])
+    y = np.concatenate([y, exponents])
+    if name == "remainder":
+        y[y == 0] = 1
+    return x, y
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_double_of_two_operands_is_within_one_ulp(apply_math, ulp_distance, rng, name):
+    arrays = pairs(np.float64, rng, 60, name)
+    with np.errstate(all="ignore"):
+        expected, defined = correctly_rounded(name, arrays)
+    assert ulp_distance(apply_math(name, *arrays), expected)[defined].max() <= (name != "remainder")
+
+
+@pytest.mark.parametrize("target", ["host", "avx2", "baseline"])
+@pytest.mark.parametrize("name", BINARY)
+def test_single_of_two_operands_is_within_two_ulp(apply_math, ulp_distance, rng, name, target):
+    arrays = pairs(np.float32, rng, 4000 if target == "host" else 400, name)
+    with np.errstate(all="ignore"):
+        expected = IN_DOUBLE[name](*[a.astype(np.float64) for a in arrays]).astype(np.float32)
+    assert ulp_distance(apply_math(name, *arrays, target=target), expected).max() <= 2 * (name != "remainder")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNARY)
+def test_every_single_is_within_two_ulp(apply_math, ulp_distance, name):
+    for start in range(0, 2**32, 2**24):
+        x = np.arange(start, start + 2**24, dtype=np.uint64).astype(np.uint32).view(np.float32)
+        with np.errstate(all="ignore"):
+            expected = IN_DOUBLE[name](x.astype(np.float64)).astype(np.float32)
+        assert ulp_distance(apply_math(name, x), expected).max() <= 2, f"bits from {start:#x} on"
