@@ -1,7 +1,8 @@
 """Sorts by any comparator, stably.
 
 A comparator that compares the same function of both sides is an order of keys, which NumPy sorts. Any other is applied
-to whole arrays in a merge sort, in which a binary search gives each element's place in the merged run.
+to whole arrays in a merge sort, in which a binary search tells how many elements of the right run go before one of the
+left run.
 """
 
 from __future__ import annotations
@@ -124,20 +125,19 @@ def _merge_sort(comparator: ArrayFunction, rows: Sequence[Array]) -> Order:
     row_starts = np.repeat(np.arange(count) * length, length)
     width = 1
     while width < length:
-        own_start = positions // width * width
         is_left = positions // width % 2 == 0
-        low = np.where(is_left, np.minimum(own_start + width, length), own_start - width)
-        high = np.where(is_left, np.minimum(own_start + 2 * width, length), own_start)
-        pair_start, partner_start = np.minimum(own_start, low), low
+        left, row = np.flatnonzero(is_left), row_starts[is_left]
+        right_start = np.minimum(positions[left] // width * width + width, length)
+        low, high = right_start, np.minimum(right_start + width, length)
         for _ in range(width.bit_length()):
             middle = (low + high) // 2
-            partner = order[row_starts + np.minimum(middle, length - 1)]
-            # Elements of the left run go before equal ones of the right run.
-            before = comes_before(np.where(is_left, partner, order), np.where(is_left, order, partner))
-            goes_right = (before == is_left) & (low < high)
+            goes_right = comes_before(order[row + np.minimum(middle, length - 1)], order[left]) & (low < high)
             low, high = np.where(goes_right, middle + 1, low), np.where(goes_right, high, np.minimum(middle, high))
-        merged = np.empty_like(order)
-        merged[row_starts + pair_start + (positions - own_start) + (low - partner_start)] = order
+        # The searches of a comparator that contradicts itself may cross; kept in order, no element is lost.
+        places = left + np.maximum.accumulate(row + low) - (row + right_start)
+        merged, is_taken = np.empty_like(order), np.zeros(order.shape, np.bool_)
+        merged[places], is_taken[places] = order[left], True
+        merged[~is_taken] = order[~is_left]
         order, width = merged, 2 * width
     by_row: Order = (order - row_starts).reshape(count, length)
     return by_row
