@@ -14,7 +14,7 @@ from xlalite.framework.errors import (
 )
 from xlalite.framework.graph import Graph
 from xlalite.hlo.errors import ShapeError, XlaliteError
-from xlalite.ops import array as a, math as m
+from xlalite.ops import array as a, math as m, nn
 from xlalite.ops.constant import constant
 from xlalite.ops.control_flow import control_dependencies, group, name_scope, no_op
 
@@ -180,10 +180,9 @@ def test_shape_errors_show_operation_shapes_and_the_users_line(graph: Graph) -> 
 
 
 def test_type_errors_name_what_is_allowed(graph: Graph) -> None:
+    x = constant([1, 2])
     with pytest.raises(ElementTypeError, match=r"logits 'Const:0' has element type int32; expected one of bfloat16, "):
-        from xlalite.ops import nn
-
-        nn.softmax(constant([1, 2]))
+        nn.softmax(x)
     with pytest.raises(NotFoundError, match="'Nonsense'"):
         graph.create_op("Nonsense")
 

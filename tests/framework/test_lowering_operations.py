@@ -127,8 +127,8 @@ def test_undeclared_variables_and_missing_arguments_are_errors(graph: Graph) -> 
     read = v.value()
     with pytest.raises(LoweringError, match="variable 'v' is used but is not among the arguments"):
         lower_operations([read.op], [], [read])
+    y = x + 1
     with pytest.raises(LoweringError, match="neither computed here nor an argument"):
-        y = x + 1
         lower_operations([y.op], [], [y])
 
 

@@ -82,7 +82,7 @@ def test_loops_check_types_shapes_and_counts(graph: Graph) -> None:
     x = constant([1.0])
     with pytest.raises(ShapeError, match="shape_invariants"):
         while_loop(lambda t: True, lambda t: a.concat([t, t], 0), [x])
-    with pytest.raises(ElementTypeError, match="starts as float32 .* body gives int32"):
+    with pytest.raises(ElementTypeError, match=r"starts as float32 .* body gives int32"):
         while_loop(lambda t: True, lambda t: constant([1]), [x])
     with pytest.raises(GraphError, match="gives 1 values for 2"):
         while_loop(lambda t, u: True, lambda t, u: t, [x, x])

@@ -70,8 +70,8 @@ def test_several_uses_are_added_with_one_operation(graph: Graph) -> None:
 
 def test_what_cannot_be_differentiated_is_an_error(graph: Graph) -> None:
     x = constant(1.0)
+    n = constant(1)
     with pytest.raises(ElementTypeError, match="int32; expected floating point"):
-        n = constant(1)
         gradients(n, [n])
     with pytest.raises(LookupError, match="forbidden: no"):
         gradients(a.prevent_gradient(x, "no"), [x])

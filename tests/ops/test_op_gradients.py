@@ -49,19 +49,68 @@ def sparse(x: Tensor) -> Tensor:
 MASKS = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
 
 CASES = [
-    *(one(name, X) for name in (
-        "Neg", "Abs", "Exp", "Expm1", "Square", "Tanh", "Sigmoid", "Sin", "Cos", "Sinh", "Cosh", "Atan", "Erf", "Relu",
-        "Relu6", "Elu", "Selu", "Softplus", "Softsign", "Softmax", "LogSoftmax", "L2Loss", "Identity", "Reciprocal", "Inv",
-    )),
+    *(
+        one(name, X)
+        for name in (
+            "Neg",
+            "Abs",
+            "Exp",
+            "Expm1",
+            "Square",
+            "Tanh",
+            "Sigmoid",
+            "Sin",
+            "Cos",
+            "Sinh",
+            "Cosh",
+            "Atan",
+            "Erf",
+            "Relu",
+            "Relu6",
+            "Elu",
+            "Selu",
+            "Softplus",
+            "Softsign",
+            "Softmax",
+            "LogSoftmax",
+            "L2Loss",
+            "Identity",
+            "Reciprocal",
+            "Inv",
+        )
+    ),
     *(one(name, POSITIVE) for name in ("Log", "Log1p", "Sqrt", "Rsqrt")),
     *(one(name, SMALL) for name in ("Tan", "Asin", "Acos")),
-    *(one(name, X, Y) for name in (
-        "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "Maximum", "Minimum", "SquaredDifference", "DivNoNan", "Atan2",
-        "TanhGrad", "SigmoidGrad", "FloorMod",
-    )),
-    *(case(f"{name} with broadcasting", lambda x, y, name=name: node(name, [x, y]), X, Y[:, :1]) for name in (
-        "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum",
-    )),
+    *(
+        one(name, X, Y)
+        for name in (
+            "Add",
+            "AddV2",
+            "Sub",
+            "Mul",
+            "RealDiv",
+            "Div",
+            "Maximum",
+            "Minimum",
+            "SquaredDifference",
+            "DivNoNan",
+            "Atan2",
+            "TanhGrad",
+            "SigmoidGrad",
+            "FloorMod",
+        )
+    ),
+    *(
+        case(f"{name} with broadcasting", lambda x, y, name=name: node(name, [x, y]), X, Y[:, :1])
+        for name in (
+            "AddV2",
+            "Sub",
+            "Mul",
+            "RealDiv",
+            "Maximum",
+            "Minimum",
+        )
+    ),
     case("broadcasting both ways", lambda x, y: x * y, X[:, None, :], Y[:, :1]),
     case("Mul with itself", lambda x: x * x * x, X),
     one("Pow", POSITIVE, Y),
@@ -79,10 +128,18 @@ CASES = [
     case("Max", lambda x: m.reduce_max(x, 1), X),
     case("Min", lambda x: m.reduce_min(x), X),
     case("logsumexp", lambda x: m.reduce_logsumexp(x, 0), X),
-    *(case(f"MatMul {p}{q}", lambda x, y, p=p, q=q: m.matmul(x, y, p, q), X.T if p else X, (Y if q else Y.T).copy())
-      for p in (False, True) for q in (False, True)),
+    *(
+        case(f"MatMul {p}{q}", lambda x, y, p=p, q=q: m.matmul(x, y, p, q), X.T if p else X, (Y if q else Y.T).copy())
+        for p in (False, True)
+        for q in (False, True)
+    ),
     case("BatchMatMulV2", m.matmul, np.stack([X, -X]), np.stack([Y.T, 2 * Y.T])),
-    case("BatchMatMulV2 with broadcasting", lambda x, y: m.matmul(x, y, True, True), np.stack([X, -X]), np.ones((4, 2)) + Y[:1, :2]),
+    case(
+        "BatchMatMulV2 with broadcasting",
+        lambda x, y: m.matmul(x, y, True, True),
+        np.stack([X, -X]),
+        np.ones((4, 2)) + Y[:1, :2],
+    ),
     case("Reshape", lambda x: a.reshape(x, [3, 2]) * np.arange(6.0).reshape(3, 2), X),
     case("ExpandDims", lambda x: a.expand_dims(x, 1) * Y, X),
     case("Squeeze", lambda x: a.squeeze(x) * Y, X[:, None]),
@@ -102,7 +159,11 @@ CASES = [
     case("StridedSlice", lambda x: x[1, ::-2] * [3.0, 4.0], X),
     case("StridedSliceGrad", lambda x: gradients(node("Square", [x[:, 1:]]), x)[0], X),
     case("GatherV2", lambda x: a.gather(x, np.int32([2, 0, 2]), axis=1) * np.arange(6.0).reshape(2, 3), X),
-    case("GatherV2 of a matrix of indices", lambda x: a.gather(x, np.int32([[1, 0], [1, 1]])) * np.arange(12.0).reshape(2, 2, 3), X),
+    case(
+        "GatherV2 of a matrix of indices",
+        lambda x: a.gather(x, np.int32([[1, 0], [1, 1]])) * np.arange(12.0).reshape(2, 2, 3),
+        X,
+    ),
     case("UnsortedSegmentSum", lambda x: m.unsorted_segment_sum(x, np.int32([1, -1]), 2) * Y, X),
     case("IdentityN", lambda x, y: a.identity_n([x, y])[0] * 2, X, Y),
     case("PlaceholderWithDefault", lambda x: a.placeholder_with_default(x, [2, 3]) * Y, X),
@@ -117,8 +178,10 @@ CASES = [
     case("second derivative of tanh", lambda x: gradients(m.tanh(x), x)[0], X),
     case("l2_normalize", lambda x: nn.l2_normalize(x, 1) * Y, X),
     case("clip_by_norm", lambda x: clipping.clip_by_norm(x, 1.0) * Y, X),
-    case("batch_normalization", lambda x, s: nn.batch_normalization(x, *nn.moments(x, [0]), None, s, 1e-3) * Y, X, Y[0]),
-]  # fmt: skip
+    case(
+        "batch_normalization", lambda x, s: nn.batch_normalization(x, *nn.moments(x, [0]), None, s, 1e-3) * Y, X, Y[0]
+    ),
+]
 
 
 @pytest.mark.parametrize("given", CASES, ids=lambda given: given.name)

@@ -77,7 +77,7 @@ def test_without_gradients_or_variables_there_is_an_error(graph: Any) -> None:
     with pytest.raises(GraphError, match="no variables to optimise"):
         GradientDescentOptimizer(0.1).minimize(m.add(1.0, 2.0))
     Variable(1.0, name="unused")
-    with pytest.raises(GraphError, match="no gradient arrives at any variable .unused:0."):
+    with pytest.raises(GraphError, match=r"no gradient arrives at any variable \(unused:0\)"):
         GradientDescentOptimizer(0.1).minimize(m.add(1.0, 2.0))
 
 
