@@ -58,7 +58,7 @@ def _add_kernel_positions(total: Array, lhs: Array, rhs: Array, window: Window) 
         if here is None:
             continue
         taken = lhs[(slice(None), slice(None), *(p.elements for p in here))]
-        rows = taken.reshape(taken.shape[0], -1, taken.shape[-1])
+        rows = taken.reshape(taken.shape[0], math.prod(taken.shape[1:-1]), taken.shape[-1])
         product = np.matmul(rows, rhs[(slice(None), *position)])
         target = total[(slice(None), slice(None), *(p.positions for p in here))]
         np.add(target, product.reshape(target.shape), out=target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,10 +40,10 @@ def _cholesky_shape(context: ShapeContext) -> Shape:
 def _cholesky(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The other triangle of the result is zero; a matrix that is not positive definite gives NaN."""
     operand, dtype = array_value(operands[0]), instruction.shape.dtype
-    matrices = widen(operand, dtype)
+    matrices, count = widen(operand, dtype), math.prod(operand.shape[:-2])
     if not instruction.attrs.lower:
         matrices = np.conj(np.swapaxes(matrices, -1, -2))
-    factors = _lower_factors(matrices.reshape(-1, *operand.shape[-2:])).reshape(operand.shape)
+    factors = _lower_factors(matrices.reshape(count, *operand.shape[-2:])).reshape(operand.shape)
     if not instruction.attrs.lower:
         factors = np.conj(np.swapaxes(factors, -1, -2))
     return narrow(factors, dtype)

@@ -225,6 +225,14 @@ def test_convolution_of_other_types(dtype: DType, rng: np.random.Generator) -> N
         np.testing.assert_array_equal(convolve(lhs, rhs, attrs, S32), expected.astype(np.int32))
 
 
+@pytest.mark.parametrize("zero", range(4))
+def test_convolution_of_empty_arrays(zero: int) -> None:
+    batch, length, inputs, outputs = (0 if position == zero else 2 for position in range(4))
+    attrs = ConvolutionAttrs(window=Window((WindowDimension(1),)), dim_labels=ConvolutionDims("b0f", "0io", "b0f"))
+    found = convolve(np.ones((batch, length, inputs), np.float32), np.ones((1, inputs, outputs), np.float32), attrs)
+    np.testing.assert_array_equal(found, np.full((batch, length, outputs), inputs, np.float32))
+
+
 def test_padding_contributes_nothing_even_to_infinite_kernels() -> None:
     window = Window((WindowDimension(3, pad_low=1, pad_high=1),))
     attrs = ConvolutionAttrs(window=window, dim_labels=ConvolutionDims("b0f", "0io", "b0f"))
