@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
@@ -95,9 +96,7 @@ class _Assigner:
         return BufferAssignment(tuple(self._allocations), slices, donations, report)
 
     def _own(self, group: BufferGroup, kind: AllocationKind, leaf: int) -> None:
-        literal = group.values[0].instruction.attrs.literal if kind is AllocationKind.CONSTANT else None
-        for index in group.values[0].position[1] if literal is not None else ():
-            literal = literal.elements[index]
+        literal = _literal_of(group) if kind is AllocationKind.CONSTANT else None
         allocation = Allocation(len(self._allocations), kind, group.size_bytes, leaf, literal)
         self._allocations.append(allocation)
         self._place[group] = BufferSlice(allocation, 0, group.size_bytes)
@@ -128,6 +127,14 @@ class _Assigner:
             value = values.of(*position)
             place = self._place[self._groups.of(value)]
             yield position, BufferSlice(place.allocation, place.offset, value.size_bytes)
+
+
+def _literal_of(group: BufferGroup) -> Literal:
+    instruction, index = group.values[0].position
+    literal: Literal = instruction.attrs.literal
+    for number in index:
+        literal = literal.elements[number]
+    return literal
 
 
 def _best_gap(busy: list[tuple[int, int]], size: int) -> int:

@@ -1,7 +1,8 @@
 """Inserts the copies without which values that must share memory would overwrite each other.
 
 It runs on a scheduled module: where a loop's initial state, the state that its body returns, a branch's result or an
-output cannot lie where it must, a copy is scheduled just before it is needed. What remains can share memory as required.
+output cannot lie where it must, a copy is scheduled just before it is needed. What remains can share memory as
+required.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ class ReductionSplitter(OpExpander):
         count = math.prod(shape.dims[d] for d in reduced)
         if count < 2 * self.partial_results or (is_column and count < self.piece):
             return None
-        largest = max(reduced, key=lambda d: (shape.dims[d], -d))
-        outer = reduced[0]
+        largest: int = max(reduced, key=lambda d: (shape.dims[d], -d))
+        outer: int = reduced[0]
         return outer if len(reduced) > 1 and shape.dims[outer] * results >= self.partial_results else largest
 
     def _cut(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from xlalite.backends.base import CompileOptions
+from xlalite.backends.cpu.code_version import code_version
 from xlalite.backends.cpu.llvm import TargetInfo
 from xlalite.backends.cpu.module_emitter import EmittedModule, emit_module
 from xlalite.backends.cpu.native.threads import resolve_num_threads
@@ -49,6 +50,7 @@ class CompiledModule:
         options = self.options
         return (
             "module",
+            code_version(),
             module_fingerprint(self.given),
             f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",

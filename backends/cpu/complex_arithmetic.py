@@ -71,7 +71,7 @@ def exponential(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def logarithm(fb: FunctionBuilder, x: Complex) -> Complex:
-    """log |x| + i arg x."""
+    """The logarithm: log |x| + i arg x."""
     return emit_math(fb, "log", absolute(fb, x)), emit_math(fb, "atan2", x[1], x[0])
 
 
@@ -102,7 +102,7 @@ def square_root(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def sine(fb: FunctionBuilder, x: Complex) -> Complex:
-    """sin a cosh b + i cos a sinh b."""
+    """The sine: sin a cosh b + i cos a sinh b."""
     return (
         fb.fmul(emit_math(fb, "sine", x[0]), emit_math(fb, "cosh", x[1]), ""),
         fb.fmul(emit_math(fb, "cosine", x[0]), emit_math(fb, "sinh", x[1]), ""),
@@ -110,7 +110,7 @@ def sine(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def cosine(fb: FunctionBuilder, x: Complex) -> Complex:
-    """cos a cosh b - i sin a sinh b."""
+    """The cosine: cos a cosh b - i sin a sinh b."""
     return (
         fb.fmul(emit_math(fb, "cosine", x[0]), emit_math(fb, "cosh", x[1]), ""),
         fb.fneg(fb.fmul(emit_math(fb, "sine", x[0]), emit_math(fb, "sinh", x[1]), "")),
@@ -131,7 +131,7 @@ def hyperbolic_tangent(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def sign(fb: FunctionBuilder, x: Complex) -> Complex:
-    """X / |x|; 0 for 0."""
+    """The unit number x / |x|; 0 for 0."""
     modulus = absolute(fb, x)
     is_zero = fb.fcmp("oeq", modulus, 0.0)
     real, imaginary = (fb.select(is_zero, 0.0, fb.fdiv(part, modulus)) for part in x)

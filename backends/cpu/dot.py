@@ -5,9 +5,9 @@ The dot kernel is the fast way; this rule serves element types and places in a k
 
 from __future__ import annotations
 
+from xlalite.backends.cpu.complex_arithmetic import add as add_complex, multiply as multiply_complex
 from xlalite.backends.cpu.conversion import convert_element
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
-from xlalite.backends.cpu.complex_arithmetic import add as add_complex, multiply as multiply_complex
 from xlalite.backends.cpu.index import ZERO, Affine, Index, Position
 from xlalite.backends.cpu.reduction import flatten, unflatten
 from xlalite.backends.cpu.types import Element, zero_element

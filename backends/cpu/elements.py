@@ -20,7 +20,7 @@ from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 
 Source: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
-"""Gives the elements of an instruction that the kernel does not compute: an operand in memory, a value in a register."""
+"""Gives the elements of what the kernel does not compute: an operand in memory, a value in a register."""
 
 Rule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
 
@@ -129,9 +129,8 @@ class ElementEmitter:
         self, computation: HloComputation, arguments: Sequence[Element], *, rounds: bool = True
     ) -> tuple[Element, ...]:
         """The results of a scalar computation applied to elements: one, or those of its root tuple."""
-        sources: dict[HloInstruction, Source] = {
-            parameter: (lambda emitter, index, argument=argument: argument)
-            for parameter, argument in zip(computation.parameters, arguments, strict=True)
+        sources = {
+            parameter: _known(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
         }
         emitter = ElementEmitter(self.fb, self.lanes, sources, self.rules, self.mask, rounds=rounds)
         root = computation.root
@@ -152,6 +151,10 @@ class ElementEmitter:
 
     def _spread(self, value: Value) -> Value:
         return value if value.type.is_vector else self.fb.splat(value, self.lanes)
+
+
+def _known(element: Element) -> Source:
+    return lambda emitter, index: element
 
 
 def _is_vector(element: Element) -> bool:

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xlalite.backends.cpu.complex_arithmetic import COMPLEX_BINARY
-from xlalite.backends.cpu.elementwise import RealRule, real_rule
 from xlalite.backends.cpu.elements import Rule
-from xlalite.backends.cpu.llvm import FunctionBuilder, Value, constant
+from xlalite.backends.cpu.elementwise import RealRule, real_rule
+from xlalite.backends.cpu.llvm import FunctionBuilder, Value, constant, integer
 from xlalite.backends.cpu.math import emit_math
 from xlalite.hlo.dtype import DType
 
 _Pair = tuple[Value, ...]
 
 
-def _by_kind(
-    integral: Callable[[FunctionBuilder, Value, Value], Value], floating: Callable[[FunctionBuilder, Value, Value], Value]
-) -> RealRule:
-    def compute(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
-        return (floating if dtype.is_floating else integral)(fb, *operands)
-
-    return compute
-
-
 def _add(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
     if dtype.is_floating:
-        return fb.fadd(*operands)
-    return fb.or_(*operands) if dtype is DType.PRED else fb.add(*operands)
+        return fb.fadd(x, y)
+    return fb.or_(x, y) if dtype is DType.PRED else fb.add(x, y)
+
+
+def _subtract(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
+    return fb.fsub(x, y) if dtype.is_floating else fb.sub(x, y)
 
 
 def _multiply(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
     if dtype.is_floating:
-        return fb.fmul(*operands)
-    return fb.and_(*operands) if dtype is DType.PRED else fb.mul(*operands)
+        return fb.fmul(x, y)
+    return fb.and_(x, y) if dtype is DType.PRED else fb.mul(x, y)
 
 
 def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
-    """x / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
+    """X / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
     x, y = operands
     if dtype.is_floating:
         return fb.fdiv(x, y)
@@ -50,7 +46,7 @@ def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
 
 
 def _remainder(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
-    """X rem 0 is x for integers; INT_MIN rem -1 is 0."""
+    """The dividend for a zero divisor; 0 for INT_MIN rem -1."""
     x, y = operands
     if dtype.is_floating:
         return emit_math(fb, "remainder", x, y)
@@ -86,7 +82,7 @@ def _maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     if dtype.is_floating:
         return propagating_extremum(fb, "ogt", *operands)
     if dtype is DType.PRED:
-        return fb.or_(*operands)
+        return fb.or_(operands[0], operands[1])
     return (fb.smax if dtype.is_signed else fb.umax)(*operands)
 
 
@@ -104,8 +100,6 @@ def propagating_extremum(fb: FunctionBuilder, predicate: str, x: Value, y: Value
 
 
 def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
-    from xlalite.backends.cpu.llvm import integer
-
     x, y = operands
     wide = x.type.with_scalar(integer(2 * max(dtype.bits, 8)))
     extend = fb.sext if dtype.is_signed else fb.zext
@@ -138,7 +132,7 @@ def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Valu
 
 RULES: dict[str, Rule] = {
     "add": real_rule(_add, complex_rule=COMPLEX_BINARY["add"]),
-    "subtract": real_rule(_by_kind(FunctionBuilder.sub, FunctionBuilder.fsub), complex_rule=COMPLEX_BINARY["subtract"]),
+    "subtract": real_rule(_subtract, complex_rule=COMPLEX_BINARY["subtract"]),
     "multiply": real_rule(_multiply, complex_rule=COMPLEX_BINARY["multiply"]),
     "divide": real_rule(_divide, complex_rule=COMPLEX_BINARY["divide"]),
     "remainder": real_rule(_remainder),
@@ -148,7 +142,7 @@ RULES: dict[str, Rule] = {
     "power": real_rule(_power, complex_rule=COMPLEX_BINARY["power"]),
     "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_BINARY["atan2"]),
     "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
-    "or": real_rule(lambda fb, dtype, xs: fb.or_(*xs), exact=True),
+    "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
     "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),
     "shift-left": real_rule(_shift("left")),
     "shift-right-logical": real_rule(_shift("logical")),

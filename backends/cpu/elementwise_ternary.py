@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.elementwise import operand_elements
 from xlalite.backends.cpu.elementwise_binary import propagating_extremum
-from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.types import Element

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xlalite.backends.cpu.complex_arithmetic import COMPLEX_UNARY
-from xlalite.backends.cpu.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
+from xlalite.backends.cpu.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value, constant, zero
 from xlalite.backends.cpu.math import emit_math

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -43,6 +42,7 @@ class CpuExecutable(Executable):
         """
         self._compiled = compiled
         self._linked, record = link_module(compiled)
+        self._record = record
         shape = compiled.given.entry_computation.program_shape
         signature = CallSignature(
             inputs=_arrays(shape.parameters),
@@ -101,7 +101,7 @@ class CpuExecutable(Executable):
             alias_size_bytes=sum(outputs[donation.output].size_bytes for donation in assignment.donations),
             temp_size_bytes=sizes[AllocationKind.ARENA],
             constant_size_bytes=sizes[AllocationKind.CONSTANT],
-            generated_code_size_bytes=self._code_size,
+            generated_code_size_bytes=self._record.code_bytes,
             report=assignment.report,
         )
 
@@ -117,10 +117,6 @@ class CpuExecutable(Executable):
         """What each pass did."""
         assert self._compiled.optimized is not None, "asking for it runs the passes if the cache spared them"
         return tuple(self._compiled.instrumentation.records)
-
-    @cached_property
-    def _code_size(self) -> int:
-        return len(self._linked.record.get("image", b"")) if isinstance(self._linked.record.get("image"), bytes) else 0
 
     def _run_nested(self, *arguments: object) -> object:
         """Runs with tuple parameters or a nested result."""

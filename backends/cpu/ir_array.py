@@ -1,4 +1,4 @@
-"""Arrays in memory as generated code sees them: typed reads and writes at an index, for one lane or a vector of lanes."""
+"""Arrays in memory as generated code sees them: typed reads and writes at an index, for one or many lanes."""
 
 from __future__ import annotations
 

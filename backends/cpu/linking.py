@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
-from xlalite.backends.cpu.native.jit import IrSource, JitOptions, LinkedModule, ObjectCode, compile_ir, link
+from xlalite.backends.cpu.native.jit import IrSource, JitOptions, JsonValue, LinkedModule, ObjectCode, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.literal import Literal
@@ -27,11 +28,20 @@ class CallRecord:
         arena_bytes: Size of the scratch memory.
         donations: (input, output) pairs that share memory.
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
+        code_bytes: Size of the object code.
     """
 
     arena_bytes: int
     donations: tuple[tuple[int, int], ...]
     has_loops: bool
+    code_bytes: int
+
+    @staticmethod
+    def from_json(code: ObjectCode) -> CallRecord:
+        """The record that `_source` put beside the code."""
+        record: Any = code.record
+        donations = tuple((source, target) for source, target in record["donations"])
+        return CallRecord(record["arena_bytes"], donations, record["has_loops"], len(code.image))
 
 
 def link_module(compiled: CompiledModule) -> tuple[LinkedModule, CallRecord]:
@@ -49,14 +59,12 @@ def link_module(compiled: CompiledModule) -> tuple[LinkedModule, CallRecord]:
     imports = {**runtime_imports(), **{name: constant.address for name, constant in constants.items()}}
     linked = link([code], imports)
     keep_alive(linked, constants)
-    record = code.record
-    donations = tuple((pair[0], pair[1]) for pair in record["donations"])
-    return linked, CallRecord(record["arena_bytes"], donations, record["has_loops"])
+    return linked, CallRecord.from_json(code)
 
 
 def _source(compiled: CompiledModule) -> IrSource:
     emitted, assignment = compiled.emitted, compiled.assignment
-    record = {
+    record: dict[str, JsonValue] = {
         "arena_bytes": assignment.arena_bytes,
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
         "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
@@ -67,7 +75,8 @@ def _source(compiled: CompiledModule) -> IrSource:
 
 def _constants(code: ObjectCode, compiled: CompiledModule) -> list[Literal]:
     """The constants that the code names: those of the module as given, else those the passes made."""
-    wanted = set(code.record["constants"])
+    names: Any = code.record["constants"]
+    wanted: set[str] = set(names)
     if not wanted:
         return []
     found = {symbol_of(literal): literal for literal in _large_literals(compiled.given)}

@@ -14,7 +14,18 @@ from xlalite.backends.cpu.elements import ElementEmitter, Source
 from xlalite.backends.cpu.ir_array import ArrayView
 from xlalite.backends.cpu.kernel_body import kernel_body
 from xlalite.backends.cpu.kernels.frame import read_from
-from xlalite.backends.cpu.llvm import I8, I32, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, TargetInfo, Value
+from xlalite.backends.cpu.llvm import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    TargetInfo,
+    Value,
+)
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.backends.cpu.planner import KernelPlan, plan_kernel
 from xlalite.backends.cpu.rules import RULES

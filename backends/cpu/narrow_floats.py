@@ -45,7 +45,7 @@ class MiniFloat:
 
 def mini_float(dtype: DType) -> MiniFloat:
     """The layout of an 8-, 6- or 4-bit floating-point type, read off ml_dtypes."""
-    info = ml_dtypes.finfo(dtype.numpy)
+    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     width = dtype.bits
     signed = dtype is not DType.F8E8M0FNU
 

@@ -17,5 +17,8 @@ def cpu_pipeline(*, optimize: bool) -> Pipeline:
     Args:
         optimize: Whether passes that only make code faster run.
     """
-    faster = (simplification(), finishing(), FixPoint("splitting", (ReductionSplitter(),)), Fusion()) if optimize else (finishing(),)
-    return Pipeline("cpu", (normalization(), *faster, Scheduler(), CopyInsertion(), DeadCodeElimination()))
+    memory = (Scheduler(), CopyInsertion(), DeadCodeElimination())
+    if not optimize:
+        return Pipeline("cpu", (normalization(), finishing(), *memory))
+    kernels = (FixPoint("splitting", (ReductionSplitter(),)), Fusion())
+    return Pipeline("cpu", (normalization(), simplification(), finishing(), *kernels, *memory))

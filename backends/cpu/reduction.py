@@ -82,7 +82,8 @@ def _reduce(emitter: ElementEmitter, instruction: HloInstruction, index: Index) 
 def _tuple_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     """An element of the one instruction inside a kernel that makes a tuple: a variadic reduce."""
     producer = instruction.operand(0)
-    return reduce_elements(emitter, producer, index)[instruction.attrs.index]
+    which: int = instruction.attrs.index
+    return reduce_elements(emitter, producer, index)[which]
 
 
 def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

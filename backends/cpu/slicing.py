@@ -38,10 +38,7 @@ def clamped_starts(
         dtype = start.shape.dtype
         if dtype.bits < 64:
             value = (fb.sext if dtype.is_signed else fb.zext)(value, I64)
-        if dtype.is_signed:
-            clamped = fb.smin(fb.smax(value, 0), dim - size)
-        else:
-            clamped = fb.umin(value, dim - size)
+        clamped = fb.smin(fb.smax(value, 0), dim - size) if dtype.is_signed else fb.umin(value, dim - size)
         positions.append(Affine(clamped))
     return tuple(positions)
 
@@ -145,7 +142,7 @@ class Window:
 
     def choose(self, inside: HloInstruction, source: Index, outside: Callable[[], Element]) -> Element:
         """The element of `inside` at `source` where all conditions hold, else the other one."""
-        emitter, fb = self.emitter, self.emitter.fb
+        emitter = self.emitter
         uniform, lanes = self._uniform, self._lanes
         if uniform is None and lanes is None:
             return emitter.element(inside, source)

@@ -45,9 +45,10 @@ class InterpreterExecutable(Executable):
         """Evaluates the module."""
         shapes = self.program_shape.parameters
         if len(arguments) != len(shapes):
-            raise ArgumentError(f"calling {self._module.name}: found {len(arguments)} arguments, expected {len(shapes)}")
+            found = len(arguments)
+            raise ArgumentError(f"calling {self._module.name}: found {found} arguments, expected {len(shapes)}")
         try:
-            return evaluate(self._module, *arguments)
+            return evaluate(self._module, *arguments)  # type: ignore[arg-type]
         except EvaluationError as error:
             raise ArgumentError(f"calling {self._module.name}: {error}") from error
 

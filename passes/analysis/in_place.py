@@ -1,7 +1,7 @@
 """Which operands a kernel may overwrite: results that can lie in the very memory of an operand.
 
-An update in place writes only a part and leaves the rest as it was. An elementwise kernel reads element i of the operand
-before it writes element i of the result, and reads it for nothing else.
+An update in place writes only a part and leaves the rest as it was. An elementwise kernel reads element i of the
+operand before it writes element i of the result, and reads it for nothing else.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from xlalite.passes.fusion.rewriting import fuse
 
 @dataclass(frozen=True)
 class Fusion(HloPass):
-    """Puts instructions that can be computed together into one kernel each, so that values between them stay in registers.
+    """Puts instructions that can be computed together into one kernel, so that values between them stay in registers.
 
     Requires no schedule. Every pair of producer and consumer leaves a record: fused, or why not.
 

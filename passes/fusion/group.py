@@ -72,10 +72,7 @@ class Group:
 
     def with_domain(self, domain: Domain) -> Group:
         """A copy over another domain: the members' places found anew from the root's."""
-        if self.domain is None or domain.dims == self.domain.dims:
-            rooted = Place.FULL
-        else:
-            rooted = Place.ROW
+        rooted = Place.FULL if self.domain is None or domain.dims == self.domain.dims else Place.ROW
         kind = GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN
         twin = Group(self.root, kind, domain, {}, self.outputs, self.duplicates, self.reductions)
         for member in self.places:

@@ -1,7 +1,7 @@
 """Where in the index space of a kernel an instruction's elements are read.
 
-A kernel walks over a domain of some sizes. Some of its dimensions may be columns, which reductions take away; the others
-are rows. The place of a member follows from the places of its users.
+A kernel walks over a domain of some sizes. Some of its dimensions may be columns, which reductions take away; the
+others are rows. The place of a member follows from the places of its users.
 """
 
 from __future__ import annotations
