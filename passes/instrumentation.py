@@ -106,6 +106,8 @@ class Instrumentation:
         self._observers = tuple(observers)
         self._fuel = {name: Fuel(limit) for name, limit in self.options.fuel}
         self._runs = 0
+        self._sized: HloModule | None = None
+        self._sizes: tuple[int, int] | None = None
 
     def fuel_taken(self, pass_name: str) -> int:
         """How many changes a pass with fuel has made."""
@@ -113,6 +115,7 @@ class Instrumentation:
 
     def verify_input(self, module: HloModule, pipeline: str) -> None:
         """Verifies the module that enters a pipeline, so that no pass is blamed for what it was given."""
+        self._sizes = None
         if not self.options.verify:
             return
         try:
@@ -135,7 +138,8 @@ class Instrumentation:
         for observer in self._observers:
             observer.before_pass(module, run)
         before = module_fingerprint(module) if self.options.check_passes else None
-        computations_before, instructions_before = _sizes(module)
+        # A pass that changes nothing leaves the sizes as they are, so they are counted once a change.
+        sizes_before = self._sizes if self._sizes is not None and self._sized is module else _sizes(module)
 
         start = time.perf_counter()
         with self._blaming(module, run):
@@ -150,17 +154,12 @@ class Instrumentation:
 
         if changed and fuel is not None and not hlo_pass.counts_changes:
             fuel.take()
-        computations_after, instructions_after = _sizes(module)
+        sizes_after = _sizes(module) if changed else sizes_before
+        self._sized, self._sizes = module, sizes_after
         record = PassRecord(
-            run,
-            changed,
-            (ran - start) * 1e3,
-            (verified - ran) * 1e3,
-            instructions_before,
-            instructions_after,
-            computations_before,
-            computations_after,
-        )
+            run, changed, (ran - start) * 1e3, (verified - ran) * 1e3, sizes_before[1], sizes_after[1],
+            sizes_before[0], sizes_after[0],
+        )  # fmt: skip
         self.records.append(record)
         for observer in self._observers:
             observer.after_pass(module, record)

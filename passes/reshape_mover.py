@@ -16,8 +16,8 @@ from xlalite.passes.simplify import motion
 class ReshapeMover(HloPass):
     """Applies the rules of `simplify/motion.py`: everything moves toward the result, so that it comes to an end.
 
-    Broadcasts move when that makes the elementwise work smaller, even if others read them; reshapes and transposes only
-    when nobody else does. Values keep every bit.
+    Broadcasts move when that makes the elementwise work smaller, even if others read them; reshapes and transposes when
+    nobody else does, reshapes that only add or remove dimensions of size 1 always. Values keep every bit.
 
     Attributes:
         explain: Whether declined rules are recorded.

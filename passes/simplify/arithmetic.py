@@ -11,6 +11,7 @@ from xlalite.passes.simplify.patterns import (
     binary,
     is_ieee,
     is_integer,
+    is_never_negative_zero,
     is_splat_of,
     operand_with_splat,
     power_of_two_exponent,
@@ -34,14 +35,14 @@ def constant_to_the_right(instruction: HloInstruction) -> RuleResult:
 
 
 def add_zero(instruction: HloInstruction) -> RuleResult:
-    """A + 0 = A for integers and A + -0 = A for floats (A + 0 is not A when A is -0)."""
+    """A + 0 = A for integers and A + -0 = A for floats; A + 0 = A for floats that are never -0."""
     lhs, rhs = instruction.operands
     if is_integer(instruction):
         return lhs if is_splat_of(rhs, 0) else None
     if is_splat_of(rhs, -0.0) and is_ieee(instruction):
         return lhs
     if is_splat_of(rhs, 0.0) and is_ieee(instruction):
-        return Declined("-0 + 0 is 0")
+        return lhs if is_never_negative_zero(lhs) else Declined("-0 + 0 is 0")
     return None
 
 
@@ -280,6 +281,17 @@ def negate_twice(instruction: HloInstruction) -> RuleResult:
     return inner.operand(0) if inner.opcode == "negate" else None
 
 
+def negate_scaled(instruction: HloInstruction) -> RuleResult:
+    """-(A * c) = A * -c for a constant c."""
+    inner = instruction.operand(0)
+    if inner.opcode != "multiply" or not used_once(inner) or instruction.shape.dtype.is_complex:
+        return None
+    literal = splat_literal(inner.operand(1))
+    if literal is None:
+        return None
+    return binary("multiply", inner.operand(0), unary("negate", inner.operand(1)))
+
+
 def negate_difference(instruction: HloInstruction) -> RuleResult:
     """-(A - B) = B - A for integers."""
     inner = instruction.operand(0)
@@ -407,6 +419,7 @@ RULES: tuple[Rule, ...] = (
     Rule("power", power_minus_one, Strictness.CORRECTLY_ROUNDED),
     Rule("power", power_half),
     Rule("negate", negate_twice),
+    Rule("negate", negate_scaled),
     Rule("negate", negate_difference),
     Rule("abs", abs_of_sign),
     *(Rule(opcode, idempotent_rounding) for opcode in sorted(_ROUNDINGS)),

@@ -13,6 +13,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.shape import Shape
 from xlalite.passes.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.simplify.dimensions import without_ones
 from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose, used_once
 
 
@@ -36,7 +37,10 @@ def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
 
 
 def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
-    """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes, when nobody else reads the reshapes."""
+    """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes.
+
+    A reshape that others read too only moves when all it does is to add or remove dimensions of size 1.
+    """
     first = _first(instruction, "reshape")
     if first is None:
         return None
@@ -46,7 +50,7 @@ def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
             continue
         if operand.opcode != "reshape" or operand.operand(0).shape.dims != dims:
             return None
-        if not _all_uses_here(operand, instruction):
+        if not _all_uses_here(operand, instruction) and without_ones(dims) != without_ones(operand.shape.dims):
             return Declined("the reshape has other uses")
     inner = [
         operand.operand(0) if operand.opcode == "reshape" else _splat_at(operand, dims, instruction)

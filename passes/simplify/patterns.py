@@ -12,6 +12,7 @@ from xlalite.hlo.create import create
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Literal
+from xlalite.hlo.monoid import MonoidKind, recognise_monoid
 from xlalite.hlo.ops.reshaping import BroadcastAttrs, ReverseAttrs, TransposeAttrs
 from xlalite.hlo.ops.slicing import PadAttrs, SliceAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs
@@ -69,6 +70,36 @@ def splat_bool(instruction: HloInstruction) -> bool | None:
     if literal is None or literal.shape.dtype is not DType.PRED:
         return None
     return bool(literal.value)
+
+
+def is_never_negative_zero(instruction: HloInstruction, depth: int = 4) -> bool:
+    """Whether no element can be -0, as far as a short look at the operands shows.
+
+    Sums are -0 only when all terms are: x + (-x) is +0, and denormals are kept, so that nothing vanishes.
+    """
+    literal = splat_literal(instruction)
+    if literal is not None:
+        return not literal.is_all(-0.0)
+    if depth == 0:
+        return False
+    operands = instruction.operands
+    match instruction.opcode:
+        case "abs" | "exponential" | "logistic":
+            return True
+        case "convert":
+            source = operands[0].shape.dtype
+            return source.is_integral or source is DType.PRED
+        case "multiply":
+            return operands[0] is operands[1]
+        case "add" | "maximum":
+            return any(is_never_negative_zero(operand, depth - 1) for operand in operands)
+        case "reduce":
+            monoid = recognise_monoid(instruction.called_computations[0]) if len(operands) == 2 else None
+            starts_above = is_never_negative_zero(operands[1], depth - 1)
+            return monoid is not None and monoid.kind is MonoidKind.ADD and starts_above
+        case "broadcast" | "reshape" | "transpose" | "slice" | "reverse":
+            return is_never_negative_zero(operands[0], depth - 1)
+    return False
 
 
 def power_of_two_exponent(value: int) -> int | None:

@@ -141,6 +141,13 @@ LOW, HIGH = -(2**31), 2**31 - 1
 CASES = (
     Case("constant_to_the_right", lambda v: v.full(3, v.i) + v.i, lambda v: v.i + v.full(3, v.i)),
     Case("add_zero", lambda v: v.x + v.full(-0.0, v.x), lambda v: v.x + v.full(0.0, v.x)),
+    Case(
+        "add_zero",
+        lambda v: v.red(v.x, "add", 0.0, 1) + 0.0,
+        lambda v: v.red(v.x, "add", -0.0, 1) + 0.0,
+    ),
+    Case("add_zero", lambda v: v.op("maximum", v.x, v.full(0.0, v.x)) + 0.0, lambda v: v.op("sqrt", v.x) + 0.0),
+    Case("add_zero", lambda v: v.x * v.x + 0.0, lambda v: v.x * v.y + 0.0),
     Case("add_constants", lambda v: (v.i + 3) + HIGH, lambda v: (v.x + 3.0) + 4.0),
     Case("add_negated", lambda v: v.x + -v.y, lambda v: v.x + v.op("abs", v.y)),
     Case("add_common_factor", lambda v: v.i * v.j + v.cv(v.u, S32) * v.j, lambda v: v.x * v.y + v.x * v.y * v.y),
@@ -172,6 +179,7 @@ CASES = (
     Case("power_three_of_integer", lambda v: v.i**3, lambda v: v.x**3.0),
     Case("power_minus_one", lambda v: v.x**-1.0, lambda v: v.i**-1),
     Case("negate_twice", lambda v: v.op("negate", -v.x), lambda v: -v.op("abs", v.x)),
+    Case("negate_scaled", lambda v: -(v.x * 0.3), lambda v: -(v.x * v.y)),
     Case("negate_difference", lambda v: -(v.i - v.j), lambda v: -(v.x - v.y)),
     Case("abs_of_sign", lambda v: v.op("abs", -v.x), lambda v: v.op("abs", v.op("sign", v.x))),
     Case("idempotent_rounding", lambda v: v.op("ceil", v.op("floor", v.x)), lambda v: v.op("ceil", v.op("sqrt", v.x))),
@@ -579,7 +587,8 @@ def test_explain_mode_records_why_a_rule_declined(transform) -> None:
 
 
 def test_disabled_rule_does_not_fire(transform) -> None:
-    assert not transform(AlgebraicSimplifier(disabled=frozenset({"negate_twice"})), build(lambda v: v.op("negate", -v.x))).changed
+    simplifier = AlgebraicSimplifier(disabled=frozenset({"negate_twice"}))
+    assert not transform(simplifier, build(lambda v: v.op("negate", -v.x))).changed
 
 
 def test_unknown_rule_is_refused() -> None:

@@ -87,7 +87,7 @@ ENTRY e {{
   mean = {dtype}[3] get-tuple-element(t), index=1
   variance = {dtype}[3] get-tuple-element(t), index=2
   i = {dtype}[2,3,4] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0.001, feature_index=1
-  g = ({dtype}[2,3,4], {dtype}[3], {dtype}[3]) batch-norm-grad(x, scale, mean, variance, i), epsilon=0.5, feature_index=1
+  g = ({dtype}[2,3,4], {dtype}[3], {dtype}[3]) batch-norm-grad(x, scale, mean, variance, i), epsilon=1, feature_index=1
   ROOT r = tuple(t, i, g)
 }}
 """

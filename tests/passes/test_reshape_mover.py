@@ -48,16 +48,40 @@ def test_reshapes_move_to_the_result(transform) -> None:
     assert result.opcodes == ["add", "tanh", "reshape"]
 
 
-def test_reshape_with_another_user_stays(transform) -> None:
+def test_reshapes_of_different_sizes_stay(transform) -> None:
     text = program(
         "x = f32[2,3] parameter(0)",
+        "y = f32[3,2] parameter(1)",
         "a = f32[6] reshape(x)",
-        "b = f32[6] tanh(a)",
-        "ROOT r = (f32[6], f32[6]) tuple(a, b)",
+        "b = f32[6] reshape(y)",
+        "ROOT r = f32[6] add(a, b)",
+    )
+    assert not transform(ReshapeMover(), text).changed
+
+
+def test_reshape_with_another_user_moves_only_if_it_just_adds_ones(transform) -> None:
+    text = program(
+        "x = f32[2,3] parameter(0)",
+        "a = f32[SIZES] reshape(x)",
+        "b = f32[SIZES] tanh(a)",
+        "ROOT r = (f32[SIZES], f32[SIZES]) tuple(a, b)",
+    )
+    kept = transform(ReshapeMover(explain=True), text.replace("SIZES", "6"))
+    assert not kept.changed
+    assert {d.reason for d in kept.module.decisions} == {"the reshape has other uses"}
+    assert transform(ReshapeMover(), text.replace("SIZES", "2,1,3")).changed
+
+
+def test_transpose_with_another_user_stays(transform) -> None:
+    text = program(
+        "x = f32[2,3] parameter(0)",
+        "a = f32[3,2] transpose(x), dimensions={1,0}",
+        "b = f32[3,2] tanh(a)",
+        "ROOT r = (f32[3,2], f32[3,2]) tuple(a, b)",
     )
     result = transform(ReshapeMover(explain=True), text)
     assert not result.changed
-    assert {d.reason for d in result.module.decisions} == {"the reshape has other uses"}
+    assert {d.reason for d in result.module.decisions} == {"the transpose has other uses"}
 
 
 def test_transposes_move_to_the_result_and_broadcasts_follow(transform) -> None:
