@@ -27,8 +27,8 @@ class Intrinsics(Emitter):
         type_ = a.type
         if not type_.is_float:
             self._mismatch(name, a)
-        function = self.module.intrinsic(name, type_, (type_,), (type_,))
-        return self._emit(type_, f"call {type_.text} {function.text}({type_.text} {a.text})")
+        symbol = self.module.uniform_intrinsic(name, type_, 1)
+        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text})")
 
     def _float_pair(self, name: str, a: Value, b: Operand) -> Value:
         type_ = a.type
@@ -36,8 +36,8 @@ class Intrinsics(Emitter):
             b = constant(type_, b)
         if b.type is not type_ or not type_.is_float:
             self._mismatch(name, a, b)
-        function = self.module.intrinsic(name, type_, (type_, type_), (type_,))
-        return self._emit(type_, f"call {type_.text} {function.text}({type_.text} {a.text}, {type_.text} {b.text})")
+        symbol = self.module.uniform_intrinsic(name, type_, 2)
+        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text}, {type_.text} {b.text})")
 
     def _integer_pair(self, name: str, a: Value, b: Operand) -> Value:
         type_ = a.type
@@ -45,8 +45,8 @@ class Intrinsics(Emitter):
             b = constant(type_, b)
         if b.type is not type_ or not type_.is_integer:
             self._mismatch(name, a, b)
-        function = self.module.intrinsic(name, type_, (type_, type_), (type_,))
-        return self._emit(type_, f"call {type_.text} {function.text}({type_.text} {a.text}, {type_.text} {b.text})")
+        symbol = self.module.uniform_intrinsic(name, type_, 2)
+        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text}, {type_.text} {b.text})")
 
     # Floating point
 
@@ -59,9 +59,9 @@ class Intrinsics(Emitter):
             c = constant(type_, c)
         if b.type is not type_ or c.type is not type_ or not type_.is_float:
             self._mismatch("fma", a, b, c)
-        function = self.module.intrinsic("fma", type_, (type_, type_, type_), (type_,))
+        symbol = self.module.uniform_intrinsic("fma", type_, 3)
         text = type_.text
-        return self._emit(type_, f"call {text} {function.text}({text} {a.text}, {text} {b.text}, {text} {c.text})")
+        return self._emit(type_, f"call {text} {symbol}({text} {a.text}, {text} {b.text}, {text} {c.text})")
 
     def mul_add(self, a: Value, b: Operand, c: Operand) -> Value:
         """`a * b + c`: one `fma` where the target has it, else a product and a sum, each rounded."""

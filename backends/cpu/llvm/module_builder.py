@@ -29,6 +29,7 @@ class ModuleBuilder:
         self._globals: list[str] = []
         self._constants: dict[tuple[bytes, int], Value] = {}
         self._intrinsics: dict[tuple[str, Type, tuple[Type, ...]], Function] = {}
+        self._uniform_intrinsics: dict[tuple[str, Type], str] = {}
         self._defined_once: dict[Hashable, Function] = {}
         self._attribute_groups: dict[str, str] = {}
         self._metadata: list[str] = []
@@ -112,6 +113,15 @@ class ModuleBuilder:
         if found is None:
             mangled = ".".join(["llvm", name, *(type_.mangled for type_ in overloads)])
             found = self._intrinsics[key] = self.declare(mangled, return_type, parameter_types)
+        return found
+
+    def uniform_intrinsic(self, name: str, type_: Type, operand_count: int) -> str:
+        """The symbol of an intrinsic whose operands and result are all of one type, by the shortest way."""
+        key = (name, type_)
+        found = self._uniform_intrinsics.get(key)
+        if found is None:
+            found = self.intrinsic(name, type_, (type_,) * operand_count, (type_,)).text
+            self._uniform_intrinsics[key] = found
         return found
 
     def define_once(self, key: Hashable, build: Callable[[], Function]) -> Function:

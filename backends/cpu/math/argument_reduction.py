@@ -11,7 +11,19 @@ taken only when some lane needs it.
 import sys
 from collections.abc import Callable
 
-from xlalite.backends.cpu.llvm import F32, F64, I64, I128, Function, FunctionBuilder, Value, struct, zero
+from xlalite.backends.cpu.llvm import (
+    F32,
+    F64,
+    I64,
+    I128,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Type,
+    Value,
+    struct,
+    zero,
+)
 from xlalite.backends.cpu.math import double_double as dd
 from xlalite.backends.cpu.math.floating import DOUBLE, bits_of, power_of_two
 
@@ -84,22 +96,41 @@ def with_large_lanes(
 
 def _reduce_exactly(fb: FunctionBuilder, x: Value, limit: float) -> tuple[Value, Value, Value]:
     """Remainder (high, low) and quadrant of the f64 lanes beyond the limit; those of other lanes mean nothing."""
-    function = _exact_reduction(fb)
-    lanes = x.type.lanes
-    result_types = (x.type, x.type, x.type.with_scalar(I64))
-    numbers, *columns = (fb.alloca(type_, align=64) for type_ in (x.type, *result_types))
+    function = _exact_reduction(fb.module)
+    if x.type.is_vector:
+        key = ("math", "exact reduction", x.type, limit)
+        function = fb.module.define_once(key, lambda: _define_lane_by_lane(fb.module, x.type, limit, function))
+    parts = fb.call(function, x)
+    return fb.extract_value(parts, 0), fb.extract_value(parts, 1), fb.extract_value(parts, 2)
+
+
+def _define_lane_by_lane(module: ModuleBuilder, type_: Type, limit: float, function: Function) -> Function:
+    """The reduction of one number, called for each lane beyond the limit."""
+    result_types = (type_, type_, type_.with_scalar(I64))
+    result_type = struct(*result_types)
+    fb = module.function(
+        module.unique_name(f"xlalite.reduce_exactly.{type_.mangled}"),
+        result_type,
+        (type_,),
+        attributes=("nounwind", "willreturn", "noinline", "cold"),
+        linkage="internal",
+        contract=False,
+    )
+    (x,) = fb.parameters
+    numbers, *columns = (fb.alloca(part, align=64) for part in (type_, *result_types))
     for pointer in (numbers, *columns):
-        fb.store(x if pointer is numbers else zero(x.type), pointer, align=64)
-    with fb.loop(0, lanes) as lane:
+        fb.store(x if pointer is numbers else zero(type_), pointer, align=64)
+    with fb.loop(0, type_.lanes) as lane:
         number = fb.load(F64, fb.gep(F64, numbers, lane))
         with fb.if_(fb.fcmp("ogt", fb.fabs(number), limit)):
             parts = fb.call(function, number)
             for position, pointer in enumerate(columns):
                 fb.store(fb.extract_value(parts, position), fb.gep(I64, pointer, lane))
-    high, low, quadrant = (
-        fb.load(type_, pointer, align=64) for type_, pointer in zip(result_types, columns, strict=True)
-    )
-    return high, low, quadrant
+    result = zero(result_type)
+    for position, (part, pointer) in enumerate(zip(result_types, columns, strict=True)):
+        result = fb.insert_value(result, fb.load(part, pointer, align=64), position)
+    fb.ret(result)
+    return fb.function
 
 
 _WORDS = 21
@@ -132,19 +163,18 @@ def _inverse_tangent_of_inverse(n: int, bits: int) -> int:
     return total
 
 
-def _exact_reduction(fb: FunctionBuilder) -> Function:
+def _exact_reduction(module: ModuleBuilder) -> Function:
     """The internal function `(f64 x) -> {high, low, quadrant}` for |x| >= 2**17, infinite or NaN."""
-    return fb.module.define_once(("math", "exact reduction"), lambda: _define_exact_reduction(fb))
+    return module.define_once(("math", "exact reduction"), lambda: _define_exact_reduction(module))
 
 
-def _define_exact_reduction(caller: FunctionBuilder) -> Function:
-    module = caller.module
+def _define_exact_reduction(module: ModuleBuilder) -> Function:
     result_type = struct(F64, F64, I64)
     fb = module.function(
         module.unique_name("xlalite.reduce_exactly"),
         result_type,
         (F64,),
-        attributes=("nounwind", "willreturn", "noinline"),
+        attributes=("nounwind", "willreturn", "noinline", "cold"),
         linkage="internal",
         contract=False,
     )
