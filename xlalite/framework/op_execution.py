@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from xlalite.framework.host import Array, HostContext, HostValue
 from xlalite.framework.op_spec import VariableAccess
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData, Tensor
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.evaluator import Evaluator
 from xlalite.hlo.shape import Shape
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def run_operation_on_host(
     values = [_current_value(each, context) for each in inputs]
     compiled = _CACHE.find(operation, inputs, values)
     arguments = [value for position in compiled.parameter_positions if (value := values[position]) is not None]
-    results = evaluate(compiled.module, *arguments)
+    results = compiled.evaluator.call(compiled.computation, arguments)
     if not isinstance(results, tuple):
         raise InternalError(None, operation, "a lowered module must return a tuple")
     for output_index, position in compiled.updates:
@@ -90,13 +91,15 @@ class _Compiled:
     """One operation as a module.
 
     Attributes:
-        module: Its entry returns the outputs, then the updated variables.
+        computation: Returns the outputs, then the updated variables.
+        evaluator: Remembers in which order to evaluate it.
         parameter_positions: The operation's input behind each parameter.
         output_count: Number of outputs.
         updates: (position in the result, input position of the variable's handle).
     """
 
-    module: HloModule
+    computation: HloComputation
+    evaluator: Evaluator
     parameter_positions: tuple[int, ...]
     output_count: int
     updates: tuple[tuple[int, int], ...]
@@ -136,7 +139,7 @@ def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence
         lower_operations,
     )
 
-    known = _known_positions(operation)
+    known = _facts_of(operation).known_positions
     arguments: list[Argument] = []
     positions: list[int] = []
     seen: dict[object, int] = {}
@@ -159,16 +162,41 @@ def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence
     outputs = [output for output in operation.outputs if not output.dtype.is_host_only]
     lowered = lower_operations([operation], arguments, outputs, operation.type)
     updates = tuple((update.output_index, seen[update.data.name]) for update in lowered.updates)
-    return _Compiled(lowered.module, tuple(positions), lowered.output_count, updates)
+    return _Compiled(lowered.module.entry_computation, Evaluator(), tuple(positions), lowered.output_count, updates)
 
 
-def _known_positions(operation: Operation) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a signature takes from the operation itself.
+
+    Attributes:
+        key: Type, attributes and element types.
+        known_positions: Inputs whose values, not only shapes, count.
+    """
+
+    key: Hashable
+    known_positions: frozenset[int]
+
+
+_FACTS: WeakKeyDictionary[Operation, _Facts] = WeakKeyDictionary()
+
+
+def _facts_of(operation: Operation) -> _Facts:
+    found = _FACTS.get(operation)
+    if found is None:
+        types = tuple(tensor.dtype.name for tensor in operation.inputs)
+        key = (operation.type, attributes_key(operation.attrs), types)
+        found = _FACTS[operation] = _Facts(key, _known_positions(operation))
+    return found
+
+
+def _known_positions(operation: Operation) -> frozenset[int]:
     count = len(operation.inputs)
     spec = operation.spec
     positions = (*spec.constant_input_positions(count), *spec.preferred_constant_positions(count))
     # A tensor that is known in one place is known in all.
     known_tensors = {operation.inputs[position] for position in positions}
-    return {position for position, tensor in enumerate(operation.inputs) if tensor in known_tensors}
+    return frozenset(position for position, tensor in enumerate(operation.inputs) if tensor in known_tensors)
 
 
 def _current_value(value: HostValue, context: HostContext) -> Array | None:
@@ -176,15 +204,16 @@ def _current_value(value: HostValue, context: HostContext) -> Array | None:
 
 
 def _signature(operation: Operation, inputs: Sequence[HostValue], values: Sequence[Array | None]) -> Hashable:
-    known = _known_positions(operation)
+    facts = _facts_of(operation)
+    known = facts.known_positions
     first_use: dict[object, int] = {}
     parts: list[Hashable] = []
     for position, (tensor, given, value) in enumerate(zip(operation.inputs, inputs, values, strict=True)):
         variable = (given.dtype.name, given.shape) if isinstance(given, HandleData) else None
         same_as = first_use.setdefault(given.name if isinstance(given, HandleData) else tensor, position)
         contents = value.tobytes() if value is not None and position in known else None
-        parts.append((tensor.dtype.name, variable, same_as, None if value is None else value.shape, contents))
-    return operation.type, attributes_key(operation.attrs), tuple(parts)
+        parts.append((variable, same_as, None if value is None else value.shape, contents))
+    return facts.key, tuple(parts)
 
 
 def attributes_key(attrs: Mapping[str, Any]) -> Hashable:

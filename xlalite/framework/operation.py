@@ -20,6 +20,7 @@ class Operation:
     """A node of a graph: a type, inputs, attributes and outputs. Made by `Graph.create_op`; has identity."""
 
     __slots__ = (
+        "__weakref__",
         "_attrs",
         "_control_inputs",
         "_control_outputs",
