@@ -34,6 +34,19 @@ def test_cond_keeps_structures_and_reads_variables(run: Any) -> None:
     assert run.compiled([result["b"][0]], {p: False})[0] == 4
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_gradients_flow_through_the_branch_that_runs(flag: bool, run: Any) -> None:
+    v = Variable([1.0, 2.0])
+    run(v.initializer)
+    p, x = a.placeholder(np.bool_, []), a.placeholder(np.float32, [2])
+    y = m.reduce_sum(cond(p, lambda: x * x * v, lambda: m.exp(x)))
+    of_x, of_v = gradients(y, [x, v])
+    feeds = {p: flag, x: [3, 4]}
+    expected = ([6, 16], [9, 16]) if flag else (np.exp([3, 4]), [0, 0])
+    for found in (run([of_x, of_v], feeds), run.compiled([of_x, of_v], feeds)):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_cond_checks_predicate_and_results(graph: Graph) -> None:
     p, x = a.placeholder(np.bool_, []), constant(1.0)
     with pytest.raises(ElementTypeError, match="bool scalar"):
@@ -95,6 +108,18 @@ def test_growing_loop_variables_need_an_invariant_and_run_on_the_host(run: Any) 
         lambda t: m.less(a.shape(t)[0], 5), lambda t: a.concat([t, t], 0), [constant([1.0])], shape_invariants=[[None]]
     )
     assert run(grown).shape == (8,)
+
+
+def test_loop_variables_index_tensors(run: Any) -> None:
+    x = a.placeholder(np.float32, [None, 2, 3])
+    _, total = while_loop(
+        lambda i, t: i < 2, lambda i, t: (i + 1, t + x[..., i, ::-1][-1]), [constant(0), a.zeros([3])]
+    )
+    feeds = {x: np.arange(12).reshape(2, 2, 3)}
+    np.testing.assert_array_equal(run(total, feeds), [19, 17, 15])
+    np.testing.assert_array_equal(run.compiled([total], feeds)[0], [19, 17, 15])
+    with pytest.raises(TypeError, match="scalar integer"):
+        x[constant(1.0)]
 
 
 def test_maximum_iterations_stop_a_loop(run: Any) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from xlalite.framework.default_graph import get_default_graph
 from xlalite.framework.dtypes import DType
 from xlalite.framework.graph import Graph
+from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import Tensor
 from xlalite.framework.tensor_shape import TensorShape
 
@@ -70,6 +73,30 @@ class FunctionGraph(Graph):
     def captured(self) -> tuple[Tensor, ...]:
         """The captured tensors of the outer graph, in the order of their placeholders."""
         return tuple(self.captures)
+
+
+def inline_function(function: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Copies the operations of `function` into the default graph, on other inputs; gives the copies of its outputs."""
+    graph = get_default_graph()
+    copies: dict[Tensor, Tensor] = dict(zip(function.inputs, inputs, strict=True))
+    arguments = {placeholder.op for placeholder in function.inputs}
+    twins: dict[Operation, Operation] = {}
+    for operation in function.get_operations():
+        if operation in arguments:
+            continue
+        waits = [twins[control] for control in operation.control_inputs if control in twins]
+        with graph.control_dependencies(waits), graph.attribute_scope(_annotations(operation)):
+            given = [copies[tensor] for tensor in operation.inputs]
+            attrs = {name: operation.get_attr(name) for name in operation.spec.attrs}
+            twins[operation] = twin = graph.create_op(operation.type, given, attrs, operation.name)
+        for original, copy in zip(operation.outputs, twin.outputs, strict=True):
+            copies[original] = copy
+            copy.set_shape(original.shape)
+    return [copies[output] for output in function.outputs]
+
+
+def _annotations(operation: Operation) -> dict[str, Any]:
+    return {name: value for name, value in operation.attrs.items() if name.startswith("_")}
 
 
 def trace_function(

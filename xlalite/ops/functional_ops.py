@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from xlalite.framework.default_graph import get_default_graph
 from xlalite.framework.errors import ElementTypeError
-from xlalite.framework.function_graph import FunctionGraph
+from xlalite.framework.function_graph import FunctionGraph, inline_function, trace_function
 from xlalite.framework.host import HostContext, HostValue
 from xlalite.framework.lowering import LoweringContext, Variables
 from xlalite.framework.op_execution import run_function_on_host
@@ -19,6 +20,8 @@ from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.shape import Shape
+from xlalite.ops.gradients import UnconnectedGradients, gradients
+from xlalite.ops.node import node, operation
 
 # While(loop variables..., captures of cond..., captures of body...): outputs are the loop variables.
 
@@ -181,6 +184,47 @@ def _branch(ctx: LoweringContext, function: FunctionGraph, layout: _State, state
     return ctx.builder.subcomputation(function.name, (state,), build)
 
 
+def _if_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    """Another branch on the same condition: each side runs its function again and differentiates it."""
+    then_branch, else_branch = op.get_attr("then_branch"), op.get_attr("else_branch")
+    split = 1 + len(then_branch.captures)
+    wanted = [position for position, tensor in enumerate(op.inputs) if position and _is_differentiable(tensor)]
+    if not wanted:
+        return [None] * len(op.inputs)
+    arrived = [(position, grad) for position, grad in enumerate(grads) if grad is not None]
+
+    def side(function: FunctionGraph, own: range) -> FunctionGraph:
+        def body(arguments: tuple[Tensor, ...]) -> Sequence[Tensor]:
+            inner = get_default_graph()
+            inputs = {position: inner.capture(op.inputs[position]) for position in own}
+            outputs = inline_function(function, list(inputs.values()))
+            ys, seeds = [outputs[i] for i, _ in arrived], [inner.capture(grad) for _, grad in arrived]
+            mine = [position for position in wanted if position in own]
+            zero = UnconnectedGradients.ZERO
+            found = gradients(ys, [inputs[position] for position in mine], seeds, unconnected_gradients=zero)
+            by_position = dict(zip(mine, found, strict=True))
+            return [_given_or_zeros(by_position.get(i), inner.capture(op.inputs[i])) for i in wanted]
+
+        return trace_function(f"{function.name}_grad", op.graph, [], body)
+
+    then_grad = side(then_branch, range(1, split))
+    else_grad = side(else_branch, range(split, len(op.inputs)))
+    inputs = [op.inputs[0], *then_grad.captured, *else_grad.captured]
+    results = operation("If", inputs, {"then_branch": then_grad, "else_branch": else_grad}).outputs
+    by_position = dict(zip(wanted, results, strict=True))
+    return [by_position.get(position) for position in range(len(op.inputs))]
+
+
+def _given_or_zeros(gradient: Tensor | None, tensor: Tensor) -> Tensor:
+    if gradient is not None:
+        return gradient
+    return node("ZerosLike", [tensor if tensor.handle_data is None else node("ReadVariableOp", [tensor])])
+
+
+def _is_differentiable(tensor: Tensor) -> bool:
+    return (tensor.dtype if tensor.handle_data is None else tensor.handle_data.dtype).is_differentiable
+
+
 register(
     OpSpec(
         "If",
@@ -189,5 +233,6 @@ register(
         attrs=("then_branch", "else_branch"),
         lower=_if_lower,
         host_kernel=_if_on_host,
+        gradient=_if_gradient,
     )
 )

@@ -9,9 +9,9 @@ from xlalite.framework.operators import define_operator
 from xlalite.framework.tensor import Tensor
 from xlalite.ops import math
 from xlalite.ops.constant import convert_to_tensor
+from xlalite.ops.indexing import index_tensor
 from xlalite.ops.node import node
 from xlalite.ops.promotion import promote
-from xlalite.ops.strided_slice import index_tensor
 
 
 def _binary(op_type: str, name: str) -> Callable[[Any, Any], Tensor]:

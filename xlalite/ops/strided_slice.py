@@ -1,10 +1,9 @@
-"""NumPy's basic indexing as an operation: `t[1:, ::-2, ..., None, 3]`."""
+"""Slices with steps, dropped and new dimensions as one operation: `t[1:, ::-2, ..., None, 3]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,14 +17,12 @@ from xlalite.framework.tensor import Tensor
 from xlalite.framework.tensor_shape import TensorShape, unknown_shape
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.constant import as_existing_tensor, constant, convert_to_tensor
 from xlalite.ops.emit import pad, reverse, slice_dims
 from xlalite.ops.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.node import node
-from xlalite.ops.promotion import promote
 from xlalite.ops.shape_rules import require_same_type, require_type
 
-_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,63 +41,6 @@ class SlicePlan:
 
     dimensions: tuple[DimensionSlice, ...]
     result: tuple[int, ...]
-
-
-def index_tensor(tensor: Tensor, key: Any) -> Tensor:
-    """`tensor[key]`: integers, slices, `...`, None (a new dimension), and scalar integer tensors.
-
-    Raises:
-        ShapeError: there are more indices than dimensions, or a known index is out of range.
-        TypeError: an index is of another sort.
-    """
-    keys = key if isinstance(key, tuple) else (key,)
-    begins: list[Any] = []
-    ends: list[Any] = []
-    steps: list[Any] = []
-    masks = dict.fromkeys(_MASKS, 0)
-    for position, item in enumerate(keys):
-        bit = 1 << position
-        begin, end, step = 0, 0, 1
-        if item is None:
-            masks["new_axis_mask"] |= bit
-        elif item is Ellipsis:
-            if masks["ellipsis_mask"]:
-                raise ShapeError("an index can have only one '...'")
-            masks["ellipsis_mask"] |= bit
-        elif isinstance(item, slice):
-            begin, end, step = (
-                default if value is None else value
-                for value, default in ((item.start, 0), (item.stop, 0), (item.step, 1))
-            )
-            masks["begin_mask"] |= bit if item.start is None else 0
-            masks["end_mask"] |= bit if item.stop is None else 0
-        else:
-            begin, end = _single_index(item, tensor)
-            masks["shrink_axis_mask"] |= bit
-        begins.append(begin)
-        ends.append(end)
-        steps.append(step)
-    vectors = promote(_index_vector(begins), _index_vector(ends), _index_vector(steps))
-    return node("StridedSlice", [tensor, *vectors], masks, "strided_slice")
-
-
-def _single_index(item: Any, tensor: Tensor) -> tuple[Any, Any]:
-    existing = as_existing_tensor(item)
-    if existing is not None:
-        if not existing.dtype.is_integer or existing.shape.rank not in (0, None):
-            raise TypeError(f"tensor {tensor.name!r}: an index must be a scalar integer, found {existing!r}")
-        return existing, existing + 1
-    if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__"):
-        raise TypeError(
-            f"tensor {tensor.name!r}: an index must be an integer, a slice, '...', None or a scalar integer tensor, "
-            f"found {item!r}"
-        )
-    return int(item.__index__()), int(item.__index__()) + 1
-
-
-def _index_vector(values: list[Any]) -> Tensor:
-    plain = [int(value.__index__()) if hasattr(value, "__index__") else value for value in values]
-    return convert_to_tensor(plain) if plain else constant(np.zeros(0, np.int32))
 
 
 # StridedSlice(input, begin, end, strides).
@@ -168,7 +108,7 @@ class _Masks:
 
     @staticmethod
     def of(op: Operation) -> _Masks:
-        return _Masks(*(op.get_attr(name) for name in _MASKS))
+        return _Masks(*(op.get_attr(name) for name in MASKS))
 
     def drops(self, key: int | None) -> bool:
         return key is not None and bool(self.shrink >> key & 1)
@@ -259,7 +199,7 @@ def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> S
 
 
 def _gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    masks = {name: op.get_attr(name) for name in _MASKS}
+    masks = {name: op.get_attr(name) for name in MASKS}
     x, *index = op.inputs
     sizes = node("Cast", [shape_tensor(x)], {"dtype": index[0].dtype})
     return [node("StridedSliceGrad", [sizes, *index, grad], masks), None, None, None]
@@ -286,7 +226,7 @@ register(
         "StridedSlice",
         _infer,
         inputs=("input", "begin", "end", "strides"),
-        attrs=_MASKS,
+        attrs=MASKS,
         lower=_lower,
         gradient=of_one_output(_gradient),
         constant_inputs=("begin", "end", "strides"),
@@ -317,7 +257,7 @@ def _grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...])
 
 
 def _grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    masks = {name: op.get_attr(name) for name in _MASKS}
+    masks = {name: op.get_attr(name) for name in MASKS}
     return [None, None, None, None, node("StridedSlice", [grad, *op.inputs[1:4]], masks)]
 
 
@@ -326,7 +266,7 @@ register(
         "StridedSliceGrad",
         _grad_infer,
         inputs=("shape", "begin", "end", "strides", "dy"),
-        attrs=_MASKS,
+        attrs=MASKS,
         lower=_grad_lower,
         gradient=of_one_output(_grad_gradient),
         constant_inputs=("shape", "begin", "end", "strides"),
