@@ -35,6 +35,8 @@ def convolve(lhs: Array, rhs: Array, window: Window, dtype: DType) -> Array:
     kernel_space = rhs.shape[1:-2]
     flipped = tuple(position + 1 for position, dim in enumerate(window.dimensions) if dim.reversal)
     left, right = computing_operands(lhs, np.flip(rhs, flipped), dtype, math.prod(kernel_space) * inputs)
+    # The operands are views in another order of dimensions; one copy now saves a slow one for each position.
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     total = np.zeros((groups, batch, *out_space, outputs), np.result_type(left, right))
     with np.errstate(all="ignore"):
         if total.size and math.prod(kernel_space) <= math.prod(out_space):
