@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.special
@@ -12,6 +13,7 @@ from xlalite.framework import dtypes
 from xlalite.framework.op_spec import OP_SPECS
 from xlalite.framework.tensor import Tensor
 from xlalite.ops import array as a, math as m, nn
+from xlalite.ops.constant import constant
 from xlalite.ops.node import node, operation
 
 F = np.float32
@@ -299,3 +301,60 @@ def test_every_compilable_operation_without_variables_has_a_case() -> None:
         "ResourceGather",
     }
     assert stateless - covered - tested_elsewhere == set()
+
+
+FLOATING = {name: (reference, x) for name, (reference, x) in {**UNARY, **BINARY}.items() if x.dtype == F}
+
+
+@pytest.mark.parametrize("name", FLOATING)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_other_floating_point_types_agree_to_their_precision(name: str, dtype: str, run: Any) -> None:
+    reference, x = FLOATING[name]
+    wanted = dtypes.as_dtype(dtype).as_numpy_dtype
+    arrays = [x.astype(wanted)] + ([SECOND[x.dtype].astype(wanted)] if name in BINARY else [])
+    inputs = [a.placeholder(dtype, value.shape) for value in arrays]
+    result = node(name, inputs)
+    feeds = dict(zip(inputs, arrays, strict=True))
+    (compiled,) = run.compiled([result], feeds)
+    np.testing.assert_array_equal(run(result, feeds), compiled)
+    assert compiled.dtype == (bool if result.dtype.is_bool else wanted)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(reference(*(value.astype(np.float64) for value in arrays)), np.float64)
+    precision = float(ml_dtypes.finfo(wanted).eps)
+    np.testing.assert_allclose(compiled.astype(np.float64), expected, rtol=4 * precision, atol=4 * precision)
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_empty_arrays_give_empty_arrays(name: str, run: Any) -> None:
+    _, x = {**UNARY, **BINARY}[name]
+    arrays = [x[:0]] + ([SECOND[x.dtype]] if name in BINARY else [])
+    inputs = [a.placeholder(value.dtype, [None] * value.ndim) for value in arrays]
+    result = node(name, inputs)
+    feeds = dict(zip(inputs, arrays, strict=True))
+    assert (
+        run(result, feeds).shape == run.compiled([result], feeds)[0].shape == (() if name == "L2Loss" else x[:0].shape)
+    )
+
+
+@pytest.mark.parametrize("build", [m.reduce_sum, m.reduce_max, m.reduce_mean, m.reduce_prod, m.reduce_min])
+def test_reductions_over_nothing_and_of_nan(build: Any, run: Any) -> None:
+    x = a.placeholder(np.float32, [None, 2])
+    empty = run(build(x, 0), {x: np.zeros((0, 2), F)})
+    identity = {"sum": 0.0, "max": -np.inf, "mean": np.nan, "prod": 1.0, "min": np.inf}[build.__name__.split("_")[1]]
+    np.testing.assert_array_equal(empty, [identity, identity])
+    assert np.isnan(run(build(x), {x: F([[1, np.nan]])}))
+
+
+def test_integers_wrap_and_division_by_zero_follows_xla(run: Any) -> None:
+    x = a.placeholder(np.int32, [None])
+    feeds = {x: np.int32([2**31 - 1, -7])}
+    zero = constant(np.int32(0))
+    np.testing.assert_array_equal(run(x + 1, feeds), np.int32([-(2**31), -6]))
+    np.testing.assert_array_equal(run(node("TruncateDiv", [x, zero]), feeds), [-1, -1])
+    np.testing.assert_array_equal(run(node("TruncateMod", [x, zero]), feeds), [2**31 - 1, -7])
+
+
+def test_half_precision_sums_are_accumulated_in_single_precision(run: Any) -> None:
+    x = constant(np.ones(4096, np.float16))
+    assert run(m.reduce_sum(x)) == 4096
+    assert run(m.reduce_mean(constant(np.full(4096, 30, np.float16)))) == 30

@@ -41,10 +41,10 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
         if value is not None and int(value) == -1:
             return unknown_shape()
         raise ShapeError(f"a shape must be a vector, found {tensor.name!r} of shape ()")
-    rule = _PARTIAL_RULES.get(tensor.op.type)
-    if rule is not None and constant_value(tensor) is None:
-        return rule(tensor)
     value = constant_value(tensor)
+    rule = _PARTIAL_RULES.get(tensor.op.type)
+    if value is None and rule is not None:
+        return rule(tensor)
     if value is None:
         return unknown_shape(tensor.shape.with_rank(1).as_list()[0])
     return sizes_to_shape(value)

@@ -37,11 +37,16 @@ def reduce_axes(
 ) -> Handle:
     """Reduction along `axes`; half-precision sums and products are accumulated in f32."""
     order = sorted(axes)
-    wide = _WIDER_ACCUMULATOR.get(x.dtype, x.dtype) if opcode in ("add", "multiply") else x.dtype
+    wide = accumulator_type(x.dtype) if opcode in ("add", "multiply") else x.dtype
     operand = b.convert(x, wide)
     start = b.constant(np.asarray(identity).astype(wide.numpy), wide)
     reduced = b.convert(b.reduce(operand, start, order, opcode), x.dtype) if order else x
     return b.reshape(reduced, [1 if i in order else size for i, size in enumerate(x.dims)]) if keep_dims else reduced
+
+
+def accumulator_type(dtype: HloDType) -> HloDType:
+    """The type in which sums of `dtype` are formed."""
+    return _WIDER_ACCUMULATOR.get(dtype, dtype)
 
 
 def sum_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False) -> Handle:

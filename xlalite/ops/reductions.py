@@ -20,7 +20,7 @@ from xlalite.hlo.dtype import DType as HloDType
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.shape import Shape
 from xlalite.ops.constant import constant
-from xlalite.ops.emit import highest, lowest, reduce_axes
+from xlalite.ops.emit import accumulator_type, highest, lowest, reduce_axes
 from xlalite.ops.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.node import node
 from xlalite.ops.shape_rules import constant_axes, normalize_axis, require_rank, require_scalar, require_type
@@ -146,13 +146,13 @@ _declare("Any", "or", lambda dtype: False, {bool_}, None)
 
 
 def _mean_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    x = inputs[0]
+    b, x = ctx.builder, inputs[0]
     axes = _axes(ctx, op, x.shape.rank)
-    total = reduce_axes(ctx.builder, x, "add", 0, axes, op.get_attr("keep_dims"))
-    count = math.prod(x.dims[axis] for axis in axes)
-    # The count is converted on its own, since it may not exist exactly in a narrow type.
-    divisor = np.asarray(count).astype(x.dtype.numpy)
-    return [total / ctx.builder.constant(divisor, x.dtype)]
+    # The sum of a narrow type may not exist in it although the mean does.
+    wide = accumulator_type(x.dtype)
+    total = reduce_axes(b, b.convert(x, wide), "add", 0, axes, op.get_attr("keep_dims"))
+    count = np.asarray(math.prod(x.dims[axis] for axis in axes)).astype(wide.numpy)
+    return [b.convert(total / b.constant(count, wide), x.dtype)]
 
 
 register(
