@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 
 import xlalite
+
+# Tests neither use nor fill the cache of whoever runs them.
+os.environ["XLALITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="xlalite-test-cache-")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -118,15 +118,22 @@ def cosine(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def hyperbolic_tangent(fb: FunctionBuilder, x: Complex) -> Complex:
-    """(sinh 2a + i sin 2b) / (cosh 2a + cos 2b), saturated for large |a|."""
-    double_a, double_b = fb.fadd(x[0], x[0], ""), fb.fadd(x[1], x[1], "")
-    denominator = fb.fadd(emit_math(fb, "cosh", double_a), emit_math(fb, "cosine", double_b), "")
-    real = fb.fdiv(emit_math(fb, "sinh", double_a), denominator)
-    imaginary = fb.fdiv(emit_math(fb, "sine", double_b), denominator)
+    """The hyperbolic tangent, by tan b and sinh a, without cancellation near the poles.
+
+    With t = tan b, s = sinh a, q = 1 + t^2: (q s sqrt(1 + s^2) + i t) / (1 + q s^2) (Kahan, "Branch cuts for complex
+    elementary functions", 1987). Saturated for large |a|.
+    """
+    one = constant(x[0].type, 1.0)
+    t, s = emit_math(fb, "tan", x[1]), emit_math(fb, "sinh", x[0])
+    squared = fb.fmul(s, s, "")
+    q = fb.fadd(one, fb.fmul(t, t, ""), "")
+    denominator = fb.fadd(one, fb.fmul(q, squared, ""), "")
+    rho = fb.sqrt(fb.fadd(one, squared, ""))
+    real = fb.fdiv(fb.fmul(fb.fmul(q, rho, ""), s, ""), denominator)
     large = fb.fcmp("ogt", fb.fabs(x[0]), 20.0)
     return (
-        fb.select(large, fb.copysign(constant(x[0].type, 1.0), x[0]), real),
-        fb.select(large, 0.0, imaginary),
+        fb.select(large, fb.copysign(one, x[0]), real),
+        fb.select(large, 0.0, fb.fdiv(t, denominator)),
     )
 
 

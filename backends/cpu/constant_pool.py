@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class PooledConstant:
 
 
 _pool: weakref.WeakValueDictionary[str, PooledConstant] = weakref.WeakValueDictionary()
-_used_by: weakref.WeakKeyDictionary[LinkedModule, tuple[PooledConstant, ...]] = weakref.WeakKeyDictionary()
+_used_by: weakref.WeakKeyDictionary[LinkedModule, tuple[object, ...]] = weakref.WeakKeyDictionary()
 
 
 def symbol_of(literal: Literal) -> str:
@@ -53,7 +53,7 @@ def pooled(literals: Iterable[Literal]) -> dict[str, PooledConstant]:
     return found
 
 
-def keep_alive(module: LinkedModule, constants: Mapping[str, PooledConstant]) -> None:
-    """Ties the constants' lives to the module that reads them."""
-    if constants:
-        _used_by[module] = tuple(constants.values())
+def keep_alive(module: LinkedModule, used: tuple[object, ...]) -> None:
+    """Ties the lives of objects to the module whose code uses their memory."""
+    if used:
+        _used_by[module] = used

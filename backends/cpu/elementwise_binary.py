@@ -67,6 +67,8 @@ def _shift(kind: str) -> RealRule:
             amount = fb.and_(amount, (1 << dtype.bits) - 1)
         over = fb.icmp("uge", amount, dtype.bits)
         if kind == "arithmetic":
+            if dtype.bits < 8 and dtype.is_unsigned:
+                x = fb.ashr(fb.shl(x, 8 - dtype.bits), 8 - dtype.bits)
             return fb.ashr(x, fb.select(over, dtype.bits - 1, amount))
         safe = fb.select(over, 0, amount)
         if kind == "left":

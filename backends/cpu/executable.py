@@ -41,8 +41,8 @@ class CpuExecutable(Executable):
             CodegenError: No code could be made.
         """
         self._compiled = compiled
-        self._linked, record = link_module(compiled)
-        self._record = record
+        linked = link_module(compiled)
+        record = self._record = linked.record
         shape = compiled.given.entry_computation.program_shape
         signature = CallSignature(
             inputs=_arrays(shape.parameters),
@@ -53,11 +53,12 @@ class CpuExecutable(Executable):
         )
         work = sum(s.size_bytes for s in (*signature.inputs, *signature.outputs)) + record.arena_bytes
         entry = EntryPoint(
-            self._linked,
+            linked.module,
             ENTRY,
             get_pool(compiled.num_threads),
             record.arena_bytes,
             releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
+            failures=linked.failures,
         )
         self.call: PythonCall = make_call(signature, entry)
         self.function: Callable[..., object] = self.call.function()

@@ -5,12 +5,13 @@ The code's side record holds what a call needs, so that on a cache hit no pass r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
+from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
 from xlalite.backends.cpu.native.jit import IrSource, JitOptions, JsonValue, LinkedModule, ObjectCode, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
@@ -29,23 +30,40 @@ class CallRecord:
         donations: (input, output) pairs that share memory.
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
         code_bytes: Size of the object code.
+        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
     """
 
     arena_bytes: int
     donations: tuple[tuple[int, int], ...]
     has_loops: bool
     code_bytes: int
+    host_calls: Mapping[str, str]
 
     @staticmethod
     def from_json(code: ObjectCode) -> CallRecord:
         """The record that `_source` put beside the code."""
         record: Any = code.record
         donations = tuple((source, target) for source, target in record["donations"])
-        return CallRecord(record["arena_bytes"], donations, record["has_loops"], len(code.image))
+        return CallRecord(record["arena_bytes"], donations, record["has_loops"], len(code.image), record["host_calls"])
 
 
-def link_module(compiled: CompiledModule) -> tuple[LinkedModule, CallRecord]:
-    """The linked code of a module and its record.
+@dataclass(frozen=True, slots=True)
+class LinkedCode:
+    """Machine code ready to be called.
+
+    Attributes:
+        module: The code.
+        record: What a call needs to know.
+        failures: Texts for the code's nonzero results.
+    """
+
+    module: LinkedModule
+    record: CallRecord
+    failures: HostFailures
+
+
+def link_module(compiled: CompiledModule) -> LinkedCode:
+    """The linked code of a module.
 
     Raises:
         PassError: A pass failed.
@@ -56,10 +74,14 @@ def link_module(compiled: CompiledModule) -> tuple[LinkedModule, CallRecord]:
     else:
         code = compile_ir(_source(compiled), _OPTIONS)
     constants = pooled(_constants(code, compiled))
-    imports = {**runtime_imports(), **{name: constant.address for name, constant in constants.items()}}
+    record = CallRecord.from_json(code)
+    host_calls = bind_host_calls(record.host_calls)
+    imports = dict(runtime_imports())
+    imports |= {name: constant.address for name, constant in constants.items()}
+    imports |= {name: call.address for name, call in host_calls.items()}
     linked = link([code], imports)
-    keep_alive(linked, constants)
-    return linked, CallRecord.from_json(code)
+    keep_alive(linked, (*constants.values(), *host_calls.values()))
+    return LinkedCode(linked, record, HostFailures(tuple(host_calls.values())))
 
 
 def _source(compiled: CompiledModule) -> IrSource:
@@ -68,6 +90,7 @@ def _source(compiled: CompiledModule) -> IrSource:
         "arena_bytes": assignment.arena_bytes,
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
         "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
+        "host_calls": dict(emitted.host_calls),
         "constants": [symbol_of(literal) for literal in emitted.constants],
     }
     return IrSource(emitted.text, record)

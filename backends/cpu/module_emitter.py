@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from xlalite.backends.cpu.constant_pool import symbol_of
 from xlalite.backends.cpu.elements import ElementEmitter, Source
+from xlalite.backends.cpu.host_calls import host_module, host_symbol, why_on_host
 from xlalite.backends.cpu.ir_array import ArrayView
 from xlalite.backends.cpu.kernel_body import kernel_body
 from xlalite.backends.cpu.kernels.frame import read_from
@@ -68,6 +69,7 @@ class EmittedModule:
         text: LLVM IR.
         constants: Values that the linker must find under the names `constant_pool.symbol_of` gives.
         decisions: Kernels chosen, with reasons.
+        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
         kernel_count: Number of distinct kernels.
         uses_threads: Whether some kernel may be split.
     """
@@ -75,6 +77,7 @@ class EmittedModule:
     text: str
     constants: list[Literal] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    host_calls: dict[str, str] = field(default_factory=dict)
     kernel_count: int = 0
     uses_threads: bool = False
 
@@ -193,6 +196,10 @@ class _ModuleEmitter:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
 
     def _emit_kernel(self, instruction: HloInstruction) -> None:
+        reason = why_on_host(instruction)
+        if reason is not None:
+            self._emit_host_call(instruction, reason)
+            return
         plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads)
         self._emitted.decisions.extend(plan.decisions)
         if _is_scalar_work(plan):
@@ -201,6 +208,24 @@ class _ModuleEmitter:
         pointers = [self._address(operand) for operand in plan.operands]
         pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
         self._call_kernel(self._kernel(instruction, plan), plan, pointers)
+
+    def _emit_host_call(self, instruction: HloInstruction, reason: str) -> None:
+        """Asks the evaluator; a failure ends the program with the call's number."""
+        fb, computed = self._fb, host_module(instruction)
+        symbol = host_symbol(computed)
+        self._emitted.host_calls.setdefault(symbol, computed.to_string("short_parsable"))
+        number = list(self._emitted.host_calls).index(symbol) + 1
+        work = {"bytes": sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes}
+        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
+        pointers = [
+            self._address(o, index) for o in instruction.operands for index, leaf in o.shape.leaves() if leaf.is_array
+        ]
+        pointers += [self._address(instruction, index) for index, leaf in instruction.shape.leaves() if leaf.is_array]
+        function = self._module.declare(symbol, I32, (PTR,))
+        status = fb.call(function, self._argument_array(pointers))
+        assert status is not None, "the call returns a number"
+        with fb.if_(fb.icmp("ne", status, 0), likely=False):
+            fb.ret(number)
 
     def _in_place(self, instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
         """Results in the very memory of an operand; operands count as `kernel_body` numbers them."""
@@ -225,15 +250,20 @@ class _ModuleEmitter:
 
     def _call_kernel(self, kernel: Function, plan: KernelPlan, pointers: list[Value]) -> None:
         fb = self._fb
-        arguments = fb.alloca(PTR, max(len(pointers), 1), align=8)
-        for number, pointer in enumerate(pointers):
-            fb.store(pointer, fb.gep(PTR, arguments, number), 8)
+        arguments = self._argument_array(pointers)
         if plan.grain:
             self._emitted.uses_threads = True
             parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
             fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.extent, plan.grain)
         else:
             fb.call(kernel, arguments, 0, plan.extent)
+
+    def _argument_array(self, pointers: list[Value]) -> Value:
+        fb = self._fb
+        arguments = fb.alloca(PTR, max(len(pointers), 1), align=8)
+        for number, pointer in enumerate(pointers):
+            fb.store(pointer, fb.gep(PTR, arguments, number), 8)
+        return arguments
 
     def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
         """Work on scalars only: straight into the entry, without a call."""
