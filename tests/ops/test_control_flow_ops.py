@@ -9,7 +9,14 @@ from xlalite.framework.graph import Graph
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops import array as a, math as m
 from xlalite.ops.constant import constant
-from xlalite.ops.control_flow import Assert, cond, tuple as tuple_of, while_loop, with_dependencies
+from xlalite.ops.control_flow import (
+    Assert,
+    cond,
+    control_dependencies,
+    tuple as tuple_of,
+    while_loop,
+    with_dependencies,
+)
 from xlalite.ops.gradients import gradients
 from xlalite.ops.random_ops import random_uniform
 from xlalite.ops.variable import Variable
@@ -66,6 +73,18 @@ def test_branches_may_assign_when_they_run_on_the_host(run: Any) -> None:
     run(branch, {p: True})
     assert run(v) == 2
     assert "assigns a variable" in str(why_not_compilable(branch))
+
+
+def test_bodies_may_wait_for_outer_tensors_but_not_make_variables(run: Any) -> None:
+    p, x = a.placeholder(np.bool_, []), a.placeholder(np.float32, [])
+
+    def waiting() -> Any:
+        with control_dependencies([x]):
+            return constant(1.0)
+
+    assert run(cond(p, waiting, lambda: x), {p: True, x: 5}) == 1
+    with pytest.raises(GraphError, match="inside a loop or branch"):
+        cond(p, lambda: Variable(1.0), lambda: x)
 
 
 def test_while_loops_alone_and_compiled(run: Any) -> None:

@@ -216,6 +216,13 @@ CASES = [
         np.int32([2, 0, 5]),
         expected=lambda i: (np.arange(3)[:, None] == i).astype(F),
     ),
+    case(
+        "Cumsum",
+        lambda x: m.cumsum(x, 1, exclusive=True, reverse=True),
+        X,
+        expected=lambda x: np.stack([x[:, 1] + x[:, 2], x[:, 2], 0 * x[:, 0]], 1),
+    ),
+    case("Cumprod", lambda x: m.cumprod(x), np.arange(1, 8), expected=np.cumprod),
     case("IdentityN", lambda x, y: a.identity_n([x, y])[1], X, INTS, expected=lambda x, y: y),
     case("PreventGradient", lambda x: a.prevent_gradient(x), X, expected=lambda x: x),
     case("PlaceholderWithDefault", lambda x: a.placeholder_with_default(x, [None, 3]), X, expected=lambda x: x),

@@ -61,6 +61,15 @@ class FunctionGraph(Graph):
             self.captures[tensor] = placeholder
         return self.captures[tensor]
 
+    def control_operation(self, element: Any) -> Operation:
+        """As in every graph; waiting for an outer tensor means waiting for its value to come in.
+
+        Raises:
+            GraphError: an operation of an outer graph, which has no value to wait for.
+        """
+        tensor = element if isinstance(element, Tensor) else None
+        return super().control_operation(element if tensor is None else self.capture(tensor))
+
     def _copy_constant(self, tensor: Tensor) -> Tensor:
         """A copy inside, so that its value is known when the function is compiled."""
         if tensor not in self._constants:

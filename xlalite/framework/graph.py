@@ -179,7 +179,7 @@ class Graph:
         if control_inputs is None:
             self._scopes.control = ()
         else:
-            self._scopes.control = (*outer, ControlFrame(tuple(map(self._control_operation, control_inputs))))
+            self._scopes.control = (*outer, ControlFrame(tuple(map(self.control_operation, control_inputs))))
         try:
             yield
         finally:
@@ -309,6 +309,22 @@ class Graph:
             raise GraphError(f"tensor {tensor.name!r} belongs to another graph; all inputs must be of one graph")
         return tensor
 
+    def control_operation(self, element: Any) -> Operation:
+        """The operation of this graph that an element names as a control input.
+
+        Raises:
+            TypeError: the element is neither an operation, a tensor nor a variable.
+            GraphError: it belongs to another graph.
+        """
+        converter = getattr(element, "_as_graph_element", None)
+        found = converter() if converter is not None else element
+        operation = found.op if isinstance(found, Tensor) else found
+        if not isinstance(operation, Operation):
+            raise TypeError(f"a control input must be an Operation, a Tensor or a variable, found {element!r}")
+        if operation.graph is not self:
+            raise GraphError(f"control input {operation.name!r} belongs to another graph")
+        return operation
+
     # Private.
 
     def _own(self, tensor: Tensor) -> Tensor:
@@ -338,16 +354,6 @@ class Graph:
             if source.handle_data is not None and output.dtype is resource:
                 output.set_handle_data(source.handle_data)
         return outputs
-
-    def _control_operation(self, element: Any) -> Operation:
-        converter = getattr(element, "_as_graph_element", None)
-        found = converter() if converter is not None else element
-        operation = found.op if isinstance(found, Tensor) else found
-        if not isinstance(operation, Operation):
-            raise TypeError(f"a control input must be an Operation, a Tensor or a variable, found {element!r}")
-        if operation.graph is not self:
-            raise GraphError(f"control input {operation.name!r} belongs to another graph")
-        return operation
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
         op_name, colon, index = name.partition(":")

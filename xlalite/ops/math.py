@@ -295,6 +295,18 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
 lin_space = linspace
 
 
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running sums along a dimension; `exclusive` leaves out the element itself, `reverse` starts at the end."""
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    return node("Cumsum", [convert_to_tensor(x), convert_to_tensor(axis)], attrs, name)
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running products along a dimension; `exclusive` leaves out the element itself, `reverse` starts at the end."""
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    return node("Cumprod", [convert_to_tensor(x), convert_to_tensor(axis)], attrs, name)
+
+
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Row i of the result sums the rows of `data` whose id is i; negative ids are left out."""
     operands = [convert_to_tensor(value) for value in (data, segment_ids, num_segments)]

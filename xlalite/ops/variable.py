@@ -54,12 +54,16 @@ class Variable(TensorOperators):
             use_resource: Accepted for compatibility; there is only one sort of variable.
 
         Raises:
-            GraphError: there is no initial value.
+            GraphError: there is no initial value, or the variable is made inside a loop or branch.
             ShapeError: its shape is not fully known although it should be.
         """
         if initial_value is None:
             raise GraphError("Variable: initial_value is needed")
         graph = get_default_graph()
+        if graph.building_function:
+            raise GraphError(
+                f"Variable {name or ''!r}: variables cannot be made inside a loop or branch; make it outside"
+            )
         self._constraint = constraint
         self._trainable = trainable
         with graph.control_dependencies(None), graph.name_scope(_scope_name(graph, name or "Variable")) as scope:
