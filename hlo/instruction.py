@@ -208,7 +208,10 @@ class HloInstruction:
         for user in self.users:
             if user in spared:
                 continue
-            user.set_operands(tuple(new if operand is self else operand for operand in user.operands))
+            # Only the two user lists change: a user with thousands of operands is not taken apart for one of them.
+            count = self._users.pop(user)
+            user._operands = tuple([new if operand is self else operand for operand in user._operands])
+            new._users[user] = new._users.get(user, 0) + count
             changed = True
         if self.parent is not None and self.parent.root is self and self.parent is new.parent:
             self.parent.set_root(new)

@@ -37,18 +37,24 @@ class CommonSubexpressionElimination(HloPass):
         return changed
 
     def _merge_in(self, computation: HloComputation, fingerprints: Fingerprints) -> bool:
-        changed = False
+        # Every user changes its operands once, however many of them were merged: a wide tuple stays linear.
+        merged: dict[HloInstruction, HloInstruction] = {}
         numbers: dict[HloInstruction, int] = {}
         first: dict[Hashable, HloInstruction] = {}
         for instruction in computation.post_order():
             numbers[instruction] = len(numbers)
+            if any(operand in merged for operand in instruction.operands):
+                instruction.set_operands([merged.get(operand, operand) for operand in instruction.operands])
             if not _may_merge(instruction):
                 continue
             earlier = first.setdefault(_key(instruction, numbers, fingerprints), instruction)
             if earlier is not instruction and self.may_change():
-                computation.replace(instruction, earlier)
-                changed = True
-        return changed
+                merged[instruction] = earlier
+        if computation.root in merged:
+            computation.set_root(merged[computation.root])
+        for instruction in merged:
+            computation.remove(instruction)
+        return bool(merged)
 
 
 def _may_merge(instruction: HloInstruction) -> bool:

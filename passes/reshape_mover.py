@@ -9,7 +9,7 @@ from typing import ClassVar
 from xlalite.hlo.module import HloModule
 from xlalite.passes.base import HloPass
 from xlalite.passes.rewrite import RewriteRun, Rule, rules_by_opcode
-from xlalite.passes.simplify import motion
+from xlalite.passes.simplify import motion, shaping
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,14 @@ class ReshapeMover(HloPass):
         """Moves in every computation; says whether anything changed."""
         rewriting = RewriteRun(_table(), self.may_change, self.explain)
         changed = rewriting.rewrite(module)
-        rewriting.record_on(module, self.name, motion.RULES)
+        rewriting.record_on(module, self.name, _RULES)
         return changed
+
+
+# Those that meet on the way become one at once; otherwise each would travel the whole way alone.
+_RULES = (*motion.RULES, *shaping.MERGING)
 
 
 @cache
 def _table() -> dict[str, tuple[Rule, ...]]:
-    return rules_by_opcode(motion.RULES)
+    return rules_by_opcode(_RULES)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.errors import PassError
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.module import HloModule
 
-# More rewrites an instruction than any sound set of rules needs; only rules that undo each other get here.
+# More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
 _MAX_REWRITES_PER_INSTRUCTION = 64
 
 _NO_METADATA = Metadata()
@@ -82,6 +81,7 @@ class RewriteRun:
         explain: Whether declined rules are noted.
         fired: How often each rule fired.
         declined: (rule, instruction, reason) of rules that declined.
+        stopped: Computations in which the rules did not come to an end and were stopped.
     """
 
     rules: dict[str, tuple[Rule, ...]]
@@ -89,31 +89,32 @@ class RewriteRun:
     explain: bool = False
     fired: Counter[str] = field(default_factory=Counter)
     declined: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    stopped: list[str] = field(default_factory=list)
+    _count: int = 0
 
     def rewrite(self, module: HloModule) -> bool:
-        """Rewrites every computation to a fixpoint; says whether anything changed.
-
-        Raises:
-            PassError: The rules go on for ever.
-        """
-        before = self.fired.total()
+        """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed."""
+        before = self._count
         has_dynamic_shapes = any(
             instruction.shape.is_dynamic for c in module.computations() for instruction in c.instructions
         )
         for computation in module.computations():
             self._rewrite_computation(computation, has_dynamic_shapes)
-        return self.fired.total() > before
+        return self._count > before
 
     def record_on(self, module: HloModule, pass_name: str, rules: Sequence[Rule]) -> None:
         """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
-        identities = {rule.name: rule.identity for rule in rules}
+        identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired}
         for rule_name, count in self.fired.items():
             module.record(pass_name, (rule_name,), "applied", identities[rule_name], {"times": count})
         for rule_name, instruction, reason in self.declined:
             module.record(pass_name, (rule_name, instruction), "declined", reason)
+        often = {name: count for name, count in self.fired.most_common(4)}
+        for computation in self.stopped:
+            module.record(pass_name, (computation,), "stopped", "rewrite limit reached", often)
 
     def _rewrite_computation(self, computation: HloComputation, has_dynamic_shapes: bool) -> None:
-        limit = self.fired.total() + _MAX_REWRITES_PER_INSTRUCTION * (len(computation) + 16)
+        limit = self._count + _MAX_REWRITES_PER_INSTRUCTION * (len(computation) + 16)
         sweep_again = True
         while sweep_again:
             sweep_again = self._sweep(computation, limit, has_dynamic_shapes)
@@ -133,17 +134,18 @@ class RewriteRun:
             if touched is None:
                 continue
             fired = True
-            if self.fired.total() > limit:
-                often = ", ".join(name for name, _ in self.fired.most_common(4))
-                raise PassError(f"rewrite rules do not come to an end in computation {computation.name}: {often}")
-            for affected in (*touched, *operands):
+            if self._count >= limit:
+                self.stopped.append(computation.name)
+                return False
+            # What a rewrite touches is looked at next: things that move meet before they have moved far.
+            for affected in (*operands, *reversed(touched)):
                 if affected.parent is computation and affected not in queued:
                     queued.add(affected)
-                    worklist.append(affected)
+                    worklist.appendleft(affected)
         return fired
 
     def _apply_first(self, instruction: HloInstruction) -> tuple[HloInstruction, ...] | None:
-        """Applies the first rule that fires; gives the new instructions and the users they have now."""
+        """Applies the first rule that fires; gives the new instructions, the replacement, and who used the old one."""
         rules = self.rules.get(instruction.opcode)
         if not rules or instruction.control_predecessors or instruction.control_successors:
             return None
@@ -159,8 +161,9 @@ class RewriteRun:
                 discard_loose(result)
                 return None
             self.fired[rule.name] += 1
-            added = replace_with_loose(instruction, result)
-            return (*added, result, *result.users)
+            self._count += 1
+            users = instruction.users
+            return (*replace_with_loose(instruction, result), result, *users)
         return None
 
 

@@ -14,7 +14,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.shape import Shape
 from xlalite.passes.rewrite import Declined, Rule, RuleResult
 from xlalite.passes.simplify.dimensions import without_ones
-from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose, used_once
+from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
@@ -88,7 +88,7 @@ def _first(instruction: HloInstruction, opcode: str) -> HloInstruction | None:
 
 
 def _all_uses_here(operand: HloInstruction, instruction: HloInstruction) -> bool:
-    return used_once(operand) or (operand.users == (instruction,) and not operand.is_root)
+    return operand.user_count == 1 and operand.users[0] is instruction and not operand.is_root
 
 
 def _apply(instruction: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int]) -> HloInstruction:

@@ -122,7 +122,7 @@ def float_limits(dtype: DType) -> ml_dtypes.finfo:
 
 def used_once(instruction: HloInstruction) -> bool:
     """Whether a single operand slot uses the value and the computation does not return it."""
-    return instruction.use_count == 1 and not instruction.is_root
+    return instruction.user_count == 1 and instruction.use_count == 1 and not instruction.is_root
 
 
 def scalar(value: Array | int | float | bool, dtype: DType) -> HloInstruction:

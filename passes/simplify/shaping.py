@@ -176,17 +176,21 @@ def _iota(shape: Shape, dimension: int) -> HloInstruction:
     return create("iota", (), IotaAttrs(dimension), shape=Shape.array(shape.dtype, shape.dims))
 
 
-RULES: tuple[Rule, ...] = (
+MERGING: tuple[Rule, ...] = (
     Rule("broadcast", broadcast_nothing),
     Rule("broadcast", broadcast_of_broadcast),
-    Rule("broadcast", broadcast_of_inserted_ones),
-    Rule("broadcast", broadcast_as_reshape),
     Rule("reshape", reshape_nothing),
     Rule("reshape", reshape_of_reshape),
-    Rule("reshape", reshape_of_broadcast),
-    Rule("reshape", reshape_of_iota),
     Rule("transpose", transpose_nothing),
     Rule("transpose", transpose_of_transpose),
+)
+
+RULES: tuple[Rule, ...] = (
+    *MERGING,
+    Rule("broadcast", broadcast_of_inserted_ones),
+    Rule("broadcast", broadcast_as_reshape),
+    Rule("reshape", reshape_of_broadcast),
+    Rule("reshape", reshape_of_iota),
     Rule("transpose", transpose_as_reshape),
     Rule("transpose", transpose_of_broadcast),
     Rule("transpose", transpose_of_iota),
