@@ -19,14 +19,23 @@ def _arrays(context: ShapeContext) -> list[Shape]:
     return shapes
 
 
-def _group_size(context: ShapeContext, grown: Shape, result: Shape | None, dimension: int) -> int:
-    """Devices in a group; without groups the declared result says how much larger one dimension is than another."""
+def _declared_results(context: ShapeContext, count: int) -> tuple[Shape | None, ...]:
+    """The declared shape of each of `count` results, None where none is declared."""
+    if context.declared is None:
+        return (None,) * count
+    declared = elements_of(context.declared)
+    context.require(len(declared) == count, f"{count} operands need as many results, declared are {len(declared)}")
+    return declared
+
+
+def _group_size(context: ShapeContext, small: Shape | None, large: Shape | None, dimension: int) -> int:
+    """Devices in a group; without groups the shapes say how much larger one dimension is than another."""
     groups = context.attrs.replica_groups.groups
     if groups:
         return max(1, len(groups[0]))
-    if result is None or not result.is_array or result.rank != grown.rank or not grown.dims[dimension]:
+    if small is None or large is None or not (small.is_array and large.is_array) or small.rank != large.rank:
         return 1
-    return max(1, result.dims[dimension] // grown.dims[dimension])
+    return max(1, large.dims[dimension] // max(1, small.dims[dimension]))
 
 
 def _one_dimension(context: ShapeContext, shapes: Sequence[Shape]) -> int:
@@ -52,7 +61,7 @@ def all_gather_shape(context: ShapeContext) -> Shape:
     """The operands' shapes, one dimension as many times larger as a group has devices."""
     shapes = _arrays(context)
     dimension = _one_dimension(context, shapes)
-    declared = elements_of(context.declared) if context.declared is not None else (None,) * len(shapes)
+    declared = _declared_results(context, len(shapes))
     return tuple_unless_one(
         [
             _resized(shape, dimension, shape.dims[dimension] * _group_size(context, shape, result, dimension))
@@ -78,9 +87,8 @@ def reduce_scatter_shape(context: ShapeContext) -> Shape:
     shapes = _arrays(context)
     dimension = _one_dimension(context, shapes)
     check_reducer(context, [Shape.array(shape.dtype) for shape in shapes[:1]])
-    declared = elements_of(context.declared) if context.declared is not None else tuple(shapes)
     results = []
-    for position, (shape, result) in enumerate(zip(shapes, declared, strict=True)):
+    for position, (shape, result) in enumerate(zip(shapes, _declared_results(context, len(shapes)), strict=True)):
         count = _group_size(context, result, shape, dimension)
         size = shape.dims[dimension]
         context.require(

@@ -6,6 +6,7 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import INT_LIST, PRECISION, Precision, enum_codec
@@ -14,8 +15,10 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.products import Algorithm, product_dtype, product_of
-from xlalite.hlo.ops.rules import array_value, check_dimensions
+from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
+
+T = TypeVar("T")
 
 
 class DotAlgorithm(enum.Enum):
@@ -89,16 +92,23 @@ def dot_dims(context: ShapeContext, lhs: Shape, rhs: Shape, attrs: DotAttrs) -> 
                 f"{what} sizes differ: lhs {lhs.text()} dim {a} is {lhs.dims[a]}, "
                 f"rhs {rhs.text()} dim {b} is {rhs.dims[b]}",
             )
+    return _arranged(lhs.dims, rhs.dims, attrs)
+
+
+def _arranged(lhs: Sequence[T], rhs: Sequence[T], attrs: DotAttrs) -> list[T]:
+    """What belongs to each dimension of the result, from what belongs to the dimensions of the operands."""
     return [
-        *(lhs.dims[dim] for dim in attrs.lhs_batch_dims),
-        *(lhs.dims[dim] for dim in free_dimensions(lhs.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)),
-        *(rhs.dims[dim] for dim in free_dimensions(rhs.rank, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)),
+        *(lhs[dim] for dim in attrs.lhs_batch_dims),
+        *(lhs[dim] for dim in free_dimensions(len(lhs), attrs.lhs_batch_dims, attrs.lhs_contracting_dims)),
+        *(rhs[dim] for dim in free_dimensions(len(rhs), attrs.rhs_batch_dims, attrs.rhs_contracting_dims)),
     ]
 
 
 def _dot_shape(context: ShapeContext) -> Shape:
     lhs, rhs = context.array(0, "lhs"), context.array(1, "rhs")
-    return Shape.array(product_dtype(context, lhs.dtype, rhs.dtype), dot_dims(context, lhs, rhs, context.attrs))
+    dims = dot_dims(context, lhs, rhs, context.attrs)
+    dynamic = _arranged(dynamic_flags(lhs), dynamic_flags(rhs), context.attrs)
+    return Shape.array(product_dtype(context, lhs.dtype, rhs.dtype), dims, dynamic=dynamic)
 
 
 def _dot(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

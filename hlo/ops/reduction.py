@@ -16,6 +16,7 @@ from xlalite.hlo.ops.rules import (
     array_value,
     check_called,
     check_dimensions,
+    dynamic_flags,
     elements_of,
     same_kind,
     tuple_unless_one,
@@ -76,7 +77,7 @@ def _reduce_shape(context: ShapeContext) -> Shape:
     dimensions = context.attrs.dimensions
     check_dimensions(context, dimensions, arrays[0].rank, "dimensions")
     kept = [dimension for dimension in range(arrays[0].rank) if dimension not in dimensions]
-    flags = arrays[0].dynamic or (False,) * arrays[0].rank
+    flags = dynamic_flags(arrays[0])
     return tuple_unless_one(
         [
             Shape.array(

@@ -14,7 +14,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.accumulation import narrow
-from xlalite.hlo.ops.rules import array_value, check_dimensions
+from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
 
 
@@ -132,7 +132,7 @@ def _transpose_shape(context: ShapeContext) -> Shape:
     return Shape.array(
         operand.dtype,
         [operand.dims[dimension] for dimension in dimensions],
-        dynamic=[operand.dynamic[dimension] for dimension in dimensions] if operand.dynamic else (),
+        dynamic=[dynamic_flags(operand)[dimension] for dimension in dimensions],
     )
 
 

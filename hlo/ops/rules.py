@@ -21,6 +21,11 @@ def check_dimensions(context: ShapeContext, dimensions: Sequence[int], rank: int
     context.require(len(set(dimensions)) == len(dimensions), f"{what} {list(dimensions)} names a dimension twice")
 
 
+def dynamic_flags(shape: Shape) -> tuple[bool, ...]:
+    """For each dimension whether its size is known only at run time."""
+    return shape.dynamic or (False,) * shape.rank
+
+
 def tuple_unless_one(shapes: Sequence[Shape]) -> Shape:
     """The shape itself when it is the only one, else the tuple."""
     return shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)

@@ -12,7 +12,7 @@ from xlalite.hlo.codecs import INT_LIST, PADDING, SLICE
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.rules import array_index, array_value, check_dimensions
+from xlalite.hlo.ops.rules import array_index, array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
 
 
@@ -36,7 +36,10 @@ def _slice_shape(context: ShapeContext) -> Shape:
             f"range [{start}:{limit}] does not lie in dimension {dimension} of size {operand.dims[dimension]}",
         )
         sizes.append(-(-(limit - start) // stride))
-    return Shape.array(operand.dtype, sizes)
+    # A dimension that is taken whole keeps its run-time size.
+    whole = [entry == (0, size, 1) for entry, size in zip(ranges, operand.dims, strict=True)]
+    flags = [flag and kept for flag, kept in zip(dynamic_flags(operand), whole, strict=True)]
+    return Shape.array(operand.dtype, sizes, dynamic=flags)
 
 
 def _slice(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
@@ -142,7 +145,7 @@ def _pad_shape(context: ShapeContext) -> Shape:
         size = padded_size(operand.dims[dimension], low, high, interior)
         context.require(size >= 0, f"padding {low}_{high}_{interior} makes dimension {dimension} negative: {size}")
         sizes.append(size)
-    return Shape.array(operand.dtype, sizes)
+    return Shape.array(operand.dtype, sizes, dynamic=dynamic_flags(operand))
 
 
 def padded_size(size: int, low: int, high: int, interior: int) -> int:
@@ -201,7 +204,8 @@ def _concatenate_shape(context: ShapeContext) -> Shape:
             f"operands 0 and {position} differ in more than dimension {along}",
         )
         total += other.dims[along]
-    return Shape.array(first.dtype, (*first.dims[:along], total, *first.dims[along + 1 :]))
+    flags = [any(column) for column in zip(*map(dynamic_flags, context.operands), strict=True)]
+    return Shape.array(first.dtype, (*first.dims[:along], total, *first.dims[along + 1 :]), dynamic=flags)
 
 
 def _concatenate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

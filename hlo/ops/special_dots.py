@@ -17,7 +17,7 @@ from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.dot import DotAttrs, dot_arrays, dot_dims, dot_flops, free_dimensions
 from xlalite.hlo.ops.products import product_dtype
-from xlalite.hlo.ops.rules import array_value
+from xlalite.hlo.ops.rules import array_value, check_dimensions
 from xlalite.hlo.shape import Shape
 
 
@@ -90,6 +90,7 @@ def _ragged_dot_shape(context: ShapeContext) -> Shape:
         f"a ragged {mode.value} dimension needs {1 if mode is RaggedMode.FREE else 0} rhs_group_dims, "
         f"found {list(attrs.rhs_group_dims)}",
     )
+    check_dimensions(context, (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims), lhs.rank, "lhs dims")
     context.require(sizes.dtype.is_integral and sizes.rank >= 1, f"group sizes must be integers, found {sizes.text()}")
     outer = tuple(lhs.dims[dim] for dim in _outer_dims(attrs, lhs.rank))
     context.require(

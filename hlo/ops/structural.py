@@ -51,7 +51,8 @@ def _constant_shape(context: ShapeContext) -> Shape:
 
 
 def _tuple_element_shape(context: ShapeContext) -> Shape:
-    operand, index = context.operands[0], context.attrs.index
+    operand = context.operands[0]
+    index: int = context.attrs.index
     context.require(operand.is_tuple, "the operand must be a tuple")
     context.require(
         0 <= index < len(operand.elements), f"index {index} is out of range for {len(operand.elements)} elements"
@@ -71,7 +72,8 @@ def _constant_value(instruction: HloInstruction, operands: Sequence[Value], call
 def _tuple_element(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     operand = operands[0]
     assert isinstance(operand, tuple), "the verifier lets only tuples through"
-    return operand[instruction.attrs.index]
+    index: int = instruction.attrs.index
+    return operand[index]
 
 
 OPS = (

@@ -48,6 +48,23 @@ def test_a_dynamic_size_beyond_its_bound_has_no_value(run: Run, size: int) -> No
         run(DYNAMIC, np.zeros((6, 2), np.float32), np.int32(size))
 
 
+def test_dynamic_sizes_go_through_other_operations(run: Run) -> None:
+    text = entry(
+        """  x = f32[6,2] parameter(0)
+  n = s32[] parameter(1)
+  s = f32[<=6,2] set-dimension-size(x, n), dimensions={0}
+  zero = f32[] constant(0)
+  y = f32[3,2] slice(x), slice={[0:3], [0:2]}
+  c = f32[<=9,2] concatenate(s, y), dimensions={0}
+  p = f32[<=11,2] pad(c, zero), padding=1_1x0_0
+  t = f32[2,<=11] transpose(p), dimensions={1,0}
+  ROOT d = f32[<=11,<=11] dot(p, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}"""
+    )
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    rows = np.pad(np.concatenate([x[:4], x[:3]]), ((1, 1), (0, 0)))
+    np.testing.assert_array_equal(run(text, x, np.int32(4)), rows @ rows.T)
+
+
 def test_dynamic_reshape_takes_its_sizes_at_run_time(run: Run) -> None:
     text = entry(
         """  x = f32[6] parameter(0)
