@@ -1,8 +1,8 @@
 """Runs the benchmarks beside their peers: `python tests/benchmarks/run.py [--only WORD] [--seconds S] [--markdown]`.
 
-Contestants of one workload take turns in one process, so that a machine whose speed drifts treats them alike. Reported
-are the best and the median time of a call, and the ratio of the best times to xlalite's. A peer that is not installed is
-left out with a word.
+Contestants of one workload take turns in one process, so that a machine whose speed drifts treats them alike.
+Reported are the best and the median time of a call, and the ratio of the best times to xlalite's. A peer that is not
+installed is left out with a word.
 """
 
 from __future__ import annotations
