@@ -1,0 +1,66 @@
+"""What clustering gives: clusters and single operations in an order in which they can run, and why it came so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xlalite.framework.operation import Operation
+from xlalite.framework.tensor import HandleData, Tensor
+from xlalite.hlo.decision import Decision
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """Operations that are compiled together; has identity.
+
+    It reads its variables when it begins and assigns them when it ends.
+
+    Attributes:
+        name: `cluster_0`, `cluster_1`, ... in the order of the clusters' first operations.
+        operations: In execution order. A small constant is a member of every cluster that uses it.
+        inputs: Tensors that come from outside, in the order of their first use; no variable handles.
+        outputs: Tensors of members that are needed outside, in the order of their producers.
+        constant_inputs: Positions in `inputs` of those whose values must be known when the cluster is compiled.
+        reads: The variables whose value at entry may matter, in the order of first use.
+        updates: The variables that are assigned, in the order of first use.
+    """
+
+    name: str
+    operations: tuple[Operation, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    constant_inputs: tuple[int, ...]
+    reads: tuple[HandleData, ...]
+    updates: tuple[HandleData, ...]
+
+    @property
+    def variables(self) -> tuple[HandleData, ...]:
+        """All variables that the cluster touches: those it reads, then those it only assigns."""
+        return tuple({data.name: data for data in (*self.reads, *self.updates)}.values())
+
+    def __repr__(self) -> str:
+        """Name and size."""
+        return f"<{self.name} of {len(self.operations)} operations>"
+
+
+Step: TypeAlias = Cluster | Operation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clustering:
+    """A graph as steps.
+
+    Attributes:
+        steps: Clusters and single operations, in an order that honours data, control dependencies and the order in
+            which the operations touch each variable.
+        decisions: One for each operation left out, each pair of neighbours that was not joined, and each cluster.
+    """
+
+    steps: tuple[Step, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The clusters, in the order of the steps."""
+        return tuple(step for step in self.steps if isinstance(step, Cluster))
