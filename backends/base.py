@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xlalite.hlo.decision import Decision
@@ -73,7 +73,13 @@ class MemoryAnalysis:
 
 
 class Executable(ABC):
-    """A compiled module. Call it with arrays in the order of the entry's parameters."""
+    """A compiled module. Call it with arrays in the order of the entry's parameters.
+
+    Attributes:
+        function: The quickest callable: takes flat arrays, gives an array or a flat tuple of them.
+    """
+
+    function: Callable[..., object]
 
     @property
     @abstractmethod
@@ -110,6 +116,11 @@ class Executable(ABC):
     @abstractmethod
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of one call: `flops`, `transcendentals`, `bytes accessed`."""
+
+    @property
+    @abstractmethod
+    def code_size_bytes(self) -> int:
+        """Size of the machine code; 0 when there is none. Known without running any pass."""
 
     @abstractmethod
     def decisions(self) -> Sequence[Decision]:

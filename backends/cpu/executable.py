@@ -27,11 +27,7 @@ _RELEASE_LOCK_BYTES = 1 << 16
 
 
 class CpuExecutable(Executable):
-    """A compiled module.
-
-    Attributes:
-        function: The quickest callable: takes flat arrays, gives an array or a flat tuple of them.
-    """
+    """A compiled module."""
 
     def __init__(self, compiled: CompiledModule) -> None:
         """Links the module's code, out of the cache when it is there.
@@ -61,7 +57,7 @@ class CpuExecutable(Executable):
             failures=linked.failures,
         )
         self.call: PythonCall = make_call(signature, entry)
-        self.function: Callable[..., object] = self.call.function()
+        self.function = self.call.function()
         self._program_shape = shape
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
         self._run = self.function if flat and (shape.result.is_array or shape.result.is_tuple) else self._run_nested
@@ -109,6 +105,11 @@ class CpuExecutable(Executable):
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of one call of the optimised module."""
         return cost_analysis(self._compiled.optimized).as_dict()
+
+    @property
+    def code_size_bytes(self) -> int:
+        """Size of the object code."""
+        return self._record.code_bytes
 
     def decisions(self) -> Sequence[Decision]:
         """Decisions of the passes, then of the kernel planner."""

@@ -35,6 +35,7 @@ class InterpreterExecutable(Executable):
     def __init__(self, module: HloModule) -> None:
         """Takes over the module."""
         self._module = module
+        self.function = self.__call__
 
     @property
     def program_shape(self) -> ProgramShape:
@@ -67,6 +68,11 @@ class InterpreterExecutable(Executable):
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of the module as given."""
         return cost_analysis(self._module).as_dict()
+
+    @property
+    def code_size_bytes(self) -> int:
+        """Zero: there is no machine code."""
+        return 0
 
     def decisions(self) -> Sequence[Decision]:
         """None: nothing is decided."""
