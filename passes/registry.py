@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.barrier_remover import BarrierRemover
 from xlalite.passes.base import HloPass
 from xlalite.passes.batch_norm_expander import BatchNormExpander
 from xlalite.passes.call_inliner import CallInliner
@@ -29,6 +30,7 @@ PASSES: dict[str, type[HloPass]] = {
     hlo_pass.name: hlo_pass
     for hlo_pass in (
         AlgebraicSimplifier,
+        BarrierRemover,
         BatchNormExpander,
         CallInliner,
         CommonSubexpressionElimination,

@@ -39,10 +39,11 @@ def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
 def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
     """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes.
 
-    A reshape that others read too only moves when all it does is to add or remove dimensions of size 1.
+    A reshape that others read too only moves when all it does is to add or remove dimensions of size 1; one to a scalar
+    stays, since a scalar is the best form a single number can have.
     """
     first = _first(instruction, "reshape")
-    if first is None:
+    if first is None or instruction.shape.is_scalar:
         return None
     dims = first.operand(0).shape.dims
     for operand in instruction.operands:

@@ -72,6 +72,11 @@ def test_reshape_with_another_user_moves_only_if_it_just_adds_ones(transform) ->
     assert transform(ReshapeMover(), text.replace("SIZES", "2,1,3")).changed
 
 
+def test_reshape_to_a_scalar_stays(transform) -> None:
+    text = program("x = f32[1] parameter(0)", "a = f32[] reshape(x)", "ROOT b = f32[] tanh(a)")
+    assert not transform(ReshapeMover(), text).changed
+
+
 def test_transpose_with_another_user_stays(transform) -> None:
     text = program(
         "x = f32[2,3] parameter(0)",

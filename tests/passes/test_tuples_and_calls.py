@@ -1,3 +1,4 @@
+from xlalite.passes.barrier_remover import BarrierRemover
 from xlalite.passes.call_inliner import CallInliner
 from xlalite.passes.conditional_simplifier import ConditionalSimplifier
 from xlalite.passes.flatten_call_graph import FlattenCallGraph
@@ -175,3 +176,23 @@ def test_shared_control_flow_computations_are_cloned(transform) -> None:
 def test_computations_with_one_caller_are_not_cloned(transform) -> None:
     text = CALLS.replace("ROOT r = f32[4] call(c), to_apply=outer", "ROOT r = f32[4] negate(c)")
     assert not transform(FlattenCallGraph(), text).changed
+
+
+BARRIER = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  t = f32[4] tanh(x)
+  b = f32[4] opt-barrier(t)
+  ROOT r = f32[4] negate(b)
+}
+"""
+
+
+def test_barriers_are_removed(transform) -> None:
+    assert transform(BarrierRemover(), BARRIER).opcodes == ["tanh", "negate"]
+
+
+def test_barriers_with_control_dependencies_stay(transform) -> None:
+    text = BARRIER.replace("opt-barrier(t)", "opt-barrier(x), control-predecessors={t}")
+    assert not transform(BarrierRemover(), text).changed
