@@ -95,6 +95,16 @@ def test_a_fed_constant_is_a_run_time_value(graph: Graph) -> None:
     np.testing.assert_array_equal(evaluate(lowered.module, np.float32([5, 6]))[0], [10, 12])
 
 
+def test_one_of_several_outputs_may_come_from_outside(graph: Graph) -> None:
+    x = a.placeholder(np.float32, [2])
+    first, second = a.unstack(x)
+    total = first * 10 + second
+    vector, scalar = Shape.array(DType.F32, (2,)), Shape.array(DType.F32)
+    arguments = [ParameterArgument(x, vector), ParameterArgument(first, scalar)]
+    lowered = lower_operations(inside(graph, x), arguments, [total])
+    assert evaluate(lowered.module, np.float32([1, 2]), np.float32(5))[0] == 52
+
+
 def test_updated_variables_follow_the_outputs(graph: Graph) -> None:
     v, w = Variable([1.0, 2.0], name="v"), Variable(3.0, name="w")
     update = v.assign_add([1.0, 1.0], read_value=False)

@@ -269,7 +269,8 @@ class LoweringContext:
         """Lowers the operations whose values are needed, in order."""
         needed = _needed_operations(operations, outputs)
         for operation in operations:
-            if operation in needed and not all(output in self._handles for output in operation.outputs or (None,)):
+            given = [output in self._handles for output in operation.outputs]
+            if operation in needed and not (given and all(given)):
                 self._lower(operation)
 
     def lower_function(
@@ -315,7 +316,9 @@ class LoweringContext:
         array_outputs = [output for output in operation.outputs if not output.dtype.is_host_only]
         for output, handle in zip(array_outputs, results, strict=True):
             _check_result(operation, output, handle)
-            self.define(output, handle)
+            # An output that is an argument keeps the value from outside.
+            if output not in self._handles:
+                self.define(output, handle)
 
 
 def _needed_operations(operations: Sequence[Operation], outputs: Sequence[Tensor]) -> set[Operation]:

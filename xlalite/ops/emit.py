@@ -101,11 +101,6 @@ def zeros_like(b: Builder, x: Handle) -> Handle:
     return b.full(0, x.dtype, x.dims)
 
 
-def clamp_scalar(b: Builder, low: int, x: Handle, high: int) -> Handle:
-    """A scalar kept within two bounds."""
-    return b.op("clamp", (b.constant(low, x.dtype), x, b.constant(high, x.dtype)))
-
-
 def _limit(dtype: HloDType, sign: int) -> Array:
     if dtype is HloDType.PRED:
         return np.asarray(sign > 0)
