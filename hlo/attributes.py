@@ -34,6 +34,9 @@ class Cursor(Protocol):
     def peek(self) -> str:
         """The next token, not consumed; "" at the end of the text."""
 
+    def touching(self) -> bool:
+        """Whether the next token follows the previous one with no space between."""
+
     def word(self, expected: str) -> str:
         """Consumes one word, number or compound token (`3x3`, `b01f_01io->b01f`); `expected` is for the message."""
 

@@ -10,7 +10,9 @@ from typing import TypeVar
 from xlalite.hlo.attributes import Codec, Cursor
 from xlalite.hlo.convolution_dims import ConvolutionDims
 from xlalite.hlo.literal import Literal
+from xlalite.hlo.literal_text import format_literal
 from xlalite.hlo.quoting import quote
+from xlalite.hlo.replica_group_text import read_replica_groups
 from xlalite.hlo.replica_groups import ReplicaGroups
 from xlalite.hlo.shape import Shape, ShapeIndex
 from xlalite.hlo.window import Window, WindowDimension
@@ -116,10 +118,10 @@ _PADDING = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*", re.
 
 
 def _parse_padding(cursor: Cursor) -> tuple[tuple[int, int, int], ...]:
-    if cursor.peek() in ("", ",", "\n", "}", "ROOT") or cursor.peek().startswith("%"):
-        return ()
     word = cursor.peek()
     if not _PADDING.fullmatch(word):
+        if word in (",", "}") or not cursor.touching():
+            return ()
         raise cursor.error(f"padding: found {word!r}, expected low_high or low_high_interior joined by x")
     cursor.word("padding")
     dimensions: list[tuple[int, int, int]] = []
@@ -234,34 +236,9 @@ def _parse_precisions(cursor: Cursor) -> tuple[Precision, ...]:
 PRECISION: Codec[tuple[Precision, ...]] = Codec(_PRECISIONS.name, _parse_precisions, _PRECISIONS.format)
 
 
-# replica_groups={{0,1},{2,3}} or [2,2]<=[4] or [2,2]<=[2,2]T(1,0)
+# replica_groups={{0,1},{2,3}} or [2,2]<=[4] or [2,2]<=[2,2]T(1,0) or mesh['a'=2,'b'=2] {'a'}
 
-
-def _parse_integers(cursor: Cursor, opening: str, closing: str) -> tuple[int, ...]:
-    cursor.expect(opening)
-    numbers: list[int] = []
-    while not cursor.accept(closing):
-        if numbers:
-            cursor.expect(",")
-        numbers.append(cursor.integer())
-    return tuple(numbers)
-
-
-def _parse_replica_groups(cursor: Cursor) -> ReplicaGroups:
-    if not cursor.at("["):
-        return ReplicaGroups(_INT_LISTS.parse(cursor))
-    sizes = _parse_integers(cursor, "[", "]")
-    cursor.expect("<=")
-    reshape = _parse_integers(cursor, "[", "]")
-    permutation = _parse_integers(cursor, "(", ")") if cursor.accept("T") else ()
-    try:
-        return ReplicaGroups.iota(sizes, reshape, permutation)
-    except ValueError as error:
-        raise cursor.error(str(error)) from None
-
-
-_INT_LISTS = list_codec("list of lists of integers", INT_LIST.parse, INT_LIST.format)
-REPLICA_GROUPS: Codec[ReplicaGroups] = Codec("replica groups", _parse_replica_groups, str)
+REPLICA_GROUPS: Codec[ReplicaGroups] = Codec("replica groups", read_replica_groups, str)
 
 
 # source_target_pairs={{0,1},{1,0}}
@@ -291,8 +268,6 @@ def _parse_literal(cursor: Cursor) -> Literal:
 
 
 def _format_literal(literal: Literal) -> str:
-    from xlalite.hlo.literal_text import format_literal
-
     return f"({literal.shape} {format_literal(literal)})"
 
 

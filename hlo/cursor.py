@@ -47,6 +47,10 @@ class TokenCursor:
         """The next token; "" at the end."""
         return self.tokens[self.index]
 
+    def touching(self) -> bool:
+        """Whether the next token follows the previous one with no space between."""
+        return bool(self.tokens[self.index]) and self.source.touching(self.index)
+
     def at(self, text: str) -> bool:
         """Whether the next token is exactly `text`."""
         return self.tokens[self.index] == text
@@ -143,7 +147,7 @@ class TokenCursor:
                 self.skip_balanced()
             else:
                 self.index += 1
-            if self.peek() in ("", ",", ")", "]", "}") or not self.source.touching(self.index):
+            if self.peek() in ("", ",", ")", "]", "}") or not self.touching():
                 return self.source.between(first, self.index)
 
     def shape(self) -> Shape:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from xlalite.hlo.device_mesh import Mesh, MeshAxis, require_few_devices
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
@@ -33,8 +35,7 @@ class ReplicaGroups:
             raise ValueError(
                 f"replica groups: [{_joined(sizes)}]<=[{_joined(reshape)}]T({_joined(order)}) is impossible"
             )
-        if math.prod(sizes) > _LIMIT:
-            raise ValueError(f"replica groups: {math.prod(sizes)} devices are more than {_LIMIT}")
+        require_few_devices(math.prod(sizes))
         devices = np.arange(math.prod(sizes)).reshape(tuple(reshape)).transpose(order).reshape(tuple(sizes))
         transposed = "" if order == tuple(range(len(reshape))) else f"T({_joined(order)})"
         return ReplicaGroups(
@@ -42,12 +43,25 @@ class ReplicaGroups:
             f"[{_joined(sizes)}]<=[{_joined(reshape)}]{transposed}",
         )
 
+    @staticmethod
+    def mesh(mesh: Mesh, axes: Sequence[MeshAxis]) -> ReplicaGroups:
+        """Groups of the devices that differ only in their places along the given axes of a mesh.
+
+        Raises:
+            ValueError: An axis does not exist, or its parts do not fit.
+        """
+        devices = mesh.split(axes)
+        names = [part for part, _ in devices.parts]
+        inside = [names.index((axis.name, axis.before)) for axis in axes]
+        outside = [position for position in range(len(names)) if position not in inside]
+        size = math.prod(devices.parts[position][1] for position in inside)
+        ordered = devices.numbers.transpose((*outside, *inside)).reshape((-1, size))
+        shown = ",".join(map(str, axes))
+        return ReplicaGroups(tuple(tuple(group) for group in ordered.tolist()), f"{mesh} {{{shown}}}")
+
     def __str__(self) -> str:
         """XLA's text."""
         return self.spelling or "{" + ",".join("{" + _joined(group) + "}" for group in self.groups) + "}"
-
-
-_LIMIT = 1 << 20
 
 
 def _joined(numbers: Sequence[int]) -> str:
