@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.create import create
+from xlalite.hlo.errors import PassError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.ops.structural import GetTupleElementAttrs
@@ -31,7 +32,13 @@ class CopyInsertion(HloPass):
     name: ClassVar[str] = "copy-insertion"
 
     def run(self, module: HloModule) -> bool:
-        """Inserts what is needed."""
+        """Inserts what is needed.
+
+        Raises:
+            PassError: The module is not scheduled.
+        """
+        if not module.config.is_scheduled:
+            raise PassError(f"{self.name}: module {module.name} is not scheduled, expected the scheduler to have run")
         refusals: list[Refusal] = []
         share_required(analyse(module), refusals.append)
         by_holder: dict[tuple[HloInstruction, bool], list[Refusal]] = {}

@@ -9,17 +9,21 @@ from xlalite.passes.batch_norm_expander import BatchNormExpander
 from xlalite.passes.call_inliner import CallInliner
 from xlalite.passes.conditional_simplifier import ConditionalSimplifier
 from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
+from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.dot_canonicalizer import DotCanonicalizer
 from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.fusion import Fusion
 from xlalite.passes.layout_normalization import LayoutNormalization
 from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
 from xlalite.passes.map_inliner import MapInliner
+from xlalite.passes.reduction_splitter import ReductionSplitter
 from xlalite.passes.reshape_mover import ReshapeMover
 from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.rng_expander import RngExpander
+from xlalite.passes.scheduler import Scheduler
 from xlalite.passes.trip_count import TripCountAnnotator
 from xlalite.passes.tuple_simplifier import TupleSimplifier
 from xlalite.passes.unschedule import Unschedule
@@ -36,16 +40,20 @@ PASSES: dict[str, type[HloPass]] = {
         CommonSubexpressionElimination,
         ConditionalSimplifier,
         ConstantFolding,
+        CopyInsertion,
         DeadCodeElimination,
         DotCanonicalizer,
         DynamicIndexSplitter,
         FlattenCallGraph,
+        Fusion,
         LayoutNormalization,
         LoopInvariantCodeMotion,
         MapInliner,
+        ReductionSplitter,
         ReshapeMover,
         RngBitGeneratorExpander,
         RngExpander,
+        Scheduler,
         SplatConstants,
         TripCountAnnotator,
         TupleSimplifier,

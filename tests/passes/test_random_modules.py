@@ -13,14 +13,16 @@ from xlalite.passes.registry import PASSES
 from xlalite.passes.simplification import target_independent
 
 # A second run may find more to do: constants that went into a loop make elements of its state unneeded.
-NOT_IDEMPOTENT = {"while-loop-simplifier"}
+NOT_IDEMPOTENT = {"while-loop-simplifier", "fusion"}
 # Options under which no bit may change.
 STRICT = {AlgebraicSimplifier.name: AlgebraicSimplifier(reorder_reductions=False)}
 # These change the order of sums.
-REORDERING = {"dot-canonicalizer"}
+REORDERING = {"dot-canonicalizer", "reduction-splitter"}
+# These need a schedule, which random modules have not.
+SCHEDULED = {"copy-insertion"}
 
 
-@pytest.mark.parametrize("name", sorted(set(PASSES) - REORDERING))
+@pytest.mark.parametrize("name", sorted(set(PASSES) - REORDERING - SCHEDULED))
 @given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 20))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_pass_keeps_every_bit(
