@@ -6,6 +6,7 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import VerificationError, XlaliteError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.pair_verifier import PairVerifier
 from xlalite.hlo.print_options import PrintOptions
 from xlalite.hlo.printer import print_instruction
 from xlalite.hlo.shape import ProgramShape, Shape
@@ -29,12 +30,13 @@ def describe(instruction: HloInstruction) -> str:
 class InstructionVerifier:
     """Checks instructions of one module; computations must come callees first."""
 
-    __slots__ = ("layout_sensitive", "module", "signatures")
+    __slots__ = ("layout_sensitive", "module", "pairs", "signatures")
 
     def __init__(self, module: HloModule, layout_sensitive: bool) -> None:
         """Checks instructions of the given module."""
         self.module = module
         self.layout_sensitive = layout_sensitive
+        self.pairs = PairVerifier()
         self.signatures: dict[HloComputation, ProgramShape] = {}
 
     def finish(self, computation: HloComputation) -> None:
@@ -52,6 +54,9 @@ class InstructionVerifier:
             raise self._error(
                 instruction, f"found attributes {type(instruction.attrs).__name__}, expected {op.attrs.__name__}"
             )
+        problem = self.pairs.problem(instruction)
+        if problem is not None:
+            raise self._error(instruction, problem)
         self._check_called(instruction)
         called = [self.signatures[computation] for computation in instruction.called_computations]
         try:

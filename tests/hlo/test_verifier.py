@@ -259,3 +259,33 @@ def test_a_large_module_takes_linear_time() -> None:
     lines = "\n".join(f"n{i} = f32[] add(p, c)" for i in range(20_000))
     module = parse(f"ENTRY e {{ p = f32[] parameter(0)\n c = f32[] constant(1)\n{lines}\n}}")
     verify(module)
+
+
+ASYNC = """HloModule m
+neg { a = f32[4] parameter(0)
+  ROOT b = f32[4] negate(a) }
+ENTRY e { x = f32[4] parameter(0)
+  t = token[] after-all()
+  s = ((f32[4]), f32[4]) async-start(x), calls=neg
+  u = ((f32[4]), f32[4]) async-update(s)
+  d = f32[4] async-done(u)
+  c = (f32[4], f32[4], u32[]) copy-start(x)
+  k = (f32[4], f32[4], u32[]) tuple(x, x, c#2)
+  w = f32[4] copy-done(c)
+  send = (f32[4], u32[], token[]) send(x, t), channel_id=1
+  sent = token[] send-done(send), channel_id=1
+  recv = (f32[4], u32[], token[]) recv(t), channel_id=1
+  got = (f32[4], token[]) recv-done(recv), channel_id=1
+  g = f32[8] all-gather(x), channel_id=2, dimensions={0}
+  ROOT r = f32[4] add(d, w) }
+"""
+
+
+def test_what_starts_is_ended_once_by_its_partner() -> None:
+    verify(parse(ASYNC))
+    refuse(parse(ASYNC.replace("copy-done(c)", "copy-done(k)")), "operand 0 is %k, a tuple, expected copy-start")
+    refuse(parse(ASYNC.replace("  c =", "  d2 = f32[4] async-done(s)\n  c =")), "%s is ended twice")
+
+
+def test_a_channel_has_one_purpose() -> None:
+    refuse(parse(ASYNC.replace("channel_id=2", "channel_id=1")), "channel 1 is used by %send for send")
