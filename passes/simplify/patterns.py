@@ -91,8 +91,11 @@ def is_never_negative_zero(instruction: HloInstruction, depth: int = 4) -> bool:
             return source.is_integral or source is DType.PRED
         case "multiply":
             return operands[0] is operands[1]
-        case "add" | "maximum":
+        case "add":
             return any(is_never_negative_zero(operand, depth - 1) for operand in operands)
+        case "maximum":  # max(-0, -1) is -0: a bound below zero says nothing.
+            bounded = any(_is_at_least_zero(operand) for operand in operands)
+            return bounded or all(is_never_negative_zero(operand, depth - 1) for operand in operands)
         case "reduce":
             monoid = recognise_monoid(instruction.called_computations[0]) if len(operands) == 2 else None
             starts_above = is_never_negative_zero(operands[1], depth - 1)
@@ -100,6 +103,11 @@ def is_never_negative_zero(instruction: HloInstruction, depth: int = 4) -> bool:
         case "broadcast" | "reshape" | "transpose" | "slice" | "reverse":
             return is_never_negative_zero(operands[0], depth - 1)
     return False
+
+
+def _is_at_least_zero(instruction: HloInstruction) -> bool:
+    number = splat_float(instruction)
+    return number is not None and number >= 0 and not is_splat_of(instruction, -0.0)
 
 
 def power_of_two_exponent(value: int) -> int | None:

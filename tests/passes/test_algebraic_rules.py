@@ -147,6 +147,11 @@ CASES = (
         lambda v: v.red(v.x, "add", -0.0, 1) + 0.0,
     ),
     Case("add_zero", lambda v: v.op("maximum", v.x, v.full(0.0, v.x)) + 0.0, lambda v: v.op("sqrt", v.x) + 0.0),
+    Case(
+        "add_zero",
+        lambda v: v.op("maximum", v.op("abs", v.x), v.full(-1.0, v.x)) + 0.0,
+        lambda v: v.op("maximum", v.x, v.full(-1.0, v.x)) + 0.0,
+    ),
     Case("add_zero", lambda v: v.x * v.x + 0.0, lambda v: v.x * v.y + 0.0),
     Case("add_constants", lambda v: (v.i + 3) + HIGH, lambda v: (v.x + 3.0) + 4.0),
     Case("add_negated", lambda v: v.x + -v.y, lambda v: v.x + v.op("abs", v.y)),

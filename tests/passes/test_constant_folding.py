@@ -74,7 +74,7 @@ def test_folding_records_results_that_are_too_large(transform) -> None:
 
 
 def test_folding_records_what_is_too_much_work(transform) -> None:
-    result = transform(ConstantFolding(max_growth_bytes=1 << 20, max_operations=100), GATHERED)
+    result = transform(ConstantFolding(max_growth_bytes=1 << 20, max_operations=10), GATHERED)
     assert not result.changed
     assert result.module.decisions[0].reason == "too much work"
 

@@ -24,7 +24,7 @@ SCHEDULED = {"copy-insertion"}
 
 @pytest.mark.parametrize("name", sorted(set(PASSES) - REORDERING - SCHEDULED))
 @given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 20))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_pass_keeps_every_bit(
     name: str, chance: random.Random, operations: int, random_module, transform
 ) -> None:
@@ -33,7 +33,7 @@ def test_pass_keeps_every_bit(
 
 
 @given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 30))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_pipeline_keeps_every_bit_and_ends(
     chance: random.Random, operations: int, random_module, random_arguments, assert_same_bits
 ) -> None:
