@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
     from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
+    from xlalite.client.compilation import compile as compile
     from xlalite.client.config import (
         ConfigProto as ConfigProto,
         GPUOptions as GPUOptions,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         RunMetadata as RunMetadata,
         RunOptions as RunOptions,
     )
+    from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
     from xlalite.framework import errors as errors
     from xlalite.framework.default_graph import (
         get_default_graph as get_default_graph,
@@ -127,7 +129,9 @@ _MODULES: dict[str, str] = {
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
 _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
+    "xlalite.client.compilation": "compile",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
+    "xlalite.client.session": "InteractiveSession, Session",
     "xlalite.framework.default_graph": "get_default_graph, reset_default_graph",
     "xlalite.framework.default_session": "get_default_session",
     "xlalite.framework.dtypes": (

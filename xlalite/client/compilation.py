@@ -1,0 +1,29 @@
+"""`xlalite.compile`: an HLO module to something that can be called."""
+
+from __future__ import annotations
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.flags import debug_options, flags_from_environment
+from xlalite.hlo.module import HloModule
+
+
+def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | None = None) -> Executable:
+    """Compiles an HLO module, which stays as it is.
+
+    Args:
+        module: The module; `xlalite.hlo.parse` makes one of text.
+        backend: `cpu` or `interpreter`.
+        options: How to compile; by default as the flags in `XLALITE_FLAGS` say.
+
+    Raises:
+        UnknownBackendError: There is no such backend.
+        VerificationError: The module is not valid.
+        PassError: A pass failed.
+        CodegenError: No code could be made.
+    """
+    if not isinstance(module, HloModule):
+        raise TypeError(f"compile: an HloModule is expected, found {type(module).__name__}; hlo.parse(text) makes one")
+    if options is None:
+        flags = flags_from_environment()
+        options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug_options(flags))
+    return get_backend(backend).compile(module, options)

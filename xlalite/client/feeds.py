@@ -1,0 +1,114 @@
+"""Fed values: checked against their tensors and turned into arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlalite.client.session_errors import FeedError, FeedTypeError
+from xlalite.framework.dtypes import string
+from xlalite.framework.errors import GraphError, MissingElementError
+from xlalite.framework.graph import Graph
+from xlalite.framework.host import Array
+from xlalite.framework.operation import Operation
+from xlalite.framework.tensor import Tensor
+
+
+class Feed:
+    """How values of one tensor are fed.
+
+    Attributes:
+        tensor: The tensor.
+    """
+
+    __slots__ = ("_accepted", "_dtype", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        """Feeds `tensor`."""
+        self.tensor = tensor
+        self._dtype = tensor.dtype.as_numpy_dtype
+        self._accepted: tuple[int, ...] | None = None
+
+    def convert(self, value: Any) -> Array:
+        """The value as an array of the tensor's element type; an array that has it already is not copied.
+
+        Raises:
+            FeedError: The shape is not one of the tensor's.
+            FeedTypeError: The value cannot stand for an array of that element type.
+        """
+        array = value if type(value) is np.ndarray and value.dtype is self._dtype else self._convert(value)
+        # The same shape as last time needs no check; a tensor's shape only ever becomes more precise.
+        if array.shape != self._accepted:
+            self._check_shape(array)
+        return array
+
+    def _check_shape(self, array: Array) -> None:
+        shape = self.tensor.shape
+        if not shape.is_compatible_with(array.shape):
+            raise FeedError(
+                f"Cannot feed value of shape {array.shape!r} for Tensor {self.tensor.name!r}, which has shape "
+                f"{str(shape)!r}"
+            )
+        self._accepted = array.shape
+
+    def _convert(self, value: Any) -> Array:
+        tensor = self.tensor
+        if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
+            raise FeedTypeError(
+                f"The value fed for Tensor {tensor.name!r} is {value!r}: it must be a number, a string, a list or an "
+                "array; a Tensor has no value before it is run"
+            )
+        if tensor.dtype is string:
+            return _as_strings(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            self._check_number(value)
+        try:
+            return np.asarray(value, self._dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise FeedTypeError(
+                f"Cannot feed {_shown(value)} for Tensor {tensor.name!r} of type {tensor.dtype.name}: {error}"
+            ) from None
+
+    def _check_number(self, value: int) -> None:
+        """Refuses a Python integer that the element type cannot hold."""
+        dtype = self.tensor.dtype
+        if dtype.is_integer and not int(dtype.min) <= value <= int(dtype.max):
+            raise FeedTypeError(
+                f"Type of feed value {value} with type int is not compatible with Tensor type {dtype.name} of "
+                f"{self.tensor.name!r}, which holds {dtype.min} to {dtype.max}"
+            )
+
+
+def resolve_feed(graph: Graph, key: Any) -> Feed:
+    """The feed for a key of `feed_dict`: a tensor, a variable or a name.
+
+    Raises:
+        FeedTypeError: The key does not stand for a tensor of the graph.
+        FeedError: The tensor may not be fed.
+    """
+    try:
+        tensor = graph.as_graph_element(key, allow_operation=False)
+    except (TypeError, GraphError, MissingElementError) as error:
+        raise FeedTypeError(f"Cannot interpret feed_dict key {key!r} as Tensor: {error}") from None
+    assert isinstance(tensor, Tensor), "operations were not allowed"
+    if tensor.handle_data is not None or not graph.is_feedable(tensor):
+        raise FeedError(f"Tensor {tensor.name!r} may not be fed")
+    return Feed(tensor)
+
+
+def _as_strings(value: Any) -> Array:
+    """An array of `bytes`."""
+    given = np.asarray(value, object)
+    encoded = [each.encode() if isinstance(each, str) else each for each in given.ravel()]
+    wrong = [each for each in encoded if not isinstance(each, bytes)]
+    if wrong:
+        raise FeedTypeError(f"Cannot feed {_shown(wrong[0])} where a string is expected")
+    result = np.empty(given.shape, object)
+    result.ravel()[:] = encoded
+    return result
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

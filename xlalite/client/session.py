@@ -1,0 +1,292 @@
+"""Sessions: they run a graph, keep its variables, and compile what is worth it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from xlalite.client.config import ConfigProto, RunMetadata, RunOptions
+from xlalite.client.feeds import Feed, resolve_feed
+from xlalite.client.fetches import Fetches, fetch_key, resolve_fetches
+from xlalite.client.session_errors import FeedError, FeedTypeError, SessionError
+from xlalite.client.session_options import SessionOptions, settle
+from xlalite.client.session_runtime import SessionRuntime
+from xlalite.client.step_trace_messages import CPU_DEVICE, step_stats
+from xlalite.flags import flags_from_environment
+from xlalite.framework.default_graph import get_default_graph
+from xlalite.framework.default_session import default_session, push_default_session, remove_default_session
+from xlalite.framework.graph import Graph
+from xlalite.framework.host import Array, HostValue
+from xlalite.framework.operation import Operation
+from xlalite.hlo.decision import Decision
+from xlalite.runtime.cluster_report import ClusterReport
+from xlalite.runtime.deadline import Deadline
+from xlalite.runtime.plan import Plan, PlanRequest
+from xlalite.runtime.report import JitReport
+from xlalite.runtime.trace import StepTrace
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttributes:
+    """A device that a session can use."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int = 0
+    incarnation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedRun:
+    """Everything about a run that its values do not change.
+
+    Attributes:
+        plan: The steps.
+        feeds: How each value is fed, in the order of the keys.
+        fetches: Gives the results their structure.
+        kept_alive: The objects whose identity is part of the key.
+    """
+
+    plan: Plan
+    feeds: tuple[Feed, ...]
+    fetches: Fetches
+    kept_alive: object
+
+
+class Session:
+    """Runs operations of a graph; variables live as long as it does. Safe for concurrent runs."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        """A session on `graph`, by default the default graph.
+
+        Args:
+            target: Must be empty: sessions run in this process.
+            graph: The graph to run; it may grow between runs.
+            config: How to run; the flags of `XLALITE_FLAGS` stand behind it.
+
+        Raises:
+            SessionError: A remote target.
+            FlagError: `XLALITE_FLAGS` cannot be read.
+            FieldValueError: The configuration holds a number that makes no sense.
+        """
+        if target:
+            raise SessionError(f"Session target {target!r}: only '' is supported, sessions run in this process")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"Session: config must be a ConfigProto, found {type(config).__name__}")
+        self._graph = get_default_graph() if graph is None else graph
+        self._config = ConfigProto()
+        if config is not None:
+            self._config.CopyFrom(config)
+        self._options: SessionOptions = settle(self._config, flags_from_environment())
+        self._runtime = SessionRuntime(self._options)
+        self._prepared: dict[Hashable, _PreparedRun] = {}
+        self._prepare_lock = threading.Lock()
+        self._closed = False
+        self._entered: list[ExitStack] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the session runs."""
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        """The target."""
+        return ""
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Runs what the fetches need and gives their values.
+
+        Args:
+            fetches: A tensor, operation, variable or name, or any nesting of lists, tuples and dictionaries of them.
+            feed_dict: Values for tensors, by tensor or name; any tensor may be fed.
+            options: Whether to trace, and when to give up.
+            run_metadata: Takes the trace.
+
+        Returns:
+            The structure of `fetches` with arrays for tensors, NumPy scalars where they have rank 0, and None for
+            operations.
+
+        Raises:
+            SessionError: The session is closed, or the graph is empty.
+            FetchError, FetchTypeError: Something to fetch is not in the graph.
+            FeedError, FeedTypeError: A value does not fit its tensor.
+            XlaliteError: An operation failed.
+        """
+        if not feed_dict:
+            key: Hashable = fetch_key(fetches)
+            prepared = self._prepared.get(key) or self._prepare(key, fetches, ())
+            arrays: list[Array] = []
+        else:
+            _require_mapping(feed_dict)
+            feeds = tuple(feed_dict)
+            key = (fetch_key(fetches), feeds)
+            prepared = self._prepared.get(key) or self._prepare(key, fetches, feeds)
+            arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)]
+        if options is None:
+            results = prepared.plan.run(arrays, self._runtime.store)
+        else:
+            results = self._run_with_options(prepared.plan, arrays, options, run_metadata)
+        return prepared.fetches.assemble([_as_result(value) for value in results])
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that takes the values of `feed_list` in order and does what `run` does.
+
+        Args:
+            fetches: As for `run`.
+            feed_list: The tensors to feed.
+            accept_options: Whether the function also takes `options` and `run_metadata`.
+        """
+        keys = tuple(feed_list or ())
+        prepared = self._prepare((fetch_key(fetches), keys), fetches, keys)
+
+        def call(
+            *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> Any:
+            if len(values) != len(prepared.feeds):
+                raise FeedError(f"the callable takes {len(prepared.feeds)} values, found {len(values)}")
+            if (options is not None or run_metadata is not None) and not accept_options:
+                raise FeedTypeError("the callable takes no options; make it with accept_options=True")
+            self._require_open()
+            arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, values, strict=True)]
+            results = self._run_with_options(prepared.plan, arrays, options or RunOptions(), run_metadata)
+            return prepared.fetches.assemble([_as_result(value) for value in results])
+
+        return call
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices: this computer's processors."""
+        self._require_open()
+        return [DeviceAttributes(CPU_DEVICE, "CPU")]
+
+    def jit_report(self) -> JitReport:
+        """How much of what ran so far was compiled; its text is one line."""
+        return self._runtime.jit_report(self._plans())
+
+    def cluster_report(self) -> ClusterReport:
+        """The clusters of everything that ran so far, and why each other operation is in none."""
+        return ClusterReport(self._plans())
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What clustering and compilation decided so far."""
+        return tuple(decision for plan in self._plans() for decision in plan.decisions)
+
+    @property
+    def compilation_cache(self) -> Any:
+        """The session's compiled clusters: `statistics()`, `executables()`, `clear()`."""
+        return self._runtime.cache
+
+    def close(self) -> None:
+        """Forgets the variables and the compiled code; closing again does nothing."""
+        self._closed = True
+        self._prepared.clear()
+        self._runtime.close()
+
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """Makes this the default session, and leaves it open."""
+        with default_session(self):
+            yield self
+
+    def __enter__(self) -> Session:
+        """Makes the session and its graph the defaults."""
+        stack = ExitStack()
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(default_session(self))
+        self._entered.append(stack)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Restores the defaults and closes the session."""
+        self._entered.pop().close()
+        self.close()
+
+    def _plans(self) -> list[Plan]:
+        with self._prepare_lock:
+            return [prepared.plan for prepared in self._prepared.values()]
+
+    def _prepare(self, key: Hashable, fetches: Any, feed_keys: tuple[Any, ...]) -> _PreparedRun:
+        self._require_open()
+        with self._prepare_lock:
+            found = self._prepared.get(key)
+            if found is not None:
+                return found
+            if not self._graph.version:
+                raise SessionError("The Session graph is empty: add operations to the graph before calling run()")
+            resolved = resolve_fetches(self._graph, fetches)
+            feeds = tuple(resolve_feed(self._graph, feed_key) for feed_key in feed_keys)
+            tensors = tuple(feed.tensor for feed in feeds)
+            for position, tensor in enumerate(tensors):
+                if tensor in tensors[:position]:
+                    raise FeedError(f"Tensor {tensor.name!r} is fed twice")
+            plan = self._runtime.builder.build(PlanRequest(tensors, resolved.tensors, resolved.targets))
+            if self._config.log_device_placement:
+                _log_placement(plan.operations)
+            prepared = _PreparedRun(plan, feeds, resolved, (fetches, feed_keys))
+            self._prepared[key] = prepared
+            return prepared
+
+    def _run_with_options(
+        self, plan: Plan, arrays: list[Array], options: RunOptions, run_metadata: RunMetadata | None
+    ) -> list[HostValue]:
+        trace = StepTrace() if options.trace_level else None
+        deadline = Deadline(options.timeout_in_ms) if options.timeout_in_ms > 0 else None
+        results = plan.run(arrays, self._runtime.store, trace, deadline)
+        if trace is not None and run_metadata is not None:
+            run_metadata.step_stats.CopyFrom(step_stats(trace))
+        return results
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SessionError("Attempted to use a closed Session.")
+
+
+class InteractiveSession(Session):
+    """A session that makes itself and its graph the defaults until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        """As for `Session`."""
+        super().__init__(target, graph, config)
+        self._default_graph = ExitStack()
+        if self._graph is not get_default_graph():
+            self._default_graph.enter_context(self._graph.as_default())
+        push_default_session(self)
+
+    def close(self) -> None:
+        """Takes the defaults back and closes the session."""
+        remove_default_session(self)
+        self._default_graph.close()
+        super().close()
+
+
+def _as_result(value: HostValue) -> Any:
+    """Arrays as they are, NumPy scalars for rank 0."""
+    assert isinstance(value, np.ndarray), "handles of variables cannot be fetched"
+    return value if value.shape else value[()]
+
+
+def _require_mapping(feed_dict: object) -> None:
+    if not isinstance(feed_dict, Mapping):
+        raise FeedTypeError(f"feed_dict must be a dictionary, found {type(feed_dict).__name__}")
+
+
+def _log_placement(operations: Sequence[Operation]) -> None:
+    for operation in operations:
+        print(f"{operation.name}: ({operation.type}): {CPU_DEVICE}", file=sys.stderr)

@@ -1,0 +1,62 @@
+"""Whether a cluster is compiled for a signature now, later, or no more.
+
+The rules and thresholds are those of TensorFlow's compilation cache: the first signature of a cluster at once, another
+when it comes back; a cluster that is compiled again and again for signatures that are hardly used is given up.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+
+from xlalite.runtime.compilation_cache import Signature
+from xlalite.runtime.options import CompileMode
+
+MANY_COMPILATIONS = 10
+RUNS_PER_COMPILATION = 50
+_REMEMBERED_SIGNATURES = 1024
+
+
+class Verdict(enum.Enum):
+    """What to do with a signature that is not compiled yet; the value is the reason."""
+
+    COMPILE = "compiled"
+    NOT_YET = "first use of a new signature"
+    NEVER = "compilation is off"
+    MEGAMORPHIC = "compiled too often for signatures that are hardly used"
+
+
+class CompilePolicy:
+    """Counts the runs and compilations of one cluster; callers take turns.
+
+    Attributes:
+        runs: Runs of the cluster, compiled or not.
+        compilations: Signatures compiled.
+        is_megamorphic: Whether nothing more is compiled because the signatures keep changing.
+    """
+
+    def __init__(self, mode: CompileMode, threshold: int) -> None:
+        """Starts with nothing counted."""
+        self.runs = 0
+        self.compilations = 0
+        self.is_megamorphic = False
+        self._mode = mode
+        self._threshold = threshold
+        self._requests: OrderedDict[Signature, int] = OrderedDict()
+
+    def decide(self, signature: Signature) -> Verdict:
+        """Counts a request for a signature that is not compiled, and says what to do."""
+        if self._mode is CompileMode.OFF:
+            return Verdict.NEVER
+        if self._mode is CompileMode.STRICT:
+            return Verdict.COMPILE
+        if self.compilations > MANY_COMPILATIONS and self.runs < RUNS_PER_COMPILATION * self.compilations:
+            self.is_megamorphic = True
+        if self.is_megamorphic:
+            return Verdict.MEGAMORPHIC
+        requests = self._requests[signature] = self._requests.pop(signature, 0) + 1
+        if len(self._requests) > _REMEMBERED_SIGNATURES:
+            self._requests.popitem(last=False)
+        if self.compilations == 0 or requests >= self._threshold:
+            return Verdict.COMPILE
+        return Verdict.NOT_YET

@@ -1,0 +1,25 @@
+"""When a run is given up."""
+
+from __future__ import annotations
+
+import time
+
+from xlalite.framework.errors import DeadlineExceededError
+
+
+class Deadline:
+    """A point in time after which a run stops at the next opportunity."""
+
+    def __init__(self, milliseconds: int) -> None:
+        """Starts counting."""
+        self._milliseconds = milliseconds
+        self._end = time.monotonic() + milliseconds / 1000
+
+    def check(self) -> None:
+        """Raises when the time is over.
+
+        Raises:
+            DeadlineExceededError: It is.
+        """
+        if time.monotonic() > self._end:
+            raise DeadlineExceededError(None, None, f"the step took longer than {self._milliseconds} ms")

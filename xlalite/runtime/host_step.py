@@ -1,0 +1,70 @@
+"""Steps that run one operation by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+from xlalite.framework.host import HostValue
+from xlalite.framework.op_execution import run_operation_on_host
+from xlalite.framework.operation import Operation
+from xlalite.runtime.trace import StepTrace, tensor_label
+from xlalite.runtime.variables import VariableStore
+
+Registers: TypeAlias = "list[HostValue | None]"
+
+
+class Step(Protocol):
+    """One step of a plan: reads registers, writes registers."""
+
+    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+        """Runs the step; with `trace`, also records what it did."""
+        ...
+
+
+class HostStep:
+    """Runs one operation on the host.
+
+    Attributes:
+        operation: The operation.
+    """
+
+    __slots__ = ("_inputs", "_kernel", "_outputs", "operation")
+
+    def __init__(self, operation: Operation, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Takes the registers of the inputs and of the outputs."""
+        self.operation = operation
+        self._inputs = tuple(inputs)
+        self._outputs = tuple(outputs)
+        self._kernel = operation.spec.host_kernel
+
+    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+        """Computes the outputs."""
+        start = trace.now() if trace is not None else 0
+        inputs = tuple([registers[number] for number in self._inputs])
+        operation = self.operation
+        results: Sequence[HostValue]
+        if self._kernel is not None:
+            results = self._kernel(store, operation, inputs)  # type: ignore[arg-type]  # producers ran before
+        else:
+            results = run_operation_on_host(operation, inputs, store)  # type: ignore[arg-type]  # as above
+        for number, result in zip(self._outputs, results, strict=True):
+            registers[number] = result
+        if trace is not None:
+            labels = [tensor_label(tensor) for tensor in operation.inputs]
+            trace.record(operation.name, operation.type, labels, start, results)
+
+
+class ReleaseStep:
+    """Empties registers that no later step reads, so that their memory can be used again."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        """Takes the registers."""
+        self._numbers = tuple(numbers)
+
+    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+        """Empties the registers."""
+        for number in self._numbers:
+            registers[number] = None

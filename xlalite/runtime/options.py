@@ -1,0 +1,40 @@
+"""How a session's clusters are compiled."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from xlalite.passes.debug_options import DebugOptions
+
+
+class CompileMode(enum.Enum):
+    """When a cluster is compiled."""
+
+    LAZY = "lazy"
+    """The first signature at once, every other when it comes back; what cannot be compiled runs op by op."""
+    STRICT = "strict"
+    """Every signature at once; what cannot be compiled is an error."""
+    OFF = "off"
+    """Never."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """The settled options of one session's runtime.
+
+    Attributes:
+        compile_mode: When clusters are compiled.
+        lazy_compile_threshold: At which use of a signature `LAZY` compiles.
+        num_threads: Threads of compiled code; None leaves the choice to the backend.
+        backend: What compiles.
+        cache_bytes: How much compiled code is kept; None for no limit.
+        debug: Dumps, and what restricts the passes.
+    """
+
+    compile_mode: CompileMode = CompileMode.LAZY
+    lazy_compile_threshold: int = 2
+    num_threads: int | None = None
+    backend: str = "cpu"
+    cache_bytes: int | None = None
+    debug: DebugOptions = field(default_factory=DebugOptions)

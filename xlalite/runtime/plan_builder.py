@@ -1,0 +1,177 @@
+"""Makes plans: prunes the graph, has it clustered, and gives every tensor a register."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from xlalite.framework.host import HostValue
+from xlalite.framework.op_execution import run_operation_on_host
+from xlalite.framework.operation import Operation
+from xlalite.framework.tensor import Tensor
+from xlalite.runtime.cluster_step import ClusterStep
+from xlalite.runtime.compilation_cache import CompilationCache
+from xlalite.runtime.host_step import HostStep, Registers, ReleaseStep, Step
+from xlalite.runtime.options import RuntimeOptions
+from xlalite.runtime.plan import Plan, PlanRequest
+from xlalite.runtime.pruning import needed_operations
+from xlalite.runtime.variables import VariableStore
+
+if TYPE_CHECKING:
+    from xlalite.clustering.result import Cluster, Clustering
+
+
+class Partition(Protocol):
+    """Divides pruned operations into clusters and operations that run by themselves."""
+
+    def __call__(
+        self, operations: Sequence[Operation], fetched: Sequence[Tensor], fed: Sequence[Tensor]
+    ) -> Clustering | None:
+        """The division; None when every operation runs by itself."""
+        ...
+
+
+class PlanBuilder:
+    """Makes the plans of one session."""
+
+    def __init__(
+        self, partition: Partition, cache: CompilationCache, options: RuntimeOptions, store: VariableStore
+    ) -> None:
+        """Takes what all plans of the session share."""
+        self._partition = partition
+        self._cache = cache
+        self._options = options
+        self._store = store
+        self._cluster_numbers = itertools.count()
+
+    def build(self, request: PlanRequest) -> Plan:
+        """The plan for a request."""
+        operations = needed_operations(request.fetches, request.targets, request.feeds)
+        fetched = [tensor for tensor in request.fetches if tensor not in request.feeds]
+        clustering = self._partition(operations, fetched, request.feeds)
+        parts = operations if clustering is None else clustering.steps
+        registers = _RegisterFile(request.feeds, self._store)
+        steps: list[Step] = []
+        used: list[tuple[int, ...]] = []
+        for part in parts:
+            if isinstance(part, Operation):
+                step: Step | None = None if registers.fill(part) else registers.host_step(part)
+            else:
+                step = self._cluster(part, registers)
+            if step is not None:
+                steps.append(step)
+                used.append(tuple(registers.number(tensor) for tensor in (*part.inputs, *part.outputs)))
+        fetched_numbers = [registers.number(tensor) for tensor in request.fetches]
+        own = {registers.number(t) for part in parts if not isinstance(part, Operation) for t in part.outputs}
+        fed_numbers = range(len(request.feeds))
+        copied = frozenset(number for number in fetched_numbers if number not in own and number not in fed_numbers)
+        kept = {*fetched_numbers, *registers.known}
+        return Plan(
+            request,
+            operations,
+            clustering,
+            _with_releases(steps, used, kept),
+            registers.values,
+            fetched_numbers,
+            copied,
+        )
+
+    def _cluster(self, cluster: Cluster, registers: _RegisterFile) -> ClusterStep:
+        def make_fallback() -> Sequence[Step]:
+            inner = registers.extended()
+            steps = [inner.host_step(each) for each in cluster.operations]
+            begin = len(registers.values)
+            return [_ExtendStep(begin, inner.values[begin:]), *steps]
+
+        numbers = {tensor: registers.number(tensor) for tensor in (*cluster.inputs, *cluster.outputs)}
+        number = next(self._cluster_numbers)
+        return ClusterStep(cluster, number, numbers, make_fallback, self._cache, self._options)
+
+
+class _RegisterFile:
+    """Registers of tensors, with the values that never change already in them.
+
+    Attributes:
+        values: The registers at the start of a run.
+        known: Registers whose values never change.
+    """
+
+    def __init__(self, feeds: Iterable[Tensor], store: VariableStore) -> None:
+        self._numbers = {tensor: number for number, tensor in enumerate(feeds)}
+        self._fed = frozenset(self._numbers)
+        self._store = store
+        self.values: Registers = [None] * len(self._numbers)
+        self.known: set[int] = set()
+        self._discarded: int | None = None
+
+    def number(self, tensor: Tensor) -> int:
+        """The register of a tensor."""
+        found = self._numbers.get(tensor)
+        if found is None:
+            found = self._numbers[tensor] = len(self.values)
+            # A variable's handle is known however it is passed on.
+            self.values.append(tensor.handle_data)
+            if tensor.handle_data is not None:
+                self.known.add(found)
+        return found
+
+    def fill(self, operation: Operation) -> bool:
+        """Puts the outputs of a constant into their registers; whether the operation need not run."""
+        if operation.spec.is_constant:
+            values: Sequence[HostValue] = run_operation_on_host(operation, (), self._store)
+            for output, value in zip(operation.outputs, values, strict=True):
+                if output not in self._fed:
+                    number = self.number(output)
+                    self.values[number] = value
+                    self.known.add(number)
+            return True
+        return bool(operation.outputs) and all(output.handle_data is not None for output in operation.outputs)
+
+    def host_step(self, operation: Operation) -> HostStep:
+        """The step that runs an operation by itself; what is fed keeps the value that was fed."""
+        outputs = [self._discard() if t in self._fed else self.number(t) for t in operation.outputs]
+        return HostStep(operation, [self.number(tensor) for tensor in operation.inputs], outputs)
+
+    def extended(self) -> _RegisterFile:
+        """A copy that can grow by itself."""
+        twin = _RegisterFile((), self._store)
+        twin._numbers = dict(self._numbers)
+        twin._fed = self._fed
+        twin.values = list(self.values)
+        return twin
+
+    def _discard(self) -> int:
+        if self._discarded is None:
+            self._discarded = len(self.values)
+            self.values.append(None)
+        return self._discarded
+
+
+class _ExtendStep:
+    """Adds registers behind those of the plan, for the operations of a cluster that run by themselves."""
+
+    def __init__(self, begin: int, values: Sequence[HostValue | None]) -> None:
+        self._begin = begin
+        self._values = tuple(values)
+
+    def run(self, registers: Registers, store: VariableStore, trace: object) -> None:
+        """Adds the registers as they are at the start, in place of another cluster's."""
+        registers[self._begin :] = self._values
+
+
+def _with_releases(steps: Sequence[Step], used: Sequence[tuple[int, ...]], kept: set[int]) -> list[Step]:
+    """The steps, with others between them that empty registers after their last use."""
+    last_use: dict[int, int] = {}
+    for position, numbers in enumerate(used):
+        last_use.update(dict.fromkeys(numbers, position))
+    dying: dict[int, list[int]] = {}
+    for number, position in last_use.items():
+        if number not in kept and position < len(steps) - 1:
+            dying.setdefault(position, []).append(number)
+    result: list[Step] = []
+    for position, step in enumerate(steps):
+        result.append(step)
+        if position in dying:
+            result.append(ReleaseStep(dying[position]))
+    return result

@@ -1,0 +1,34 @@
+"""Which operations a run needs: those that its fetches and targets depend on, up to what is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from xlalite.framework.operation import Operation
+from xlalite.framework.tensor import Tensor
+
+
+def needed_operations(
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+) -> tuple[Operation, ...]:
+    """The operations to run, in an order in which producers and control inputs come first.
+
+    An operation all of whose outputs are fed does not run, wherever it is asked for; what is fed hides its producers.
+    """
+    fed = frozenset(feeds)
+    needed: set[Operation] = set()
+    stack = [tensor.op for tensor in fetches if tensor not in fed]
+    stack += targets
+    while stack:
+        operation = stack.pop()
+        if operation in needed or _is_replaced(operation, fed):
+            continue
+        needed.add(operation)
+        stack.extend(tensor.op for tensor in operation.inputs if tensor not in fed)
+        stack.extend(operation.control_inputs)
+    # An operation is made after everything that it depends on.
+    return tuple(sorted(needed, key=lambda operation: operation.id))
+
+
+def _is_replaced(operation: Operation, fed: frozenset[Tensor]) -> bool:
+    return bool(operation.outputs) and all(output in fed for output in operation.outputs)

@@ -1,0 +1,65 @@
+"""Why a cluster is compiled once more: which argument differs from the nearest signature it was compiled for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.decision import Decision, Number
+from xlalite.runtime.compilation_cache import Signature
+
+_DECIDED_BY = "compilation"
+
+
+def explain_compilation(
+    cluster: str, arguments: Sequence[str], signature: Signature, earlier: Sequence[Signature]
+) -> Decision:
+    """The record of a compilation.
+
+    Args:
+        cluster: Name of the cluster.
+        arguments: Name of the argument behind each element of a signature after the first.
+        signature: What it is compiled for: sizes of arrays and variables (None for a variable without a value),
+            (sizes, bytes) of values that must be known.
+        earlier: What it was compiled for before.
+    """
+    if not earlier:
+        return Decision(_DECIDED_BY, (cluster,), "compiled", "first signature")
+    if signature in earlier:
+        return Decision(_DECIDED_BY, (cluster,), "compiled again", "it had been dropped from the cache")
+    nearest = min(reversed(earlier), key=lambda other: len(_differences(signature, other)))
+    changed = _differences(signature, nearest)
+    names = tuple(arguments[position - 1] for position in changed)
+    found, before = signature[changed[0]], nearest[changed[0]]
+    return Decision(
+        _DECIDED_BY, (cluster, *names), "compiled again", _reason(found, before), _numbers(found, before, len(changed))
+    )
+
+
+def _differences(signature: Signature, other: Signature) -> list[int]:
+    return [i for i, (mine, theirs) in enumerate(zip(signature, other, strict=True)) if mine != theirs]
+
+
+def _reason(found: object, before: object) -> str:
+    if _is_value(found):
+        return "the value of a compile-time constant changed"
+    if found is None or before is None:
+        return "a variable lost its value" if found is None else "a variable got a value"
+    return "the shape of an argument changed"
+
+
+def _numbers(found: object, before: object, count: int) -> dict[str, Number]:
+    numbers: dict[str, Number] = {"arguments that differ": count}
+    if not _is_value(found):
+        numbers |= {"before": _dims_text(before), "now": _dims_text(found)}
+    if isinstance(found, tuple) and isinstance(before, tuple) and len(found) == len(before) and not _is_value(found):
+        dims = [i for i, (mine, theirs) in enumerate(zip(found, before, strict=True)) if mine != theirs]
+        numbers["dimension"] = dims[0]
+    return numbers
+
+
+def _is_value(entry: object) -> bool:
+    return isinstance(entry, tuple) and bool(entry) and isinstance(entry[-1], bytes)
+
+
+def _dims_text(entry: object) -> str:
+    return "[" + ",".join(map(str, entry)) + "]" if isinstance(entry, tuple) else "none"

@@ -1,0 +1,109 @@
+"""The variables of one session, and the state of its operations.
+
+A compiled cluster overwrites the array of a variable that it updates. An array that somebody else may be looking at
+must not change, so it is copied first: one handed out to an operation or to the user, one that a running cluster reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from xlalite.framework.host import Array
+from xlalite.framework.operation import Operation
+
+T = TypeVar("T")
+
+
+class VariableValue:
+    """The value of a variable between two assignments.
+
+    Attributes:
+        array: The elements: row-major, writeable, in memory of their own.
+        is_shared: Whether somebody else may hold the array.
+        readers: How many running clusters read the array; changed under the store's lock.
+    """
+
+    __slots__ = ("array", "is_shared", "readers")
+
+    def __init__(self, array: Array, is_shared: bool) -> None:
+        """A value that no cluster reads yet."""
+        self.array = array
+        self.is_shared = is_shared
+        self.readers = 0
+
+
+class VariableStore:
+    """Values of variables by name; also what operations run by themselves need of a session.
+
+    Attributes:
+        lock: Held while a cluster that updates variables runs, so that updates do not mix; the methods for compiled
+            clusters (`find`, `put`, `exclusive`) expect it to be held.
+    """
+
+    def __init__(self) -> None:
+        """No variable has a value."""
+        self.lock = threading.Lock()
+        self._values: dict[str, VariableValue] = {}
+        self._states: dict[Operation, Any] = {}
+        self._state_lock = threading.RLock()
+
+    def read_variable(self, name: str) -> Array | None:
+        """The variable's array, which keeps its elements from now on; None when it has no value."""
+        with self.lock:
+            value = self._values.get(name)
+            if value is None:
+                return None
+            value.is_shared = True
+            return value.array
+
+    def assign_variable(self, name: str, value: Array) -> None:
+        """Replaces the variable's value; the array may be shared with the caller, who must not change it."""
+        if not (value.flags.c_contiguous and value.flags.writeable and value.flags.aligned):
+            value = np.array(value, order="C")
+        with self.lock:
+            self._values[name] = VariableValue(value, is_shared=True)
+
+    def state(self, operation: Operation, make: Callable[[], T]) -> T:
+        """The operation's state in this session; made at its first use."""
+        with self._state_lock:
+            if operation not in self._states:
+                self._states[operation] = make()
+            found: T = self._states[operation]
+            return found
+
+    def names(self) -> tuple[str, ...]:
+        """The variables that have a value."""
+        with self.lock:
+            return tuple(self._values)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of all values."""
+        with self.lock:
+            return sum(value.array.nbytes for value in self._values.values())
+
+    def clear(self) -> None:
+        """Forgets all values and states."""
+        with self.lock, self._state_lock:
+            self._values.clear()
+            self._states.clear()
+
+    # For compiled clusters, under the lock.
+
+    def find(self, name: str) -> VariableValue | None:
+        """The value, without marking it as shared."""
+        return self._values.get(name)
+
+    def put(self, name: str, array: Array) -> None:
+        """Replaces the value by an array that belongs to nobody else."""
+        self._values[name] = VariableValue(array, is_shared=False)
+
+    def exclusive(self, name: str, value: VariableValue) -> VariableValue:
+        """The variable's value in memory that may be overwritten: itself, or a copy that takes its place."""
+        if value.is_shared or value.readers:
+            value = self._values[name] = VariableValue(value.array.copy(), is_shared=False)
+        return value
