@@ -1,0 +1,149 @@
+"""Which instructions share a kernel, and what the records say."""
+
+import pytest
+
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+from xlalite.passes.fusion import Fusion
+
+SCALARS = """
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+max { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b) }
+"""
+
+
+def fused(body: str) -> HloModule:
+    """The module of an entry computation after fusion, verified."""
+    module = parse(f"HloModule t\n{SCALARS}\nENTRY e {{\n{body}\n}}")
+    Fusion().run(module)
+    verify(module)
+    return module
+
+
+def kernels(module: HloModule) -> list[str]:
+    """Opcodes of the entry that compute something, in order."""
+    skipped = {"parameter", "constant", "tuple", "get-tuple-element"}
+    return [i.opcode for i in module.entry_computation.post_order() if i.opcode not in skipped]
+
+
+def why(module: HloModule, producer: str) -> list[str]:
+    """Verdicts and reasons about a producer."""
+    return [f"{d.verdict}: {d.reason}" for d in module.decisions if d.subject[0] == producer]
+
+
+def test_fusion_joins_elementwise_chain() -> None:
+    module = fused("x = f32[8] parameter(0)\n y = f32[8] exponential(x)\n ROOT z = f32[8] negate(y)")
+    assert kernels(module) == ["fusion"]
+    assert why(module, "y") == ["fused: saves writing and reading it"]
+
+
+def test_fusion_leaves_single_instruction_alone() -> None:
+    module = parse("HloModule t\nENTRY e {\n x = f32[8] parameter(0)\n ROOT y = f32[8] exponential(x)\n}")
+    assert not Fusion().run(module)
+    assert kernels(module) == ["exponential"]
+
+
+def test_fusion_makes_softmax_one_kernel() -> None:
+    module = fused(
+        """x = f32[6,9] parameter(0)
+        z = f32[] constant(0)
+        low = f32[] constant(-inf)
+        m = f32[6] reduce(x, low), dimensions={1}, to_apply=max
+        mb = f32[6,9] broadcast(m), dimensions={0}
+        s = f32[6,9] subtract(x, mb)
+        e = f32[6,9] exponential(s)
+        q = f32[6] reduce(e, z), dimensions={1}, to_apply=add
+        qb = f32[6,9] broadcast(q), dimensions={0}
+        ROOT r = f32[6,9] divide(e, qb)"""
+    )
+    assert kernels(module) == ["fusion"]
+
+
+def test_fusion_computes_row_statistics_once_a_row() -> None:
+    """rsqrt of a row's sum is expensive to repeat for each column, but not once a row."""
+    module = fused(
+        """x = f32[6,9] parameter(0)
+        z = f32[] constant(0)
+        q = f32[6] reduce(x, z), dimensions={1}, to_apply=add
+        r = f32[6] rsqrt(q)
+        rb = f32[6,9] broadcast(r), dimensions={0}
+        ROOT o = f32[6,9] multiply(x, rb)"""
+    )
+    assert kernels(module) == ["fusion"]
+
+
+def test_fusion_does_not_repeat_expensive_producer_for_each_column() -> None:
+    module = fused(
+        """x = f32[6] parameter(0)
+        y = f32[6,9] parameter(1)
+        r = f32[6] exponential(x)
+        rb = f32[6,9] broadcast(r), dimensions={0}
+        ROOT o = f32[6,9] multiply(y, rb)"""
+    )
+    assert kernels(module) == ["exponential", "fusion"]
+    assert why(module, "r") == ["not fused: the kernel reads each element more than once and it is expensive"]
+
+
+def test_fusion_gives_kernel_a_second_output() -> None:
+    module = fused(
+        """x = f32[6,9] parameter(0)
+        y = f32[9,4] parameter(1)
+        e = f32[6,9] exponential(x)
+        n = f32[6,9] negate(e)
+        d = f32[6,4] dot(e, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT t = (f32[6,9], f32[6,4]) tuple(n, d)"""
+    )
+    assert sorted(kernels(module)) == ["dot", "fusion"]
+    assert why(module, "e") == [
+        "fused as a second output: saves writing and reading it",
+    ]
+
+
+def test_fusion_keeps_second_output_that_would_close_a_cycle() -> None:
+    """The kernel of o needs the dot, and the dot needs e."""
+    module = fused(
+        """x = f32[6,6] parameter(0)
+        e = f32[6,6] exponential(x)
+        d = f32[6,6] dot(e, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT o = f32[6,6] add(e, d)"""
+    )
+    assert kernels(module) == ["exponential", "dot", "add"]
+    assert "not fused: another user of it comes before the kernel" in why(module, "e")
+
+
+def test_fusion_copies_cheap_producer_into_each_kernel() -> None:
+    module = fused(
+        """x = f32[6] parameter(0)
+        y = f32[6,9] parameter(1)
+        w = f32[9,4] parameter(2)
+        xb = f32[6,9] broadcast(x), dimensions={0}
+        a = f32[6,9] add(y, xb)
+        d = f32[6,4] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        s = f32[6,9] subtract(y, xb)
+        ROOT t = (f32[6,4], f32[6,9]) tuple(d, s)"""
+    )
+    assert sorted(kernels(module)) == ["dot", "fusion", "fusion"]
+
+
+@pytest.mark.parametrize("opcode", ["rng-get-and-update-state"])
+def test_fusion_leaves_side_effects_alone(opcode: str) -> None:
+    module = fused(f"s = u64[2] {opcode}(), delta=1\n n = u64[2] not(s)\n ROOT m = u64[2] popcnt(n)")
+    assert opcode in kernels(module)
+
+
+def test_fusion_keeps_values(random_module, random_arguments, assert_same_bits) -> None:
+    import random
+
+    for seed in range(20):
+        module = random_module(random.Random(seed), 25)
+        arguments = random_arguments(module)
+        expected = evaluate(module, *arguments)
+        Fusion().run(module)
+        verify(module)
+        assert_same_bits(expected, evaluate(module, *arguments), str(module))
