@@ -51,8 +51,24 @@ class CollectiveAttrs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DimensionalCollectiveAttrs(CollectiveAttrs):
-    """A collective along one dimension."""
+class AllGatherAttrs:
+    """Who communicates, and along which dimension the pieces are joined."""
+
+    channel_id: int = attribute(INT, default=0)
+    replica_groups: ReplicaGroups = attribute(REPLICA_GROUPS, default=ReplicaGroups(), print_default=True)
+    constrain_layout: bool = attribute(BOOL, default=False)
+    dimensions: tuple[int, ...] = attribute(INT_LIST)
+    use_global_device_ids: bool = attribute(BOOL, default=False)
+
+    @property
+    def has_side_effect(self) -> bool:
+        """Whether others in the channel wait for it."""
+        return self.channel_id != 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReduceScatterAttrs(CollectiveAttrs):
+    """Who communicates, and along which dimension the result is cut."""
 
     dimensions: tuple[int, ...] = attribute(INT_LIST)
 
@@ -182,7 +198,7 @@ OPS = (
         None,
         all_gather_shape,
         _alone,
-        DimensionalCollectiveAttrs,
+        AllGatherAttrs,
         Trait.COLLECTIVE,
     ),
     OpDef(
@@ -191,7 +207,7 @@ OPS = (
         None,
         all_gather_start_shape,
         _all_gather_start,
-        DimensionalCollectiveAttrs,
+        AllGatherAttrs,
         Trait.COLLECTIVE,
     ),
     OpDef(
@@ -208,7 +224,7 @@ OPS = (
         None,
         reduce_scatter_shape,
         _alone,
-        DimensionalCollectiveAttrs,
+        ReduceScatterAttrs,
         Trait.COLLECTIVE,
         calls=_REDUCER,
     ),

@@ -21,9 +21,9 @@ class ScanAttrs:
     """Dimension and direction; how many operands are carries when that is written (-1: it follows from the shapes)."""
 
     dimensions: tuple[int, ...] = attribute(INT_LIST)
-    is_reverse: bool = attribute(BOOL, default=False)
     num_carries: int = attribute(INT, default=-1)
-    is_associative: bool | None = attribute(BOOL, default=None)
+    is_reverse: bool = attribute(BOOL, default=False)
+    is_associative: bool = attribute(BOOL, default=False, print_default=True)
 
     @property
     def dimension(self) -> int:

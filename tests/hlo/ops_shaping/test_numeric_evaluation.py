@@ -190,7 +190,7 @@ def test_scan_stacks_outputs_and_hands_carries_on(reverse: bool, written: bool, 
     row = Shape.array(F64, (3,))
     body = builder.subcomputation("body", [row, row], running)
     operands = [builder.parameter(Shape.array(F64, value.shape)) for value in (x, start)]
-    attrs = ScanAttrs((1,), reverse, 1 if written else -1)
+    attrs = ScanAttrs((1,), 1 if written else -1, reverse)
     outputs, final = evaluate(builder.build_module(builder.op("scan", operands, attrs, (body,))), x, start)
     total, expected = start, np.empty((3, 6), np.int32)
     for step in reversed(range(6)) if reverse else range(6):
