@@ -92,15 +92,15 @@ def run_with_xla() -> Callable[..., list[np.ndarray]]:
     jax = pytest.importorskip("jax")
     from jaxlib import _hlo, _jax
 
-    jax.config.update("jax_enable_x64", True)
-
     def run(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
         computation = _hlo.XlaComputation(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
         device = jax.devices("cpu")[0]
         executable = device.client.compile_and_load(
             _jax.mlir.xla_computation_to_mlir_module(computation), _jax.DeviceList((device,))
         )
-        results = executable.execute_sharded([jax.device_put(array, device) for array in arrays])
+        # Not for the whole process: other tests rely on jax's own default.
+        with jax.enable_x64(True):
+            results = executable.execute_sharded([jax.device_put(array, device) for array in arrays])
         return [np.asarray(parts[0]) for parts in results.disassemble_into_single_device_arrays()]
 
     return run

@@ -111,4 +111,3 @@ OPS = (
         attrs=GetTupleElementAttrs,
     ),
 )
-
