@@ -58,6 +58,10 @@ class LoweringError(XlaliteError, ValueError):
     """A graph cannot be expressed as HLO."""
 
 
+class ClusteringError(XlaliteError, ValueError):
+    """A graph cannot be clustered as the options ask."""
+
+
 class ConfigError(XlaliteError):
     """A field of a configuration message that does not exist, or a value that it cannot hold.
 
