@@ -76,6 +76,12 @@ class FixPoint:
 
     def run_stages(self, module: HloModule, instrumentation: Instrumentation) -> bool:
         """Runs the stages on a module that is known to be valid."""
+        first_decision = len(module.decisions)
+        changed = self._run_rounds(module, instrumentation)
+        _drop_repeated_decisions(module, first_decision)
+        return changed
+
+    def _run_rounds(self, module: HloModule, instrumentation: Instrumentation) -> bool:
         changed = False
         unchanged_stages = 0
         seen: dict[str, int] = {}
@@ -119,6 +125,12 @@ def pass_names(stage: Stage) -> tuple[str, ...]:
     if isinstance(stage, HloPass):
         return (stage.name,)
     return tuple(dict.fromkeys(name for inner in stage.stages for name in pass_names(inner)))
+
+
+def _drop_repeated_decisions(module: HloModule, first: int) -> None:
+    """Keeps one of equal records: what is refused in one round is refused in the next."""
+    kept = {str(decision): decision for decision in reversed(module.decisions[first:])}
+    module.decisions[first:] = reversed(kept.values())
 
 
 def _run_stage(

@@ -173,6 +173,26 @@ def test_fixpoint_stops_when_nothing_changes() -> None:
     assert [record.changed for record in instrumentation.records] == [True, True, False, False]
 
 
+def test_fixpoint_records_a_refusal_once() -> None:
+    module = parse(
+        """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  zero = f32[] constant(0)
+  zeros = f32[4] broadcast(zero), dimensions={}
+  a = f32[4] add(x, zeros)
+  b = f32[4] negate(a)
+  ROOT c = f32[4] negate(b)
+}
+"""
+    )
+    FixPoint("fix", (AlgebraicSimplifier(explain=True),)).run(module)
+    assert [str(d) for d in module.decisions if d.verdict == "declined"] == [
+        "algebraic-simplifier: add_zero -> a: declined: -0 + 0 is 0"
+    ]
+
+
 OSCILLATING = FixPoint("fix", (Toggle(), ToggleBack("tanh", "negate")))
 
 
