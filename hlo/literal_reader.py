@@ -95,9 +95,9 @@ def _read_words(cursor: TokenCursor, shape: Shape) -> list[str]:
             depth += 1
             counts[depth] = 0
         elif token != ",":
-            if depth != rank:
+            if depth != rank or not token:
                 cursor.index = index
-                raise cursor.unexpected(f"'{{' in a literal of {shape.text()}")
+                raise cursor.unexpected(f"{'a number' if depth == rank else repr('{')} in a literal of {shape.text()}")
             counts[depth] += 1
             if counts[depth] > dims[depth - 1]:
                 raise cursor.error_at(index, _wrong_count(shape, depth, counts[depth]))

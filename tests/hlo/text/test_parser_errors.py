@@ -95,6 +95,7 @@ def test_refused_lines_are_pointed_at(body: str, at: str | None, message: str) -
         ),
         ("HloModule m, input_output_alias={ {}: 0 }\nENTRY a { ROOT x = f32[] parameter(0) }", "expected '('"),
         ("f32[2] add(x, y)", "there is no instruction"),
+        ("s8[23] constant({1, 2", "the end of the text"),
         ("f32[2] add(f32[2] x, f32[2] y) extra", "the end of the text"),
         ("\x00", "operation"),
         ("\ud800", "operation"),
