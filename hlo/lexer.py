@@ -12,8 +12,8 @@ from array import array
 
 from xlalite.hlo.errors import ParseError
 
-# The time stays linear whatever the text is: a string or a comment that never ends takes the whole rest as one token, and
-# spaces at the end belong to an empty token.
+# The time stays linear whatever the text is: a string or a comment that never ends takes the whole rest as one token,
+# and spaces at the end belong to an empty token.
 _TOKEN = re.compile(
     r"""
     (?: [ \t\r\n\f\v]++ | /\*.*?\*/ | //[^\n]*+ )*+
