@@ -21,6 +21,8 @@ from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required
 from xlalite.passes.base import HloPass
 
+_MAX_ROUNDS = 8
+
 
 @dataclass(frozen=True)
 class CopyInsertion(HloPass):
@@ -39,8 +41,18 @@ class CopyInsertion(HloPass):
         """
         if not module.config.is_scheduled:
             raise PassError(f"{self.name}: module {module.name} is not scheduled, expected the scheduler to have run")
-        refusals: list[Refusal] = []
-        share_required(analyse(module), refusals.append)
+        changed = False
+        # A copy reads what another output may have to overwrite, so one round can make another necessary.
+        for _ in range(_MAX_ROUNDS):
+            refusals: list[Refusal] = []
+            share_required(analyse(module), refusals.append)
+            if not refusals:
+                break
+            self._copy(module, refusals)
+            changed = True
+        return changed
+
+    def _copy(self, module: HloModule, refusals: Sequence[Refusal]) -> None:
         by_holder: dict[tuple[HloInstruction, bool], list[Refusal]] = {}
         for refusal in refusals:
             by_holder.setdefault((refusal.holder, refusal.at_root), []).append(refusal)
@@ -56,7 +68,6 @@ class CopyInsertion(HloPass):
                 _copy_at_root(holder, group)
             else:
                 _copy_before(holder, group)
-        return bool(refusals)
 
 
 def _copy_before(loop: HloInstruction, refusals: Sequence[Refusal]) -> None:

@@ -119,6 +119,11 @@ def _share_branches(groups: BufferGroups, choice: HloInstruction, on_refusal: On
 def _share_outputs(groups: BufferGroups, module: HloModule, on_refusal: OnRefusal) -> None:
     values, root = groups.values, module.entry_computation.root
     aliases = {alias.output_index: alias for alias in module.config.input_output_alias}
+    parameters = module.entry_computation.parameters
+    takers = {
+        groups.of(values.of(parameters[alias.parameter_number], alias.parameter_index)).parameter: index
+        for index, alias in aliases.items()
+    }
     number = 0
     for index, leaf in root.shape.leaves():
         if not leaf.is_array:
@@ -126,10 +131,11 @@ def _share_outputs(groups: BufferGroups, module: HloModule, on_refusal: OnRefusa
         value = values.of(root, index)
         group = groups.of(value)
         reason = _claim_output(group, number)
+        if group.parameter is not None and takers.get(group.parameter, index) != index:
+            reason = "an input whose memory another output takes"
         alias = aliases.get(index)
         if reason is None and alias is not None:
-            parameter = module.entry_computation.parameters[alias.parameter_number]
-            memory = groups.of(values.of(parameter, alias.parameter_index))
+            memory = groups.of(values.of(parameters[alias.parameter_number], alias.parameter_index))
             reason = try_share(groups, memory, group, hands_over(value, groups, memory))
         if reason is not None:
             on_refusal(Refusal(root, True, index, value, reason))
