@@ -64,11 +64,21 @@ class Feed:
         if isinstance(value, int) and not isinstance(value, bool):
             self._check_number(value)
         try:
-            return np.asarray(value, self._dtype)
+            given = np.asarray(value)
+            converted = np.asarray(value, self._dtype)
         except (TypeError, ValueError, OverflowError) as error:
-            raise FeedTypeError(
-                f"Cannot feed {_shown(value)} for Tensor {tensor.name!r} of type {tensor.dtype.name}: {error}"
-            ) from None
+            raise self._type_error(value, str(error)) from None
+        if given.dtype.kind == "O":
+            raise self._type_error(value, "it holds objects that are no numbers")
+        if _may_lose(given, converted) and not np.array_equal(given, converted):
+            raise self._type_error(value, f"the conversion from {given.dtype} would change it")
+        return converted
+
+    def _type_error(self, value: Any, reason: str) -> FeedTypeError:
+        tensor = self.tensor
+        return FeedTypeError(
+            f"Cannot feed {_shown(value)} for Tensor {tensor.name!r} of type {tensor.dtype.name}: {reason}"
+        )
 
     def _check_number(self, value: int) -> None:
         """Refuses a Python integer that the element type cannot hold."""
@@ -95,6 +105,12 @@ def resolve_feed(graph: Graph, key: Any) -> Feed:
     if tensor.handle_data is not None or not graph.is_feedable(tensor):
         raise FeedError(f"Tensor {tensor.name!r} may not be fed")
     return Feed(tensor)
+
+
+def _may_lose(given: Array, converted: Array) -> bool:
+    """Whether the conversion could lose more than the last digits of a floating-point number."""
+    to_fewer = {"c": "fiub", "f": "iub", "i": "iub", "u": "iub", "b": ""}.get(given.dtype.kind, "")
+    return converted.dtype.kind in to_fewer and not np.can_cast(given.dtype, converted.dtype, "safe")
 
 
 def _as_strings(value: Any) -> Array:

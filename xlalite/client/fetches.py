@@ -6,6 +6,7 @@ classes of attrs. A structure is resolved once; `fetch_key` finds it again at th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class Fetches:
 
 
 def fetch_key(fetches: Any) -> Hashable:
-    """Equal for structures that mean the same, while everything in them lives."""
+    """Equal for structures that mean the same; what cannot be fetched at all gets some key."""
     kind = type(fetches)
     if kind is Tensor or kind is Operation or kind is str:
         return fetches  # type: ignore[no-any-return]  # all three are hashable
@@ -46,7 +47,7 @@ def fetch_key(fetches: Any) -> Hashable:
         return (id(kind), tuple(fetches), *[fetch_key(element) for element in fetches.values()])
     if _attrs_fields(kind) is not None:
         return (kind, *[fetch_key(getattr(fetches, name)) for name in _attrs_fields(kind) or ()])
-    return id(fetches)
+    return fetches if isinstance(fetches, Hashable) else id(fetches)
 
 
 def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
@@ -86,7 +87,7 @@ class _Resolver:
 
     def _element(self, fetch: Any) -> Tensor | Operation:
         if fetch is None:
-            raise FetchTypeError("Fetch argument None has invalid type NoneType: expected a Tensor, an Operation or a name")
+            raise FetchTypeError("Fetch argument None has invalid type NoneType: expected a tensor, operation or name")
         try:
             element = self._graph.as_graph_element(fetch)
         except TypeError as error:
@@ -107,11 +108,8 @@ def _sequence(kind: type, parts: list[Assemble]) -> Assemble:
 
 
 def _mapping(kind: type, parts: dict[Any, Assemble]) -> Assemble:
-    as_dict = kind if issubclass(kind, dict) and kind.__init__ is dict.__init__ else None
-    if as_dict is None and hasattr(kind, "move_to_end"):
-        as_dict = kind
-    chosen = as_dict or dict
-    return lambda results: chosen([(key, part(results)) for key, part in parts.items()])
+    made = OrderedDict if issubclass(kind, OrderedDict) else dict
+    return lambda results: made((key, part(results)) for key, part in parts.items())
 
 
 def _attributes(kind: type, parts: dict[str, Assemble]) -> Assemble:

@@ -51,13 +51,11 @@ class _PreparedRun:
         plan: The steps.
         feeds: How each value is fed, in the order of the keys.
         fetches: Gives the results their structure.
-        kept_alive: The objects whose identity is part of the key.
     """
 
     plan: Plan
     feeds: tuple[Feed, ...]
     fetches: Fetches
-    kept_alive: object
 
 
 class Session:
@@ -239,7 +237,7 @@ class Session:
             plan = self._runtime.builder.build(PlanRequest(tensors, resolved.tensors, resolved.targets))
             if self._config.log_device_placement:
                 _log_placement(plan.operations)
-            prepared = _PreparedRun(plan, feeds, resolved, (fetches, feed_keys))
+            prepared = _PreparedRun(plan, feeds, resolved)
             self._prepared[key] = prepared
             return prepared
 

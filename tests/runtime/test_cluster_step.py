@@ -1,0 +1,214 @@
+"""Clusters: compiled or not, the results and the variables are the same."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite as tf
+from xlalite.framework.errors import UninitializedError
+from xlalite.hlo.errors import CodegenError
+from xlalite.runtime import cluster_step
+from xlalite.runtime.options import CompileMode
+from xlalite.runtime.trace import StepTrace
+
+
+def test_cluster_computes_its_outputs(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.exp(x) * 2.0
+    runtime = machine()
+    plan = runtime.plan([y, tf.reduce_sum(y)], feeds=[x])
+    given = np.arange(4, dtype=np.float32)
+    doubled, total = plan.run([given], runtime.store)
+    np.testing.assert_allclose(doubled, np.exp(given) * 2, rtol=1e-6)
+    np.testing.assert_allclose(total, (np.exp(given) * 2).sum(), rtol=1e-6)
+    assert runtime.cache.statistics().compilations == 1
+
+
+def test_variables_are_updated_in_place(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.zeros([64]), name="v")
+    runtime = machine()
+    runtime.initialize()
+    plan = runtime.plan(targets=[v.assign_add(tf.ones([64]), read_value=False)])
+    plan.run([], runtime.store)
+    array = runtime.store.find("v").array
+    plan.run([], runtime.store)
+    assert runtime.store.find("v").array is array
+    np.testing.assert_array_equal(array, np.full(64, 2))
+
+
+def test_value_that_was_fetched_does_not_change_later(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.zeros([64]), name="v")
+    for clusters in (True, False):
+        runtime = machine(clusters)
+        runtime.initialize()
+        bump = runtime.plan(targets=[v.assign_add(tf.ones([64]), read_value=False)])
+        read = runtime.plan([v.read_value()])
+        bump.run([], runtime.store)
+        (before,) = read.run([], runtime.store)
+        seen_by_host = runtime.store.read_variable("v")
+        bump.run([], runtime.store)
+        np.testing.assert_array_equal(before, np.ones(64))
+        np.testing.assert_array_equal(seen_by_host, np.ones(64))
+        before[...] = 9
+        (after,) = read.run([], runtime.store)
+        np.testing.assert_array_equal(after, np.full(64, 2))
+
+
+def test_variable_may_be_assigned_before_it_has_a_value(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.ones([3]), name="v")
+    runtime = machine(compile_mode=CompileMode.STRICT)
+    runtime.initialize()
+    assert runtime.cache.statistics().compilations == 1
+    np.testing.assert_array_equal(runtime.store.find("v").array, np.ones(3))
+    runtime.initialize()
+    np.testing.assert_array_equal(runtime.store.find("v").array, np.ones(3))
+    assert v.shape == (3,)
+
+
+def test_variables_swap(machine: Callable[..., Any]) -> None:
+    a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([3.0, 4.0], name="b")
+    old_a, old_b = a.read_value(), b.read_value()
+    with tf.control_dependencies([old_a, old_b]):
+        swap = tf.group(a.assign(old_b, read_value=False), b.assign(old_a, read_value=False))
+    runtime = machine()
+    runtime.initialize()
+    plan = runtime.plan(targets=[swap])
+    for _ in range(3):
+        plan.run([], runtime.store)
+    np.testing.assert_array_equal(runtime.store.find("a").array, [3, 4])
+    np.testing.assert_array_equal(runtime.store.find("b").array, [1, 2])
+
+
+def test_old_value_can_be_fetched_with_the_update(machine: Callable[..., Any]) -> None:
+    v = tf.Variable([1.0, 2.0], name="v")
+    old = v.read_value()
+    with tf.control_dependencies([old]):
+        double = v.assign_add(old, read_value=False)
+    runtime = machine()
+    runtime.initialize()
+    plan = runtime.plan([old, old * 1.0], [double])
+    for count in (1, 2, 4):
+        for found in plan.run([], runtime.store):
+            np.testing.assert_array_equal(found, [count, 2 * count])
+
+
+def test_uninitialised_variable_is_an_error_that_names_it(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.zeros([2]), name="weights")
+    runtime = machine()
+    plan = runtime.plan([v * 2.0])
+    with pytest.raises(UninitializedError, match="weights"):
+        plan.run([], runtime.store)
+    runtime.initialize()
+    np.testing.assert_array_equal(plan.run([], runtime.store)[0], [0, 0])
+
+
+def test_lazy_mode_compiles_a_new_signature_when_it_comes_back(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    runtime = machine()
+    plan = runtime.plan([x * 2.0 + 1.0], feeds=[x])
+    counts = []
+    for size in (5, 2, 2, 3, 5):
+        (result,) = plan.run([np.ones(size, np.float32)], runtime.store)
+        np.testing.assert_array_equal(result, np.full(size, 3))
+        counts.append(runtime.cache.statistics().compilations)
+    assert counts == [1, 1, 2, 2, 2]
+    (step,) = plan.cluster_steps
+    assert [(each.verdict, each.reason) for each in step.decisions] == [
+        ("compiled", "first signature"),
+        ("runs op by op", "first use of a new signature"),
+        ("compiled again", "the shape of an argument changed"),
+    ]
+
+
+def test_mode_off_never_compiles(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.zeros([2]))
+    runtime = machine(compile_mode=CompileMode.OFF)
+    runtime.initialize()
+    bump = v.assign_add([1.0, 2.0], read_value=False)
+    with tf.control_dependencies([bump]):
+        after = v.read_value()
+    plan = runtime.plan([after])
+    for count in range(1, 4):
+        (value,) = plan.run([], runtime.store)
+        np.testing.assert_array_equal(value, [count, 2 * count])
+        value[...] = 7
+    assert runtime.cache.statistics().compilations == 0
+
+
+def test_constant_inputs_are_part_of_the_signature(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    sizes = tf.placeholder(tf.int32, [2])
+    runtime = machine(compile_mode=CompileMode.STRICT)
+    plan = runtime.plan([tf.reshape(x * 1.0, sizes)], feeds=[x, sizes])
+    given = np.arange(6, dtype=np.float32)
+    for dims in ((2, 3), (3, 2), (2, 3)):
+        (result,) = plan.run([given, np.array(dims, np.int32)], runtime.store)
+        np.testing.assert_array_equal(result, given.reshape(dims))
+    assert runtime.cache.statistics().compilations == 2
+
+
+def test_what_cannot_be_compiled_runs_op_by_op_with_one_warning(
+    machine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise CodegenError("no code for this")
+
+    monkeypatch.setattr(cluster_step, "compile_operations", refuse)
+    x = tf.placeholder(tf.float32, [2])
+    y = x * 3.0
+    with caplog.at_level(logging.WARNING):
+        runtime = machine()
+        plan = runtime.plan([y], feeds=[x])
+        for _ in range(3):
+            np.testing.assert_array_equal(plan.run([np.ones(2, np.float32)], runtime.store)[0], [3, 3])
+    assert len(caplog.records) == 1
+    assert "no code for this" in caplog.text
+    strict = machine(compile_mode=CompileMode.STRICT)
+    with pytest.raises(CodegenError, match="no code for this"):
+        strict.plan([y], feeds=[x]).run([np.ones(2, np.float32)], strict.store)
+
+
+def test_cache_drops_what_was_used_longest_ago(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    runtime = machine(compile_mode=CompileMode.STRICT, cache_bytes=1)
+    plan = runtime.plan([x * 2.0], feeds=[x])
+    for size in (1, 2, 1):
+        plan.run([np.ones(size, np.float32)], runtime.store)
+    statistics = runtime.cache.statistics()
+    assert (statistics.entries, statistics.compilations, statistics.evictions) == (1, 3, 2)
+    assert plan.decisions[-1].reason == "it had been dropped from the cache"
+    runtime.cache.clear()
+    assert runtime.cache.statistics().entries == 0
+
+
+def test_trace_shows_compiling_and_running(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    v = tf.Variable(tf.zeros([2]), name="v")
+    runtime = machine()
+    runtime.initialize()
+    plan = runtime.plan([x * v], feeds=[x])
+    trace = StepTrace()
+    plan.run([np.ones(2, np.float32)], runtime.store, trace)
+    assert [node.label for node in trace.nodes] == [
+        "x = _Arg()",
+        "cluster_0/xla_compile = _XlaCompile(x, v)",
+        "cluster_0/xla_run = _XlaRun(x, v)",
+    ]
+    assert all(node.end_ns >= node.start_ns for node in trace.nodes)
+    assert trace.nodes[-1].outputs[0].dims == (2,)
+
+
+def test_registers_are_emptied_after_their_last_use(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    runtime = machine(clusters=False)
+    plan = runtime.plan([tf.exp(tf.sin(tf.cos(x)))], feeds=[x])
+    assert [type(step).__name__ for step in plan.steps] == [
+        "HostStep",
+        "ReleaseStep",
+        "HostStep",
+        "ReleaseStep",
+        "HostStep",
+    ]
