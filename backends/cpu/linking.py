@@ -12,11 +12,13 @@ from typing import Any
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
 from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
+from xlalite.backends.cpu.module_emitter import EmittedModule
 from xlalite.backends.cpu.native.jit import IrSource, JitOptions, JsonValue, LinkedModule, ObjectCode, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
+from xlalite.passes.buffers import ALIGNMENT_BYTES, BufferAssignment
 
 _OPTIONS = JitOptions()
 
@@ -87,13 +89,20 @@ def link_module(compiled: CompiledModule) -> LinkedCode:
 def _source(compiled: CompiledModule) -> IrSource:
     emitted, assignment = compiled.emitted, compiled.assignment
     record: dict[str, JsonValue] = {
-        "arena_bytes": assignment.arena_bytes,
+        "arena_bytes": _arena_bytes(emitted, assignment),
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
         "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
         "host_calls": dict(emitted.host_calls),
         "constants": [symbol_of(literal) for literal in emitted.constants],
     }
     return IrSource(emitted.text, record)
+
+
+def _arena_bytes(emitted: EmittedModule, assignment: BufferAssignment) -> int:
+    """The arena and the kernels' scratch memory behind it."""
+    if not emitted.scratch_bytes:
+        return assignment.arena_bytes
+    return -(-assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES + emitted.scratch_bytes
 
 
 def _constants(code: ObjectCode, compiled: CompiledModule) -> list[Literal]:

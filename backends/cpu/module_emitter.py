@@ -15,6 +15,7 @@ from xlalite.backends.cpu.host_calls import host_module, host_symbol, why_on_hos
 from xlalite.backends.cpu.ir_array import ArrayView
 from xlalite.backends.cpu.kernel_body import kernel_body
 from xlalite.backends.cpu.kernels.frame import read_from
+from xlalite.backends.cpu.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.cpu.llvm import (
     I8,
     I32,
@@ -38,7 +39,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
-from xlalite.passes.buffers import Allocation, AllocationKind, BufferAssignment, BufferSlice
+from xlalite.passes.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 ENTRY = "xlalite_entry"
 
@@ -72,6 +73,7 @@ class EmittedModule:
         host_calls: HLO text of what the evaluator computes, by the name that the code calls.
         kernel_count: Number of distinct kernels.
         uses_threads: Whether some kernel may be split.
+        scratch_bytes: Memory for kernels behind the arena.
     """
 
     text: str
@@ -80,6 +82,7 @@ class EmittedModule:
     host_calls: dict[str, str] = field(default_factory=dict)
     kernel_count: int = 0
     uses_threads: bool = False
+    scratch_bytes: int = 0
 
 
 def emit_module(
@@ -200,14 +203,25 @@ class _ModuleEmitter:
         if reason is not None:
             self._emit_host_call(instruction, reason)
             return
-        plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads)
+        plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
         self._emitted.decisions.extend(plan.decisions)
         if _is_scalar_work(plan):
             self._emit_inline(instruction, plan)
             return
         pointers = [self._address(operand) for operand in plan.operands]
         pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
+        if plan.scratch_bytes:
+            pointers.append(self._scratch(plan.scratch_bytes))
         self._call_kernel(self._kernel(instruction, plan), plan, pointers)
+
+    def _scratch(self, slot_bytes: int) -> Value:
+        """Scratch memory for one kernel; kernels run one after another and share it."""
+        needed = scratch_area_bytes(slot_bytes, self._num_threads)
+        self._emitted.scratch_bytes = max(self._emitted.scratch_bytes, needed)
+        start = -(-self._assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        area = self._fb.gep(I8, self._fb.parameters[2], start)
+        open_slots(self._fb, area, self._num_threads)
+        return area
 
     def _emit_host_call(self, instruction: HloInstruction, reason: str) -> None:
         """Asks the evaluator; a failure ends the program with the call's number."""

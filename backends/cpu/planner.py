@@ -13,6 +13,7 @@ from xlalite.backends.cpu.errors import UnsupportedOperationError
 from xlalite.backends.cpu.kernel_body import KernelBody, kernel_body
 from xlalite.backends.cpu.kernels import KERNEL_KINDS
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.cpu.llvm import TargetInfo
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.passes.cost_analysis import CostAnalysis
@@ -36,6 +37,7 @@ class KernelPlan:
         operands: Instructions whose arrays are the kernel's parameters.
         extent: Size of the parallel dimension.
         grain: Units of the extent to a task; 0 runs all on the calling thread.
+        scratch_bytes: Scratch memory of each running call.
         decisions: The choice and the kinds that declined.
     """
 
@@ -44,22 +46,26 @@ class KernelPlan:
     operands: tuple[HloInstruction, ...]
     extent: int
     grain: int
+    scratch_bytes: int
     decisions: tuple[Decision, ...]
 
 
-def plan_kernel(instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int) -> KernelPlan:
+def plan_kernel(
+    instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int, target: TargetInfo
+) -> KernelPlan:
     """The plan for an instruction.
 
     Args:
         instruction: An instruction that computes arrays.
         in_place: (result number, operand number) pairs that share memory.
         num_threads: Threads that may work on it.
+        target: What the code is for.
 
     Raises:
         UnsupportedOperationError: No kind of kernel computes it.
     """
     body = kernel_body(instruction)
-    request = KernelRequest(collapse(body.computation), tuple(in_place))
+    request = KernelRequest(collapse(body.computation), tuple(in_place), target)
     declined: list[Decision] = []
     for kind in KERNEL_KINDS:
         reason = kind.declines(request)
@@ -79,13 +85,7 @@ def _plan(
     declined: list[Decision],
 ) -> KernelPlan:
     extent = kind.extent(request)
-    cost = CostAnalysis().of_computation(request.body)
-    moved = sum(p.shape.size_bytes for p in request.body.parameters) + request.body.root.shape.size_bytes
-    estimate = (
-        moved / BYTES_PER_NS
-        + cost.flops / FLOPS_PER_NS
-        + cost.transcendentals / TRANSCENDENTALS_PER_NS
-    )
+    estimate = kind.estimate_ns(request) if kind.estimate_ns is not None else _estimate_ns(request)
     tasks = min(int(estimate / MIN_TASK_NS), 8 * num_threads, extent)
     split = num_threads > 1 and tasks > 1
     grain = -(-extent // tasks) if split else 0
@@ -101,4 +101,11 @@ def _plan(
             "dims": "x".join(map(str, request.body.root.shape.dims)),
         },
     )
-    return KernelPlan(kind, request, body.operands, extent, grain, (*declined, chosen))
+    scratch = kind.scratch_bytes(request) if kind.scratch_bytes is not None else 0
+    return KernelPlan(kind, request, body.operands, extent, grain, scratch, (*declined, chosen))
+
+
+def _estimate_ns(request: KernelRequest) -> float:
+    cost = CostAnalysis().of_computation(request.body)
+    moved = sum(p.shape.size_bytes for p in request.body.parameters) + request.body.root.shape.size_bytes
+    return moved / BYTES_PER_NS + cost.flops / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from xlalite.backends.cpu.llvm import Function, ModuleBuilder
+from xlalite.backends.cpu.llvm import Function, ModuleBuilder, TargetInfo
 from xlalite.hlo.computation import HloComputation
 
 
@@ -16,10 +16,12 @@ class KernelRequest:
     Attributes:
         body: Parameters are arrays in memory, the root (or its tuple's operands) are the results; dimensions merged.
         in_place: (result number, parameter number) pairs that share memory.
+        target: What the code is for.
     """
 
     body: HloComputation
     in_place: tuple[tuple[int, int], ...] = ()
+    target: TargetInfo = field(default_factory=TargetInfo.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,14 @@ class KernelKind:
         declines: Why the kind does not fit a request; None when it fits.
         extent: Size of the parallel dimension, the unit being what `emit`'s function counts in begin and end.
         emit: Writes the function `void(ptr args, i64 begin, i64 end)` under a name.
+        scratch_bytes: Memory that each running call of the function needs; its address follows those of the results
+            (see `scratch.py`). None if it never needs any.
+        estimate_ns: Time that it takes on one thread; None to estimate from operations and bytes.
     """
 
     name: str
     declines: Callable[[KernelRequest], str | None]
     extent: Callable[[KernelRequest], int]
     emit: Callable[[ModuleBuilder, str, KernelRequest], Function]
+    scratch_bytes: Callable[[KernelRequest], int] | None = None
+    estimate_ns: Callable[[KernelRequest], float] | None = None
