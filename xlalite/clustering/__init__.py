@@ -2,3 +2,7 @@
 
 Level 4 of the house: knows graphs, and neither passes, backends nor sessions.
 """
+
+from xlalite.clustering.cluster import cluster_operations as cluster_operations
+from xlalite.clustering.options import ClusteringOptions as ClusteringOptions
+from xlalite.clustering.result import Cluster as Cluster, Clustering as Clustering

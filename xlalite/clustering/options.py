@@ -16,9 +16,9 @@ class ClusteringOptions:
         global_jit: Whether whatever can be compiled is clustered. When false only clusters in which an operation is
             marked with `_XlaCompile` are kept, and then `_XlaScope` keeps scopes apart.
         min_cluster_size: Clusters with fewer operations that compute something are dissolved.
-        max_cluster_size: Clusters do not grow beyond this many operations.
+        max_cluster_size: Clusters do not grow beyond this many operations, small constants not counted.
         fuel: How many operations, in execution order, may become candidates.
-        ops_to_cluster: The only operation types, or groups of them such as `FUSIBLE`, that are clustered; empty for all.
+        ops_to_cluster: The only operation types, or groups of them such as `FUSIBLE`, that are clustered; none for all.
         cluster_exclude_ops: Operation types, or groups of them, that are never clustered.
     """
 
