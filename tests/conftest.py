@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 import xlalite
+from xlalite.hlo.literal import Value
+from xlalite.hlo.module import HloModule
 
 # Tests neither use nor fill the cache of whoever runs them.
 os.environ["XLALITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="xlalite-test-cache-")
@@ -44,17 +47,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("op_case", "op_dtype"), pairs)
 
 
-def _load_op_cases() -> tuple[Any, ...]:
-    """The records; the folder of tests is no package, so the file is loaded by its path, once."""
-    name = "op_cases"
+def _load(name: str) -> Any:
+    """A module beside this file; the folder of tests is no package, so it is loaded by its path, once."""
     if name not in sys.modules:
-        path = Path(__file__).with_name("op_cases.py")
+        path = Path(__file__).with_name(f"{name}.py")
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    cases: tuple[Any, ...] = sys.modules[name].OP_CASES
+    return sys.modules[name]
+
+
+def _load_op_cases() -> tuple[Any, ...]:
+    """The records of `op_cases.py`."""
+    cases: tuple[Any, ...] = _load("op_cases").OP_CASES
     return cases
 
 
@@ -62,6 +69,27 @@ def _load_op_cases() -> tuple[Any, ...]:
 def op_cases() -> tuple[Any, ...]:
     """All records of `op_cases.py`."""
     return _load_op_cases()
+
+
+@pytest.fixture(scope="session")
+def random_arguments() -> Callable[..., list[Value]]:
+    """Arguments for a module, special numbers among them: `random_arguments(module, seed=7)`."""
+    arguments: Callable[..., list[Value]] = _load("random_modules").make_random_arguments
+    return arguments
+
+
+@pytest.fixture(scope="session")
+def assert_same_bits() -> Callable[[Value, Value, str], None]:
+    """Compares values bit by bit; every NaN equals every other."""
+    compare: Callable[[Value, Value, str], None] = _load("random_modules").require_same_bits
+    return compare
+
+
+@pytest.fixture(scope="session")
+def random_module() -> Callable[[random.Random, int], HloModule]:
+    """Builds a random valid module with about the given number of operations."""
+    build: Callable[[random.Random, int], HloModule] = _load("random_modules").make_random_module
+    return build
 
 
 @pytest.fixture(scope="session")
