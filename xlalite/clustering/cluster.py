@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from xlalite.clustering.candidates import LeftOut, Refusal, find_refusals, is_marked
 from xlalite.clustering.constants import find_constant_needs
 from xlalite.clustering.dependencies import find_dependencies
-from xlalite.clustering.encapsulation import make_steps
+from xlalite.clustering.encapsulation import make_clusters, order_steps
 from xlalite.clustering.merging import merge_candidates
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.clustering.records import groups_chosen, left_out, not_joined, refusals_of_dissolved, unused_constants
-from xlalite.clustering.result import Cluster, Clustering
+from xlalite.clustering.result import Clustering
 from xlalite.clustering.selection import choose
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import Tensor
@@ -46,15 +46,14 @@ def cluster_operations(
     merging = merge_candidates(dependencies, refusals.keys(), needs.separated, settled)
     choices = [choose(dependencies, group.members, settled) for group in merging.groups]
     chosen = [choice.members for choice in choices if not isinstance(choice.verdict, LeftOut)]
-    steps = make_steps(dependencies, chosen, wanted)
+    clusters = make_clusters(dependencies, chosen, wanted)
     for choice in choices:
         refusals.update(choice.leavers)
     refusals.update(refusals_of_dissolved(dependencies, choices, settled.min_cluster_size))
-    refusals.update(unused_constants(dependencies, steps))
-    clusters = sorted((step for step in steps if isinstance(step, Cluster)), key=lambda each: int(each.name[8:]))
+    refusals.update(unused_constants(dependencies, clusters))
     decisions = (
         *groups_chosen(dependencies, choices, clusters, settled.min_cluster_size),
         *left_out(operations, refusals),
         *not_joined(dependencies, merging.separations, clusters),
     )
-    return Clustering(steps, decisions)
+    return Clustering(order_steps(dependencies, chosen, clusters, wanted), decisions)

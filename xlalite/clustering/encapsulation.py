@@ -14,10 +14,10 @@ from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData, Tensor
 
 
-def make_steps(
+def make_clusters(
     dependencies: Dependencies, groups: Sequence[Sequence[int]], fetched: AbstractSet[Tensor]
-) -> tuple[Step, ...]:
-    """Clusters and single operations in an order in which they can run.
+) -> tuple[Cluster, ...]:
+    """One cluster for each group.
 
     Args:
         dependencies: The graph.
@@ -25,13 +25,22 @@ def make_steps(
             their first operations.
         fetched: Tensors that are wanted after the run.
     """
-    cluster_of = {position: number for number, group in enumerate(groups) for position in group}
-    clusters = [_make_cluster(dependencies, f"cluster_{i}", group, fetched) for i, group in enumerate(groups)]
+    return tuple(_make_cluster(dependencies, f"cluster_{i}", group, fetched) for i, group in enumerate(groups))
+
+
+def order_steps(
+    dependencies: Dependencies,
+    groups: Sequence[Sequence[int]],
+    clusters: Sequence[Cluster],
+    fetched: AbstractSet[Tensor],
+) -> tuple[Step, ...]:
+    """The clusters of the groups and all other operations in an order in which they can run."""
+    clustered = {position: number for number, group in enumerate(groups) for position in group}
     # A step is known by the position of its first operation.
-    leaders = [groups[cluster_of[i]][0] if i in cluster_of else i for i in range(len(dependencies.operations))]
+    leaders = [groups[clustered[i]][0] if i in clustered else i for i in range(len(dependencies.operations))]
     steps: dict[int, Step] = {group[0]: cluster for group, cluster in zip(groups, clusters, strict=True)}
     for i, operation in enumerate(dependencies.operations):
-        if i not in cluster_of and not _is_only_copied(dependencies, operation, cluster_of, fetched):
+        if i not in clustered and not _is_only_copied(dependencies, operation, clustered, fetched):
             steps[i] = operation
     return tuple(steps[i] for i in _topological(dependencies, leaders) if i in steps)
 

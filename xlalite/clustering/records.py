@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from xlalite.clustering.candidates import LeftOut, Refusal
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.merging import Separation
-from xlalite.clustering.result import Cluster, Step
+from xlalite.clustering.result import Cluster
 from xlalite.clustering.selection import Choice
+from xlalite.clustering.verdicts import DISSOLVED, KEPT, LEFT_OUT, NOT_JOINED, STAGE
 from xlalite.framework.operation import Operation
 from xlalite.hlo.decision import Decision, Number
-
-STAGE: Final = "clustering"
-LEFT_OUT: Final = "left out"
-NOT_JOINED: Final = "not joined"
-KEPT: Final = "kept"
-DISSOLVED: Final = "dissolved"
 
 
 def left_out(operations: Sequence[Operation], refusals: Mapping[Operation, Refusal]) -> Iterator[Decision]:
@@ -39,9 +33,9 @@ def refusals_of_dissolved(
                 yield dependencies.operations[i], Refusal(choice.verdict, facts=facts)
 
 
-def unused_constants(dependencies: Dependencies, steps: Sequence[Step]) -> Iterator[tuple[Operation, Refusal]]:
+def unused_constants(dependencies: Dependencies, clusters: Sequence[Cluster]) -> Iterator[tuple[Operation, Refusal]]:
     """Why constants that could be copied into clusters are in none."""
-    used = {operation for step in steps if isinstance(step, Cluster) for operation in step.operations}
+    used = {operation for cluster in clusters for operation in cluster.operations}
     for operation in dependencies.operations:
         if operation in dependencies.copied and operation not in used:
             yield operation, Refusal(LeftOut.UNUSED_CONSTANT)

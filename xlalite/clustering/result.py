@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from xlalite.clustering.report import explanation, report_text
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData, Tensor
 from xlalite.hlo.decision import Decision
@@ -64,3 +65,21 @@ class Clustering:
     def clusters(self) -> tuple[Cluster, ...]:
         """The clusters, in the order of the steps."""
         return tuple(step for step in self.steps if isinstance(step, Cluster))
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations, each once, in the order of the steps."""
+        members = (step.operations if isinstance(step, Cluster) else (step,) for step in self.steps)
+        return tuple(dict.fromkeys(operation for each in members for operation in each))
+
+    def report(self) -> str:
+        """The whole as text, 80 columns wide: shares, each cluster's operations, and why the others are outside."""
+        return report_text(self)
+
+    def explain(self, operation: Operation | str) -> str:
+        """Where one operation runs and why, and which neighbours it was not joined with.
+
+        Raises:
+            ClusteringError: it is not among the operations.
+        """
+        return explanation(self, operation if isinstance(operation, str) else operation.name)
