@@ -75,8 +75,8 @@ class ElementEmitter:
     def scalar_register(self, instruction: HloInstruction) -> Value:
         """The one element of a scalar instruction."""
         value = self.register(instruction, ())
-        assert not value.type.is_vector, f"%{instruction.name} is a scalar and the same in all lanes"
-        return value
+        # What is computed once a row is kept in every lane.
+        return self.fb.extract(value, 0) if value.type.is_vector else value
 
     def vector(self, instruction: HloInstruction, index: Index) -> Element:
         """`element`, spread over all lanes when it is the same in each."""

@@ -111,7 +111,11 @@ def _share_branches(groups: BufferGroups, choice: HloInstruction, on_refusal: On
             continue
         for branch in choice.called_computations:
             result, merged = values.of(branch.root, index), groups.of(values.of(choice, index))
-            reason = try_share(groups, groups.of(result), merged)
+            if result.start < 2 * values.schedule.computation_spans[branch].start:
+                # Sharing it would keep the memory busy while the other branches want to write their results there.
+                reason: str | None = "it comes from outside the branch"
+            else:
+                reason = try_share(groups, groups.of(result), merged)
             if reason is not None:
                 on_refusal(Refusal(branch.root, True, index, result, reason))
 

@@ -236,3 +236,20 @@ def test_report_names_every_allocation() -> None:
     assert report.startswith("BufferAssignment: module loop\n")
     assert "parameter 0:" in report
     assert "Total arena bytes:" in report
+
+
+def test_branch_that_returns_its_operand_copies_it() -> None:
+    text = """HloModule choice
+same { ROOT p = f32[4] parameter(0) }
+negative { p = f32[4] parameter(0)
+  ROOT n = f32[4] negate(p) }
+ENTRY e {
+  x = f32[4] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[4] exponential(x)
+  ROOT c = f32[4] conditional(i, y, y, y), branch_computations={same, negative, negative}
+}
+"""
+    module = prepared(text)
+    assert copies(module) == ["y: it comes from outside the branch"]
+    assign_buffers(module)
