@@ -118,13 +118,13 @@ class _ColumnKernel:
         blocks = -(-columns // _BLOCK_COLUMNS)
         with fb.loop(self._frame.begin, self._frame.end) as unit:
             outer = self._outer(unit, blocks)
-            block = fb.urem(unit, blocks) if blocks > 1 and outer else unit
+            block = fb.urem(unit, blocks) if outer else unit
             self._inner_outer(outer, block)
 
     def _outer(self, unit: Value, blocks: int) -> tuple[Position, ...]:
         if not _splits_outermost(self._domain):
             return ()
-        return (Affine(self._frame.fb.udiv(unit, blocks) if blocks > 1 else unit),)
+        return (Affine(self._frame.fb.udiv(unit, blocks)),)
 
     def _inner_outer(self, outer: tuple[Position, ...], block: Value) -> None:
         """Loops over kept dimensions between the outermost and the minor one."""
