@@ -131,6 +131,21 @@ class Executable(ABC):
         """What each pass did: changed or not, time, instruction counts."""
 
 
+@dataclass(frozen=True, slots=True)
+class StageOutput:
+    """A module on its way through a backend, stopped at a stage.
+
+    Attributes:
+        text: The module there.
+        decisions: What was decided so far.
+        pass_records: The passes that ran.
+    """
+
+    text: str
+    decisions: tuple[Decision, ...] = ()
+    pass_records: tuple[PassRecord, ...] = ()
+
+
 class Backend(ABC):
     """Compiles modules."""
 
@@ -144,6 +159,22 @@ class Backend(ABC):
         """Compiles a module, which is verified first and left as it is.
 
         Raises:
+            VerificationError: The module is not valid.
+            PassError: A pass failed.
+            CodegenError: No code could be made.
+        """
+
+    @property
+    @abstractmethod
+    def stages(self) -> Mapping[str, str]:
+        """Names of the stages that `compile_to` knows, in order, with what they show."""
+
+    @abstractmethod
+    def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
+        """Compiles a module, which is left as it is, up to a stage, and no further than that needs.
+
+        Raises:
+            ValueError: There is no such stage.
             VerificationError: The module is not valid.
             PassError: A pass failed.
             CodegenError: No code could be made.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.fusion import Fusion
-from xlalite.passes.pipeline import FixPoint, Pipeline
+from xlalite.passes.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.reduction_splitter import ReductionSplitter
 from xlalite.passes.scheduler import Scheduler
 from xlalite.passes.simplification import finishing, normalization, simplification
@@ -18,7 +18,21 @@ def cpu_pipeline(*, optimize: bool) -> Pipeline:
         optimize: Whether passes that only make code faster run.
     """
     memory = (Scheduler(), CopyInsertion(), DeadCodeElimination())
+    return Pipeline("cpu", (*_until_fused(optimize=optimize), *memory))
+
+
+def cpu_unscheduled_pipeline(*, optimize: bool) -> Pipeline:
+    """The passes up to the scheduler: what is computed in which kernels, before order and memory are decided."""
+    return Pipeline("cpu", _until_fused(optimize=optimize))
+
+
+def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
     if not optimize:
-        return Pipeline("cpu", (normalization(), finishing(), *memory))
-    kernels = (FixPoint("splitting", (ReductionSplitter(),)), Fusion())
-    return Pipeline("cpu", (normalization(), simplification(), finishing(), *kernels, *memory))
+        return (normalization(), finishing())
+    return (
+        normalization(),
+        simplification(),
+        finishing(),
+        FixPoint("splitting", (ReductionSplitter(),)),
+        Fusion(),
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis
+from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import ArgumentError, EvaluationError
 from xlalite.hlo.evaluator import evaluate
@@ -13,6 +14,8 @@ from xlalite.hlo.shape import ProgramShape
 from xlalite.hlo.verifier import verify
 from xlalite.passes.cost_analysis import cost_analysis
 from xlalite.passes.instrumentation import PassRecord
+
+_STAGES = MappingProxyType({"hlo": "HLO as it was given: the interpreter runs no passes"})
 
 
 class InterpreterBackend(Backend):
@@ -27,6 +30,18 @@ class InterpreterBackend(Backend):
         """Verifies the module and keeps a copy."""
         verify(module)
         return InterpreterExecutable(module.clone())
+
+    @property
+    def stages(self) -> Mapping[str, str]:
+        """HLO only."""
+        return _STAGES
+
+    def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
+        """The module as it was given."""
+        if stage not in _STAGES:
+            raise ValueError(f"the interpreter has no stage {stage!r}, expected {', '.join(_STAGES)}")
+        verify(module)
+        return StageOutput(str(module))
 
 
 class InterpreterExecutable(Executable):

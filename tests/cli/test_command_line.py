@@ -1,0 +1,105 @@
+"""The program as a whole: help, version, and what happens to mistakes."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import xlalite as package
+from xlalite.cli.main import COMMANDS
+
+
+def test_help_names_every_command_in_80_columns(xlalite: Callable[..., object]) -> None:
+    ran = xlalite("--help")
+    assert ran.code == 0
+    assert all(f"  {command.name} " in ran.out for command in COMMANDS)
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_every_command_has_help_in_80_columns(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], xlalite: Callable[..., object]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as left:
+        xlalite(command, "--help")
+    out = capsys.readouterr().out
+    assert left.value.code == 0
+    assert out.startswith(f"usage: xlalite {command}")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_no_arguments_show_the_help_and_fail(xlalite: Callable[..., object]) -> None:
+    ran = xlalite()
+    assert ran.code == 2
+    assert "usage: xlalite COMMAND" in ran.out
+
+
+def test_module_and_version() -> None:
+    done = subprocess.run([sys.executable, "-m", "xlalite", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"xlalite {package.__version__}\n"
+
+
+def test_listing_commands_loads_neither_numpy_nor_llvm() -> None:
+    program = (
+        "import sys\nfrom xlalite.cli.main import main\nmain(['--help'])\n"
+        "sys.exit(bool({'numpy', 'llvmlite', 'networkx'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["otp"], "xlalite: error: there is no command 'otp'; did you mean 'opt'?"),
+        (["--vesion"], "xlalite: error: there is no option '--vesion'; did you mean '--version'?"),
+        (["opt", "--stge=hlo"], "xlalite opt: error: there is no option '--stge'; did you mean --stage?"),
+        (["opt", "--xla_dump_ot=/x"], "unknown flag --xla_dump_ot; did you mean --xla_dump_to?"),
+        (["opt", "a", "b"], "xlalite opt: error: there is no place for 'b'"),
+        (["run"], "xlalite run: error: the following arguments are required: FILE"),
+        (["run", "x", "--iterations=0"], "expected an integer from 1, found '0'"),
+        (["run", "x", "--rel_error_bound=nan"], "expected a number that is not negative, found 'nan'"),
+        (["opt", "--platform=gpu"], "xlalite opt: error: backend 'gpu' does not exist, expected one of cpu, interpreter"),
+        (["opt", "/nowhere/f.hlo"], "xlalite opt: error: /nowhere/f.hlo: No such file or directory"),
+    ],
+)
+def test_mistakes_are_one_message_and_code_2(
+    arguments: list[str], message: str, xlalite: Callable[..., object]
+) -> None:
+    ran = xlalite(*arguments)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_flags_of_the_environment_are_read_and_checked(
+    softmax: Path, monkeypatch: pytest.MonkeyPatch, xlalite: Callable[..., object]
+) -> None:
+    xlalite("flags")  # the fixture forgets the caller's flags at its first use
+    monkeypatch.setenv("XLALITE_FLAGS", "--xla_disable_hlo_pases=fusion")
+    ran = xlalite("opt", softmax)
+    assert ran.code == 2
+    assert "XLALITE_FLAGS: unknown flag --xla_disable_hlo_pases; did you mean --xla_disable_hlo_passes?" in ran.err
+    monkeypatch.setenv("XLALITE_FLAGS", "--xla_disable_hlo_passes=fusion")
+    assert "fusion(" not in xlalite("opt", softmax).out
+
+
+def test_flags_lists_all_and_shows_what_is_set(xlalite: Callable[..., object]) -> None:
+    ran = xlalite("flags", "--xla_fuel=cse=3")
+    assert "--xla_dump_hlo_pass_re=REGEX" in ran.out
+    assert ran.out.endswith("set:\n  xla_fuel = (('cse', 3),)\n")
+
+
+def test_traceback_is_shown_when_asked_for(xlalite: Callable[..., object]) -> None:
+    with pytest.raises(FileNotFoundError):
+        xlalite("opt", "--traceback", "/nowhere/f.hlo")
+
+
+def test_a_reader_that_goes_away_is_no_error(softmax: Path) -> None:
+    command = f"{sys.executable} -m xlalite opt {softmax} --stage=asm | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""

@@ -1,0 +1,151 @@
+"""`xlalite opt`."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from xlalite.backends.base import get_backend
+from xlalite.cli.pass_list import parse_passes
+from xlalite.cli.reading import split_text
+from xlalite.hlo.text import parse
+from xlalite.passes.fusion import Fusion
+
+STAGES = tuple(get_backend("cpu").stages)
+
+
+def test_whole_pipeline_as_hlo_that_reads_back(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax)
+    assert ran.code == 0
+    assert parse(ran.out).entry_computation.root.opcode == "fusion"
+
+
+def test_only_the_passes_that_are_named(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, "--passes=dce,cse")
+    assert "fusion(" not in ran.out
+    assert "divide(" in ran.out
+
+
+def test_pass_options_come_from_the_pass_s_fields(softmax: Path, xlalite: Callable[..., object]) -> None:
+    one = xlalite("opt", softmax, "--passes=fusion").out.count(" fusion(")
+    several = xlalite("opt", softmax, "--passes=fusion{max_members=2}").out.count(" fusion(")
+    assert (one, several) == (1, 4)
+
+
+def test_pass_lists_are_read() -> None:
+    stages = parse_passes(" dce , fusion{max_members=3, dot_epilogues} ,normalization")
+    assert [stage.name for stage in stages] == ["dce", "fusion", "normalization"]
+    assert stages[1] == Fusion(max_members=3, dot_epilogues=True)
+
+
+@pytest.mark.parametrize(
+    ("passes", "message"),
+    [
+        ("fusoin", "there is no pass 'fusoin'; did you mean 'fusion'?"),
+        ("fusion{max_membrs=2}", "fusion has no option 'max_membrs'; did you mean 'max_members'?"),
+        ("fusion{max_members=two}", "fusion{max_members=two}: expected an integer"),
+        ("fusion{dot_epilogues=2}", "fusion{dot_epilogues=2}: expected true or false"),
+        ("dce{fuel=3}", "dce has no option 'fuel'; it has none"),
+        ("normalization{a=1}", "the pipeline normalization takes no options"),
+        ("dce,{x}", "expected pass or pass{option=value,...}, found '{x}'"),
+        ("", "expected the name of a pass"),
+    ],
+)
+def test_wrong_pass_lists(passes: str, message: str, softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, f"--passes={passes}")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_has_a_text(stage: str, softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, f"--stage={stage}")
+    assert ran.code == 0
+    shown = {"hlo": "HloModule", "buffer-assignment": "BufferAssignment", "asm": "xlalite_entry"}
+    assert shown.get(stage.split("-backend")[0], "define" if "llvm" in stage else "HloModule") in ran.out
+
+
+def test_stage_behind_chosen_passes_adds_only_what_code_needs(softmax: Path, xlalite: Callable[..., object]) -> None:
+    plain = xlalite("opt", softmax, "--passes=dce", "--stage=hlo-backend").out
+    fused = xlalite("opt", softmax, "--passes=fusion", "--stage=hlo-backend").out
+    assert "is_scheduled=true" in plain
+    assert " fusion(" not in plain
+    assert " fusion(" in fused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stage=lvm"], "--stage: platform cpu has no stage 'lvm'; did you mean 'llvm'?"),
+        (["--stage=asm", "--platform=interpreter"], "platform interpreter has no stage 'asm'; the stages are hlo"),
+        (["--xla_disable_hlo_passes=fuson"], "xla_disable_hlo_passes: there is no pass 'fuson'; did you mean 'fusion'?"),
+        (["--xla_dump_to=/proc/nothing"], "dump directory /proc/nothing: cannot be made"),
+        (["-o", "/nowhere/out"], "/nowhere/out: No such file or directory"),
+    ],
+)
+def test_wrong_options(arguments: list[str], message: str, softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_standard_input_and_output_file(
+    softmax: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xlalite: Callable[..., object]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(softmax.read_bytes())))
+    ran = xlalite("opt", "-", "--passes=dce", "-o", tmp_path / "out.hlo")
+    assert (ran.code, ran.out) == (0, "")
+    assert parse((tmp_path / "out.hlo").read_text()).name == "softmax"
+
+
+def test_split_input(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    parts = [f"HloModule m{i}\nENTRY e {{\n  ROOT p = f32[{i}] parameter(0)\n}}\n" for i in range(3)]
+    (tmp_path / "f.hlo").write_text("// -----\n".join(parts))
+    out = xlalite("opt", tmp_path / "f.hlo", "--split-input-file", "--passes=dce").out
+    assert [parse(text).name for text in out.split("// -----\n")] == ["m0", "m1", "m2"]
+
+
+def test_parts_of_a_file_keep_their_line_numbers(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    text = "HloModule a\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n// -----\nHloModule b\nENTRY e {\n  ROOT p = f33[]\n}\n"
+    (tmp_path / "f.hlo").write_text(text)
+    ran = xlalite("opt", tmp_path / "f.hlo", "--split-input-file")
+    assert f"{tmp_path / 'f.hlo'}: line 8, column 12: " in ran.err
+    assert "".join(part.lstrip("\n") for part in split_text(text)) == text.replace("// -----\n", "")
+
+
+def test_malformed_hlo_shows_line_column_and_caret(
+    hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
+    path = hlo_file("  a = f32[2] parameter(0)\n  ROOT b = f32[2] ad(a, a)")
+    ran = xlalite("opt", path)
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        f"xlalite opt: error: {path}: line 5, column 19: unknown operation 'ad'; did you mean 'pad'?",
+        "    ROOT b = f32[2] ad(a, a)",
+        "                    ^",
+    ]
+
+
+def test_invalid_and_foreign_files(tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+    invalid = hlo_file("  a = f32[2] parameter(0)\n  ROOT b = f32[3] add(a, a)")
+    assert xlalite("opt", invalid).err.startswith(f"xlalite opt: error: {invalid}: ")
+    (tmp_path / "binary").write_bytes(b"\x0a\xffproto")
+    ran = xlalite("opt", tmp_path / "binary")
+    assert ran.code == 2
+    assert "expected HLO text in UTF-8, found byte 0xff at 1; HLO protos are not read" in ran.err
+    assert xlalite("opt", tmp_path).code == 2
+
+
+def test_explain_and_time_go_to_standard_error(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, "--explain", "--time")
+    assert "fusion: d -> q: fused: " in ran.err
+    assert "algebraic-simplifier " in ran.err
+    parse(ran.out)
+
+
+def test_lists(xlalite: Callable[..., object]) -> None:
+    passes = xlalite("opt", "--list-passes").out
+    assert "fusion  " in passes
+    assert "{max_members=128}" in passes
+    assert [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()] == list(STAGES)

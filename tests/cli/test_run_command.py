@@ -1,0 +1,137 @@
+"""`xlalite run`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xlalite.cli.comparison import Bounds, compare
+from xlalite.cli.random_inputs import random_value
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.shape import Shape
+
+EVERY_KIND = """\
+  a = bf16[3] parameter(0)
+  p = (f32[2], s32[2,2]) parameter(1)
+  c = c64[2] parameter(2)
+  b = pred[] parameter(3)
+  u = u4[3] parameter(4)
+  e = f8e4m3fn[0,2] parameter(5)
+  g = f32[2] get-tuple-element(p), index=0
+  i = s32[2,2] get-tuple-element(p), index=1
+  aa = bf16[3] add(a, a)
+  ii = s32[2,2] multiply(i, i)
+  n = pred[] not(b)
+  inner = (c64[2], pred[]) tuple(c, n)
+  ROOT r = (bf16[3], f32[2], s32[2,2], (c64[2], pred[]), u4[3], f8e4m3fn[0,2]) tuple(aa, g, ii, inner, u, e)"""
+
+
+def test_agreement_is_code_0(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", softmax, "--iterations=3", "--num_threads=1")
+    assert ran.code == 0
+    assert "result f32[4,16]: " in ran.out
+    assert " ms of 3; reference " in ran.out
+
+
+@pytest.mark.parametrize("large", [[], ["--use_large_float_range"]])
+def test_tuples_and_every_kind_of_type(
+    large: list[str], hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
+    ran = xlalite("run", hlo_file(EVERY_KIND), "--print_literals", *large)
+    assert ran.code == 0
+    assert "  argument 1: (f32[2], s32[2,2]) ( {" in ran.out
+    assert "  result{3}{1} pred[]: equal\n" in ran.out
+
+
+def test_disagreement_is_code_1_with_the_elements(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", softmax, "--rel_error_bound=0", "--abs_error_bound=0", "--use_large_float_range")
+    if ran.code == 0:  # this processor's arithmetic happens to agree to the last bit
+        assert ": equal" in ran.out
+        return
+    assert ran.code == 1
+    assert "of 64 elements differ" in ran.out
+    assert "MISMATCH with interpreter (inputs of --random_seed=42)" in ran.out
+
+
+def test_without_reference(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", softmax, "--reference_platform=", "--platform=interpreter")
+    assert ran.code == 0
+    assert "result" not in ran.out
+
+
+def test_several_files(softmax: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", softmax, hlo_file(EVERY_KIND))
+    assert ran.out.endswith("2 of 2 modules agree\n")
+
+
+def test_donated_arguments_do_not_leak_into_the_reference(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    text = (
+        "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\n"
+        "ENTRY e {\n  a = f32[8] parameter(0)\n  ROOT b = f32[8] add(a, a)\n}\n"
+    )
+    (tmp_path / "m.hlo").write_text(text)
+    ran = xlalite("run", tmp_path / "m.hlo", "--iterations=2")
+    assert ran.code == 0
+
+
+def test_inputs_from_files(
+    tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
+    path = hlo_file("  a = bf16[2] parameter(0)\n  b = s32[] parameter(1)\n  ROOT t = (bf16[2], s32[]) tuple(a, b)")
+    np.savez(tmp_path / "in.npz", np.array([1, 2], ml_dtypes.bfloat16), np.int32(7))
+    ran = xlalite("run", path, f"--inputs={tmp_path / 'in.npz'}", "--print_literals")
+    assert ran.code == 0
+    assert "( {1, 2}, 7 )" in ran.out
+    np.save(tmp_path / "in.npy", np.zeros(3))
+    ran = xlalite("run", path, f"--inputs={tmp_path / 'in.npy'}")
+    assert ran.code == 2
+    assert "found float64[3], expected bf16[2], s32[]" in ran.err
+    ran = xlalite("run", path, f"--inputs={path}")
+    assert ran.code == 2
+    assert "expected an .npy or .npz file" in ran.err
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype.is_array], ids=str)
+def test_random_values_are_finite_and_repeat(dtype: DType) -> None:
+    shape = Shape.array(dtype, (3, 4))
+    for large in (False, True):
+        one, other = (random_value(shape, np.random.default_rng(1), large_range=large) for _ in range(2))
+        assert isinstance(one, np.ndarray)
+        assert one.dtype == dtype.numpy
+        assert one.tobytes() == np.asarray(other).tobytes()
+        assert np.isfinite(one.astype(np.complex128 if dtype.is_complex else np.float64)).all()
+
+
+def check(found: object, expected: object, bounds: Bounds = Bounds()) -> list[str]:
+    shape = Shape.array(DType.from_numpy(np.asarray(expected).dtype), np.shape(expected))
+    return [str(comparison) for comparison in compare(found, expected, shape, bounds)]
+
+
+def test_nan_equals_nan_and_infinities_have_signs() -> None:
+    values = np.array([np.nan, np.inf, -np.inf], np.float32)
+    assert check(values, values.copy()) == ["result f32[3]: equal"]
+    (text,) = check(-values, values)
+    assert "2 of 3 elements differ" in text
+    assert "[1]: found -inf, expected inf (relative error inf)" in text
+
+
+def test_mismatch_shows_index_values_and_distance() -> None:
+    expected = np.ones((2, 2), np.float32)
+    found = expected.copy()
+    found[1, 0] = np.nextafter(np.float32(1), np.float32(2))
+    assert check(found, expected) == ["result f32[2,2]: close (at most 1.19e-07)"]
+    (text,) = check(found, expected, Bounds(0.0, 0.0))
+    assert "[1][0]: found 1.0000001192092896, expected 1.0 (relative error 1.19e-07, 1 ulps)" in text
+
+
+def test_integers_must_be_equal() -> None:
+    big = np.array([2**63 - 1], np.int64)
+    (text,) = check(big - 1, big, Bounds(1e3, 1e3))
+    assert "1 of 1 elements differ" in text
+
+
+def test_many_mismatches_are_counted() -> None:
+    (text,) = check(np.ones(100, np.float32), np.zeros(100, np.float32))
+    assert text.endswith("and 95 more")

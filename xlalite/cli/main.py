@@ -1,0 +1,147 @@
+"""Finds the command, runs it, and turns errors into one message and an exit code.
+
+Exit codes: 0 when all is well, 1 when the answer is no (results differ, modules differ), 2 when something is wrong with
+the input, 130 when interrupted. Commands are modules that are imported only when they are called, so that
+`xlalite --help` does not wait for LLVM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xlalite import __version__
+from xlalite.cli.errors import UsageError
+from xlalite.hlo.errors import XlaliteError
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A word after `xlalite`.
+
+    Attributes:
+        name: The word.
+        summary: One line of help.
+    """
+
+    name: str
+    summary: str
+
+    def load(self) -> Callable[[Sequence[str]], int]:
+        """The function that runs it: arguments to exit code."""
+        run: Callable[[Sequence[str]], int] = importlib.import_module(f"xlalite.cli.{self.name}").run
+        return run
+
+
+COMMANDS = (
+    Command("opt", "run passes on HLO and print it at any stage, down to assembly"),
+    Command("run", "run HLO on random inputs and compare with the interpreter"),
+    Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs `xlalite` with arguments (by default those of the process) and gives the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    shows_traceback = _take_traceback_option(words)
+    program = "xlalite"
+    try:
+        if not words or words[0] in ("-h", "--help", "help"):
+            sys.stdout.write(_help_text())
+            return 0 if words else WRONG_INPUT
+        if words[0] in ("-V", "--version"):
+            print(f"xlalite {__version__}")
+            return 0
+        command = _find(words[0])
+        program = f"xlalite {command.name}"
+        code = command.load()(words[1:])
+        sys.stdout.flush()
+    except (XlaliteError, OSError, RecursionError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _stop_writing()
+        if shows_traceback:
+            raise
+        _report(program, error)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _take_traceback_option(words: list[str]) -> bool:
+    """Removes `--traceback`, which every command has, up to a `--` behind which words belong to another program."""
+    end = words.index("--") if "--" in words else len(words)
+    if "--traceback" not in words[:end]:
+        return False
+    words.remove("--traceback")
+    return True
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    names = [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(name, [*names, "--help", "--version"], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(names)}"
+    kind = "option" if name.startswith("-") else "command"
+    raise UsageError(f"there is no {kind} {name!r}; {hint}")
+
+
+def _report(program: str, error: BaseException) -> None:
+    """Writes one message: what went wrong, and where the evidence is."""
+    lines = [f"{program}: error: {_message(error)}"]
+    lines += [f"  {note}" for note in getattr(error, "__notes__", ())]
+    if isinstance(error, UsageError):
+        lines.append(f"  '{program} --help' shows how it is used")
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _message(error: BaseException) -> str:
+    match error:
+        case MemoryError():
+            return "there is not enough memory"
+        case RecursionError():
+            return "the input is nested too deeply"
+        case OSError(filename=str() | bytes() as name, strerror=str(reason)):
+            return f"{os.fsdecode(name)}: {reason}"
+        case KeyError(args=(str(text),)):  # whose own text is quoted
+            return text
+    return str(error)
+
+
+def _stop_writing() -> int:
+    """Whoever read our output has gone, as `head` does; Python must not complain when it closes standard output."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _help_text() -> str:
+    width = max(len(command.name) for command in COMMANDS)
+    commands = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
+    return _HELP.format(version=__version__, commands=commands)
+
+
+_HELP = """\
+xlalite {version}: reads, optimises, compiles, runs and explains XLA's HLO.
+
+usage: xlalite COMMAND [options]
+       xlalite --version
+
+commands:
+{commands}
+
+'xlalite COMMAND --help' shows the options of a command. A FILE holds HLO text;
+'-' is standard input. All commands take the flags of XLALITE_FLAGS in XLA's
+spelling, as in --xla_dump_to=DIR, and --traceback, which shows where in xlalite
+an error was raised.
+"""

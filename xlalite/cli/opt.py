@@ -1,0 +1,135 @@
+"""`xlalite opt`: passes and stages of a compilation, as text. The flags are those of XLA's hlo-opt."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from xlalite.backends.base import Backend, CompileOptions, StageOutput, get_backend
+from xlalite.cli.arguments import CommandParser, add_platform
+from xlalite.cli.errors import UsageError
+from xlalite.cli.pass_list import list_passes, parse_passes
+from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
+from xlalite.flags import debug_options
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.module import HloModule
+from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.dump import DumpObserver, module_dumper
+from xlalite.passes.instrumentation import Instrumentation, PassRecord, time_table
+from xlalite.passes.pipeline import Pipeline, Stage
+from xlalite.passes.registry import PASSES
+
+_EPILOG = """\
+examples:
+  xlalite opt f.hlo                                  the whole pipeline, as HLO
+  xlalite opt f.hlo --passes=cse,dce                 only these passes
+  xlalite opt f.hlo --passes='fusion{max_members=4}' --stage=llvm
+  xlalite opt f.hlo --stage=asm -o f.s
+  xlalite opt f.hlo --explain --xla_disable_hlo_passes=fusion
+"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command."""
+    arguments, flags = _parser().read(words)
+    if arguments.list_passes:
+        sys.stdout.write(list_passes())
+        return 0
+    backend = get_backend(arguments.platform)
+    if arguments.list_stages:
+        sys.stdout.write("".join(f"{name:28} {shown}\n" for name, shown in backend.stages.items()))
+        return 0
+    debug = debug_options(flags)
+    debug.check_pass_names(PASSES)
+    options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug)
+    stage = _checked_stage(arguments.stage, backend)
+    passes = None if arguments.passes is None else parse_passes(arguments.passes)
+    text = read_text(arguments.file)
+    parts = split_text(text) if arguments.split_input_file else [text]
+    outputs = [
+        _run_passes(module, passes, stage, backend, options)
+        if passes is not None
+        else backend.compile_to(stage, module, options)
+        for module in (module_of(part, arguments.file) for part in parts)
+    ]
+    _write(arguments.output, f"{SEPARATOR}\n".join(output.text for output in outputs))
+    for output in outputs:
+        _show(output, explain=arguments.explain, time=arguments.time)
+    return 0
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "opt",
+        "Runs HLO passes and prints the module at a stage of its compilation. Without --passes the whole pipeline "
+        "of the platform runs, up to the stage.",
+        "[FILE] [options]",
+        _EPILOG,
+    )
+    parser.add_argument("file", nargs="?", default=STANDARD_INPUT, metavar="FILE", help="HLO text; '-' is the default")
+    parser.add_argument("--passes", metavar="A,B", help="run only these passes, in this order")
+    parser.add_argument(
+        "--stage", default="hlo", metavar="STAGE", help="what to print (default: hlo); see --list-stages"
+    )
+    add_platform(parser)
+    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="write to a file")
+    parser.add_argument(
+        "--split-input-file", action="store_true", help=f"take the file apart at lines '{SEPARATOR}'"
+    )
+    parser.add_argument("--explain", action="store_true", help="print every decision with its reason to stderr")
+    parser.add_argument("--time", action="store_true", help="print a table of the passes to stderr")
+    parser.add_argument("--list-passes", action="store_true", help="list the passes with their options")
+    parser.add_argument("--list-stages", action="store_true", help="list the stages of the platform")
+    return parser
+
+
+def _checked_stage(name: str, backend: Backend) -> str:
+    if name in backend.stages:
+        return name
+    near = difflib.get_close_matches(name, backend.stages, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(backend.stages)}"
+    raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}; {hint}")
+
+
+def _run_passes(
+    module: HloModule, passes: tuple[Stage, ...], stage: str, backend: Backend, options: CompileOptions
+) -> StageOutput:
+    """Runs chosen passes; a stage behind HLO adds only the passes that code generation cannot do without."""
+    instrumentation = _instrumentation(options.debug, module)
+    Pipeline("opt", passes).run(module, instrumentation)
+    records = tuple(instrumentation.records)
+    if stage == "hlo":
+        return StageOutput(str(module), tuple(module.decisions), records)
+    unoptimised = CompileOptions(num_threads=options.num_threads, optimize=False, debug=options.debug)
+    output = backend.compile_to(stage, module, unoptimised)
+    return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
+
+
+def _instrumentation(debug: DebugOptions, module: HloModule) -> Instrumentation:
+    dumper = module_dumper(debug, module.name)
+    return Instrumentation(debug, () if dumper is None else (DumpObserver(dumper, debug),))
+
+
+def _write(path: str, text: str) -> None:
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def _show(output: StageOutput, *, explain: bool, time: bool) -> None:
+    if explain:
+        _print_decisions(output.decisions)
+    if time:
+        _print_times(output.pass_records)
+
+
+def _print_decisions(decisions: Sequence[Decision]) -> None:
+    for decision in decisions:
+        print(decision, file=sys.stderr)
+
+
+def _print_times(records: Sequence[PassRecord]) -> None:
+    print(time_table(records), file=sys.stderr)

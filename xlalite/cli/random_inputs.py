@@ -1,0 +1,97 @@
+"""Makes up arguments for a module, and reads them from NumPy's files."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from xlalite.cli.reading import InputError
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.literal import Array, Token, Value
+from xlalite.hlo.shape import Shape
+
+_LARGEST_INTEGER = 100
+
+
+def random_value(shape: Shape, generator: np.random.Generator, *, large_range: bool = False) -> Value:
+    """A value of a shape: small numbers of both signs, or with `large_range` floating-point numbers of all sizes."""
+    if shape.is_tuple:
+        return tuple(random_value(element, generator, large_range=large_range) for element in shape.elements)
+    if not shape.is_array:
+        return Token()
+    dtype = shape.dtype
+    if dtype is DType.PRED:
+        return generator.integers(0, 2, shape.dims).astype(np.bool_)
+    if dtype.is_integral:
+        return _integers(dtype, shape.dims, generator)
+    if dtype.is_complex:
+        return _complex_numbers(dtype, shape.dims, generator, large_range=large_range)
+    return np.asarray(_floats(dtype, shape.dims, generator, large_range=large_range)).astype(dtype.numpy)
+
+
+def read_arguments(path: str, shapes: tuple[Shape, ...]) -> list[Value]:
+    """The arguments in an `.npy` file (one) or an `.npz` file (in its order).
+
+    Raises:
+        InputError: It is no such file, or the arrays do not fit the parameters.
+        OSError: It cannot be read.
+    """
+    if not all(shape.is_array for shape in shapes):
+        raise InputError(f"{path}: only array parameters are read from files, found {_listed(shapes)}")
+    arrays = _load(path)
+    found = [f"{array.dtype}{list(array.shape)}" for array in arrays]
+    fits = len(arrays) == len(shapes) and all(
+        array.shape == shape.dims and array.dtype.itemsize == shape.dtype.numpy.itemsize
+        for array, shape in zip(arrays, shapes, strict=True)
+    )
+    if not fits:
+        raise InputError(f"{path}: found {', '.join(found) or 'no arrays'}, expected {_listed(shapes)}")
+    # NumPy's files do not know the narrow types: they come back as raw bytes.
+    return [
+        array.view(shape.dtype.numpy) if array.dtype.kind == "V" else array
+        for array, shape in zip(arrays, shapes, strict=True)
+    ]
+
+
+def _integers(dtype: DType, dims: tuple[int, ...], generator: np.random.Generator) -> Array:
+    limits = ml_dtypes.iinfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    low = max(int(limits.min), -_LARGEST_INTEGER)
+    high = min(int(limits.max), _LARGEST_INTEGER)
+    return generator.integers(low, high, dims, dtype=np.int64, endpoint=True).astype(dtype.numpy)
+
+
+def _floats(dtype: DType, dims: tuple[int, ...], generator: np.random.Generator, *, large_range: bool) -> Array:
+    limits = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    lowest = float(limits.min)  # positive where a type has no sign
+    if not large_range:
+        return generator.uniform(max(-1.0, lowest), 1.0, dims)
+    exponents = generator.uniform(float(limits.minexp), float(limits.maxexp - 1), dims)
+    signs = generator.choice([-1.0 if lowest < 0.0 else 1.0, 1.0], dims)
+    return np.asarray(signs * np.exp2(exponents))
+
+
+def _complex_numbers(
+    dtype: DType, dims: tuple[int, ...], generator: np.random.Generator, *, large_range: bool
+) -> Array:
+    value = np.empty(dims, dtype.numpy)
+    value.real = _floats(dtype.component, dims, generator, large_range=large_range)
+    value.imag = _floats(dtype.component, dims, generator, large_range=large_range)
+    return value
+
+
+def _load(path: str) -> list[Array]:
+    try:
+        loaded = np.load(Path(path), allow_pickle=False)
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"{path}: expected an .npy or .npz file of plain arrays: {error}") from error
+    if isinstance(loaded, np.ndarray):
+        return [loaded]
+    with loaded:
+        return [loaded[name] for name in loaded.files]
+
+
+def _listed(shapes: tuple[Shape, ...]) -> str:
+    return ", ".join(shape.text() for shape in shapes) or "none"

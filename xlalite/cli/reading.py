@@ -1,0 +1,82 @@
+"""Reads HLO files: whole, or split at lines of `// -----`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+
+STANDARD_INPUT = "-"
+SEPARATOR = "// -----"
+_SEPARATOR_LINE = re.compile(r"^// -----[ \t]*\n?", re.MULTILINE)
+
+
+class InputError(XlaliteError, ValueError):
+    """A file is not what a command can read; names the file."""
+
+
+def read_module(path: str) -> HloModule:
+    """The module in a file, or in standard input for `-`.
+
+    Raises:
+        InputError: The file holds no valid HLO text; the message has the file, the line and the column.
+        OSError: The file cannot be read.
+    """
+    return module_of(read_text(path), path)
+
+
+def read_modules(path: str) -> list[HloModule]:
+    """The modules in a file, which lines of `// -----` separate. Raises what `read_module` does."""
+    return [module_of(part, path) for part in split_text(read_text(path))]
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or standard input for `-`.
+
+    Raises:
+        InputError: The file is not text.
+        OSError: The file cannot be read.
+    """
+    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{shown_name(path)}: expected HLO text in UTF-8, found byte 0x{data[error.start]:02x} at {error.start}; "
+            "HLO protos are not read"
+        ) from None
+
+
+def module_of(text: str, path: str) -> HloModule:
+    """The module of a text that came from a file, verified.
+
+    Raises:
+        InputError: It is not valid; the message starts with the file.
+    """
+    try:
+        module = parse(text)
+        verify(module)
+    except XlaliteError as error:
+        raise InputError(f"{shown_name(path)}: {error}") from error
+    return module
+
+
+def split_text(text: str) -> list[str]:
+    """The parts between separator lines; each keeps its line numbers by starting with as many empty lines."""
+    parts: list[str] = []
+    start = 0
+    for match in [*_SEPARATOR_LINE.finditer(text), None]:
+        end = match.start() if match else len(text)
+        parts.append("\n" * text.count("\n", 0, start) + text[start:end])
+        start = match.end() if match else end
+    return parts
+
+
+def shown_name(path: str) -> str:
+    """How messages call a file."""
+    return "standard input" if path == STANDARD_INPUT else path

@@ -1,0 +1,198 @@
+"""`xlalite run`: modules on random inputs, compared with a reference. The flags are those of XLA's run_hlo_module."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
+from xlalite.cli.comparison import Bounds, LeafComparison, compare
+from xlalite.cli.random_inputs import random_value, read_arguments
+from xlalite.cli.reading import read_module, shown_name
+from xlalite.flags import debug_options
+from xlalite.hlo.literal import Literal, Value
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.shape import Shape
+from xlalite.hlo.text import format_literal
+from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.registry import PASSES
+
+MISMATCH = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How modules are run.
+
+    Attributes:
+        platform: What runs them.
+        reference: What they are compared with; "" for nothing.
+        compile: How they are compiled.
+        iterations: How often, each time with new inputs.
+        seed: Seed of the inputs.
+        bounds: How far results may be off.
+        large_range: Whether floating-point inputs have all sizes.
+        prints_values: Whether inputs and results are printed.
+        inputs: A file with the arguments, instead of random ones.
+    """
+
+    platform: str
+    reference: str
+    compile: CompileOptions
+    iterations: int
+    seed: int
+    bounds: Bounds
+    large_range: bool
+    prints_values: bool
+    inputs: str | None
+
+
+@dataclass(slots=True)
+class _Times:
+    """What was measured, in milliseconds."""
+
+    compile_ms: float = 0.0
+    runs_ms: list[float] = field(default_factory=list)
+    reference_ms: list[float] = field(default_factory=list)
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command."""
+    arguments, flags = _parser().read(words)
+    debug = debug_options(flags)
+    debug.check_pass_names(PASSES)
+    options = RunOptions(
+        platform=arguments.platform,
+        reference=arguments.reference_platform,
+        compile=CompileOptions(num_threads=arguments.num_threads or flags.xlalite_num_threads or None, debug=debug),
+        iterations=arguments.iterations,
+        seed=arguments.random_seed,
+        bounds=Bounds(arguments.abs_error_bound, arguments.rel_error_bound),
+        large_range=arguments.use_large_float_range,
+        prints_values=arguments.print_literals,
+        inputs=arguments.inputs,
+    )
+    passed = [run_file(path, options) for path in arguments.files]
+    if len(passed) > 1:
+        print(f"{sum(passed)} of {len(passed)} modules agree")
+    return 0 if all(passed) else MISMATCH
+
+
+def run_file(path: str, options: RunOptions) -> bool:
+    """Runs the module of a file and prints what came of it; says whether all results agree with the reference."""
+    module = read_module(path)
+    print(f"{shown_name(path)}: module {module.name} on {options.platform}")
+    times = _Times()
+    start = time.perf_counter()
+    executable = get_backend(options.platform).compile(module, options.compile)
+    times.compile_ms = 1e3 * (time.perf_counter() - start)
+    reference = _reference(module, options)
+    generator = np.random.default_rng(options.seed)
+    agrees = True
+    for iteration in range(options.iterations):
+        agrees &= _iterate(iteration, executable, reference, generator, options, times)
+    _print_times(times)
+    if reference is not None and not agrees:
+        print(f"  MISMATCH with {options.reference} (inputs of --random_seed={options.seed})")
+    return agrees
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "run",
+        "Compiles modules, runs them on random inputs and compares the results with those of a reference platform. "
+        "The exit code is 1 when they differ.",
+        "FILE... [options]",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO text; '-' is standard input")
+    add_platform(parser)
+    parser.add_argument(
+        "--reference_platform", type=str.lower, default="interpreter", metavar="NAME",
+        help="what to compare with (default: interpreter); empty for nothing",
+    )  # fmt: skip
+    parser.add_argument("--iterations", type=positive, default=1, metavar="N", help="runs, each with new inputs")
+    parser.add_argument("--num_threads", type=positive, metavar="N", help="threads of compiled code")
+    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
+    parser.add_argument(
+        "--inputs", metavar="FILE", help="take the arguments from an .npz file (an .npy file for one argument)"
+    )
+    parser.add_argument(
+        "--abs_error_bound", type=bound, metavar="X",
+        help="allowed absolute error (default: by type; 1e-4 for f32, 1e-9 for f64)",
+    )  # fmt: skip
+    parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error (same defaults)")
+    parser.add_argument(
+        "--use_large_float_range", action="store_true", help="inputs of all sizes, instead of -1 to 1"
+    )
+    parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
+    return parser
+
+
+def _reference(module: HloModule, options: RunOptions) -> Executable | None:
+    """What to compare with; it leaves no dumps."""
+    if not options.reference:
+        return None
+    undumped = CompileOptions(num_threads=options.compile.num_threads, debug=DebugOptions())
+    return get_backend(options.reference).compile(module, undumped)
+
+
+def _iterate(
+    iteration: int,
+    executable: Executable,
+    reference: Executable | None,
+    generator: np.random.Generator,
+    options: RunOptions,
+    times: _Times,
+) -> bool:
+    shapes = executable.program_shape.parameters
+    arguments = _arguments(shapes, generator, options)
+    # Modules may write into donated arguments, so each platform gets arrays of its own.
+    own = [_copy(argument) for argument in arguments]
+    start = time.perf_counter()
+    found = executable(*own)
+    times.runs_ms.append(1e3 * (time.perf_counter() - start))
+    result = executable.program_shape.result
+    if options.prints_values:
+        for number, (argument, shape) in enumerate(zip(arguments, shapes, strict=True)):
+            print(f"  argument {number}: {shape.text()} {format_literal(Literal(argument, shape))}")
+        print(f"  result: {result.text()} {format_literal(Literal(found, result))}")  # type: ignore[arg-type]
+    if reference is None:
+        return True
+    start = time.perf_counter()
+    expected = reference(*(_copy(argument) for argument in arguments))
+    times.reference_ms.append(1e3 * (time.perf_counter() - start))
+    comparisons = compare(found, expected, result, options.bounds)
+    _print_comparisons(iteration, comparisons, options)
+    return not any(comparison.wrong for comparison in comparisons)
+
+
+def _arguments(shapes: tuple[Shape, ...], generator: np.random.Generator, options: RunOptions) -> list[Value]:
+    if options.inputs is not None:
+        return read_arguments(options.inputs, shapes)
+    return [random_value(shape, generator, large_range=options.large_range) for shape in shapes]
+
+
+def _copy(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_copy(element) for element in value)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _print_comparisons(iteration: int, comparisons: list[LeafComparison], options: RunOptions) -> None:
+    """The first iteration in full, later ones where something is wrong."""
+    for comparison in comparisons:
+        if iteration == 0 or comparison.wrong:
+            where = f"iteration {iteration}: " if options.iterations > 1 else ""
+            print(f"  {where}{comparison}")
+
+
+def _print_times(times: _Times) -> None:
+    best, median = min(times.runs_ms), statistics.median(times.runs_ms)
+    repeated = f", median {median:.3f} ms of {len(times.runs_ms)}" if len(times.runs_ms) > 1 else ""
+    compared = f"; reference {min(times.reference_ms):.3f} ms" if times.reference_ms else ""
+    print(f"  compiled in {times.compile_ms:.1f} ms; ran in {best:.3f} ms{repeated}{compared}")
