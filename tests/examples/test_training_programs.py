@@ -14,8 +14,6 @@ import pytest
 
 from xlalite.examples.tutorials.mnist import digits, idx
 
-pytest.importorskip("xlalite.client.session")
-
 # A program as tutorials for TensorFlow 1 have it; only the import lines name xlalite.
 TUTORIAL_PROGRAM = """
 import argparse

@@ -15,6 +15,7 @@ import numpy as np
 from xlalite.client.config import ConfigProto, RunMetadata, RunOptions
 from xlalite.client.feeds import Feed, resolve_feed
 from xlalite.client.fetches import Fetches, fetch_key, resolve_fetches
+from xlalite.client.session_dump import SessionDump
 from xlalite.client.session_errors import FeedError, FeedTypeError, SessionError
 from xlalite.client.session_options import SessionOptions, settle
 from xlalite.client.session_runtime import SessionRuntime
@@ -84,6 +85,8 @@ class Session:
             self._config.CopyFrom(config)
         self._options: SessionOptions = settle(self._config, flags_from_environment())
         self._runtime = SessionRuntime(self._options)
+        directory = self._options.debug.dump_to
+        self._dump = None if directory is None else SessionDump(directory, self._options.clustering_debug)
         self._prepared: dict[Hashable, _PreparedRun] = {}
         self._prepare_lock = threading.Lock()
         self._closed = False
@@ -237,6 +240,8 @@ class Session:
             plan = self._runtime.builder.build(PlanRequest(tensors, resolved.tensors, resolved.targets))
             if self._config.log_device_placement:
                 _log_placement(plan.operations)
+            if self._dump is not None:
+                self._dump.write_plan(plan)
             prepared = _PreparedRun(plan, feeds, resolved)
             self._prepared[key] = prepared
             return prepared

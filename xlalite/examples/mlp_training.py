@@ -14,9 +14,9 @@ import xlalite as tf
 from xlalite.examples.tutorials.mnist import input_data
 
 BATCH_SIZE = 100
-HIDDEN = 256
+HIDDEN = 512
 CLASSES = 10
-LEARNING_RATE = 0.003
+LEARNING_RATE = 0.002
 REPORT_EVERY = 500
 FLAGS = argparse.Namespace()
 

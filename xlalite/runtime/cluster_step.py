@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,11 +123,11 @@ class ClusterStep:
     def _signature(
         self, arrays: Sequence[Array], constants: Sequence[Array], values: Sequence[VariableValue | None]
     ) -> Signature:
-        parts: list[object] = [self._number]
+        parts: list[Hashable] = [self._number]
         parts += [array.shape for array in arrays]
         parts += [(*array.shape, array.tobytes()) for array in constants]
         parts += [None if value is None else value.array.shape for value in values]
-        return tuple(parts)  # type: ignore[return-value]  # all of them are hashable
+        return tuple(parts)
 
     def _run_updating(
         self,
@@ -192,7 +192,7 @@ class ClusterStep:
         arguments = self._lowering_arguments(signature, arrays, constants)
         try:
             compiled = compile_operations(
-                self.cluster.name, self.cluster.operations, arguments, self.cluster.outputs, self._options
+                self.cluster.name, self.cluster.operations, arguments, self.cluster.outputs, self._options, decision
             )
         except (LoweringError, CodegenError) as error:
             if self._options.compile_mode is CompileMode.STRICT:

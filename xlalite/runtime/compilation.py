@@ -9,6 +9,7 @@ from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.framework.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData, Tensor
+from xlalite.hlo.decision import Decision
 from xlalite.hlo.module import InputOutputAlias
 from xlalite.runtime.compilation_cache import CompiledCluster
 from xlalite.runtime.options import RuntimeOptions
@@ -20,6 +21,7 @@ def compile_operations(
     arguments: Sequence[Argument],
     outputs: Sequence[Tensor],
     options: RuntimeOptions,
+    reason: Decision,
 ) -> CompiledCluster:
     """The program of some operations; a variable's new value takes the memory of the old one where sizes allow it.
 
@@ -29,6 +31,7 @@ def compile_operations(
         arguments: Array inputs, known values and variables, in any order.
         outputs: Tensors whose values are wanted.
         options: Which backend, and how.
+        reason: Why it is compiled; the first of the program's decisions.
 
     Raises:
         UninitializedError: A variable is read that has no value.
@@ -36,11 +39,13 @@ def compile_operations(
         ShapeError: The sizes do not fit together.
         CodegenError: The backend cannot make code of it.
     """
+    backend = get_backend(options.backend)
     start = time.perf_counter()
     lowered = lower_operations(operations, arguments, outputs, name)
+    lowered.module.decisions.insert(0, reason)
     aliased = _alias_variables(lowered)
     compile_options = CompileOptions(num_threads=options.num_threads, debug=options.debug)
-    executable = get_backend(options.backend).compile(lowered.module, compile_options)
+    executable = backend.compile(lowered.module, compile_options)
     names = [argument.data.name for argument in arguments if isinstance(argument, VariableArgument)]
     compiled = CompiledCluster(
         executable,

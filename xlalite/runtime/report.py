@@ -59,7 +59,7 @@ def jit_report(plans: Sequence[Plan], compilation: CacheStatistics) -> JitReport
         clusters += len(plan.clustering.clusters)
         members = {operation for cluster in plan.clustering.clusters for operation in cluster.operations}
         clustered.update(operation for operation in members if not _is_free(operation))
-        outside = {operation.name for operation in plan.operations if operation not in members}
+        outside = {each.name for each in plan.operations if each not in members and not _is_free(each)}
         reasons.update(
             decision.reason
             for decision in plan.clustering.decisions
