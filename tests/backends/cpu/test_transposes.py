@@ -1,0 +1,63 @@
+"""Transposes of every order, element width and odd size."""
+
+import itertools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+NUMPY = {
+    "pred": np.bool_,
+    "s8": np.int8,
+    "bf16": ml_dtypes.bfloat16,
+    "s32": np.int32,
+    "f32": np.float32,
+    "f64": np.float64,
+    "c64": np.complex64,
+    "c128": np.complex128,
+}
+
+
+def transpose(dims: tuple[int, ...], order: tuple[int, ...], dtype: str) -> str:
+    shape, result = ",".join(map(str, dims)), ",".join(str(dims[d]) for d in order)
+    return f"""HloModule m
+ENTRY e {{ x = {dtype}[{shape}] parameter(0)
+  ROOT r = {dtype}[{result}] transpose(x), dimensions={{{",".join(map(str, order))}}} }}"""
+
+
+def numbers(dims: tuple[int, ...], dtype: str) -> np.ndarray:
+    count = np.arange(np.prod(dims, dtype=int)).reshape(dims)
+    return np.asarray(count % 3 == 1 if dtype == "pred" else count % 251 - (100 if dtype != "s8" else 128)).astype(
+        NUMPY[dtype]
+    )
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+@pytest.mark.parametrize("dims", [(5, 6, 7), (1, 4, 18), (16, 17, 33), (4, 4, 4)], ids=str)
+def test_every_order_of_three(check: Any, dims: tuple[int, ...], order: tuple[int, ...]) -> None:
+    check(transpose(dims, order, "f32"), numbers(dims, "f32"))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[1:], ids=str)
+def test_every_order_of_four(check: Any, order: tuple[int, ...]) -> None:
+    check(transpose((3, 5, 4, 9), order, "s32"), numbers((3, 5, 4, 9), "s32"))
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("dims", [(4, 4), (5, 67), (70, 9), (33, 31), (64, 128), (1, 5), (3, 2)], ids=str)
+def test_matrices_of_every_width(check: Any, dtype: str, dims: tuple[int, ...]) -> None:
+    check(transpose(dims, (1, 0), dtype), numbers(dims, dtype))
+
+
+@pytest.mark.parametrize("dims", [(0, 5), (5, 0), (0, 0)], ids=str)
+def test_nothing(check: Any, dims: tuple[int, ...]) -> None:
+    check(transpose(dims, (1, 0), "f32"), np.zeros(dims, np.float32))
+
+
+def test_a_matrix_uses_the_tiled_kernel(check: Any, kernels: Any) -> None:
+    assert kernels(check(transpose((40, 50), (1, 0), "f32"), numbers((40, 50), "f32"))) == ["transpose"]
+
+
+def test_a_transpose_that_keeps_the_minor_dimension_is_a_loop(check: Any, kernels: Any) -> None:
+    assert kernels(check(transpose((4, 5, 60), (1, 0, 2), "f32"), numbers((4, 5, 60), "f32"))) == ["loop"]
