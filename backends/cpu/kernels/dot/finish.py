@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xlalite.backends.cpu.elements import ElementEmitter, Source
 from xlalite.backends.cpu.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.cpu.ir_array import lanes_below
 from xlalite.backends.cpu.kernels.dot.layout import Layout
 from xlalite.backends.cpu.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.cpu.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.cpu.kernels.frame import Frame, lane_count, results_of
 from xlalite.backends.cpu.llvm import Value, vector, zero
 from xlalite.backends.cpu.types import Element
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
+
+
+@dataclass(frozen=True, slots=True)
+class TilePlace:
+    """Where a tile lies.
+
+    Attributes:
+        product: Number of the product within the batch.
+        row: First row.
+        column: First column.
+        height: Number of rows.
+        width: Number of columns.
+    """
+
+    product: Scalar
+    row: Scalar
+    column: Scalar
+    height: Scalar
+    width: Scalar
+
+    def turned(self) -> TilePlace:
+        """The place in the transposed result."""
+        return TilePlace(self.product, self.column, self.row, self.width, self.height)
 
 
 class Finisher:
@@ -32,15 +58,15 @@ class Finisher:
         self._lanes = lane_count(frame.fb.module, body, min(step, self._across))
         self._is_masked = self._across % self._lanes != 0 or step % self._lanes != 0
 
-    def finish(self, product: Value, row: Value, column: Value, height: Value, width: Value, sums: Value) -> None:
-        """Finishes the tile of `height` rows and `width` columns at a place of a product's result."""
-        fb, lanes = self._frame.fb, self._lanes
+    def finish(self, place: TilePlace, sums: Value) -> None:
+        """Finishes a tile whose sums are in memory."""
+        fb, math, lanes = self._frame.fb, Scalars(self._frame.fb), self._lanes
         if self._plan.form is Form.ROWS:
-            row, column, height, width = column, row, width, height
+            place = place.turned()
         kept = self._plan.numbers.kept
-        with fb.loop(0, height, nonempty=True) as line, fb.loop(0, width, lanes, nonempty=True) as start:
-            mask = lanes_below(fb, start, width, lanes) if self._is_masked else None
-            address = fb.gep(kept, sums, fb.add(fb.mul(line, self._layout.sums_line), start))
+        with math.steps(place.height, 1) as line, math.steps(place.width, lanes) as start:
+            mask = lanes_below(fb, start, place.width, lanes) if self._is_masked else None
+            address = math.address(kept, sums, math.add(math.multiply(line, self._layout.sums_line), start))
             if lanes == 1:
                 total = fb.load(kept, address, kept.size_bytes)
             elif mask is None:
@@ -48,8 +74,8 @@ class Finisher:
             else:
                 wide = vector(kept, lanes)
                 total = fb.masked_load(wide, address, mask, zero(wide), kept.size_bytes)
-            index = self._index(product, fb.add(row, line), fb.add(column, start))
-            self._store(total, index, mask)
+            row, column = math.add(place.row, line), math.add(place.column, start)
+            self._store(total, self._index(place.product, row, column), mask)
 
     def _store(self, total: Value, index: Index, mask: Value | None) -> None:
         frame = self._frame
@@ -59,7 +85,7 @@ class Finisher:
         for view, element in zip(frame.outputs, elements, strict=True):
             view.write(emitter.math, index, element, mask)
 
-    def _index(self, product: Value, line: Value, start: Value) -> Index:
+    def _index(self, product: Scalar, line: Scalar, start: Scalar) -> Index:
         """The index in the result: batch, left and right dimensions, each from its joint position."""
         plan, attrs = self._plan, self._dot.attrs
         math = IndexMath(self._frame.fb, self._lanes)

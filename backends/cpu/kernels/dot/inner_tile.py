@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.kernels.dot.numbers import Numbers
+from xlalite.backends.cpu.kernels.dot.packing import exchanged
 from xlalite.backends.cpu.llvm import (
     I1,
     I64,
@@ -24,6 +25,9 @@ from xlalite.backends.cpu.llvm import (
 )
 from xlalite.backends.cpu.types import representation
 from xlalite.hlo.dtype import DType
+
+_GROUP_BITS = 128
+"""Totals are stored in groups of this width: shuffles inside it are the cheapest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,49 +142,33 @@ class _InnerTileEmitter:
         return parts[0]
 
     def _store(self, sums: Sequence[Value]) -> None:
-        """Adds the lanes of every sum and stores the rows of totals."""
+        """Adds the lanes of every sum and stores the totals, a few neighbours at a time."""
         fb, tile = self._fb, self._tile
-        c, align = fb.parameters[2], self._numbers.kept.size_bytes
+        c, kept = fb.parameters[2], self._numbers.kept
+        group = min(max(1, _GROUP_BITS // kept.bits), tile.lanes)
         for i in range(tile.rows):
-            line = self._totals(sums[i * tile.columns : (i + 1) * tile.columns])
-            address = fb.gep(self._numbers.kept, c, i * tile.c_row) if i else c
-            if tile.columns == 1:
-                fb.store(fb.extract(line, 0), address, align)
-            elif tile.columns == line.type.lanes:
-                fb.store(line, address, align)
-            else:
-                used = [int(lane < tile.columns) for lane in range(line.type.lanes)]
-                mask = vector_constant(line.type.with_scalar(I1), used)
-                fb.masked_store(line, address, mask, align)
+            for j in range(0, tile.columns, group):
+                used = min(group, tile.columns - j)
+                line = self._totals(sums[i * tile.columns + j : i * tile.columns + j + used], group)
+                offset = i * tile.c_row + j
+                address = fb.gep(kept, c, offset) if offset else c
+                if used == group:
+                    fb.store(line, address, kept.size_bytes)
+                    continue
+                for lane in range(used):
+                    fb.store(fb.extract(line, lane), fb.gep(kept, address, lane), kept.size_bytes)
 
-    def _totals(self, sums: Sequence[Value]) -> Value:
+    def _totals(self, sums: Sequence[Value], group: int) -> Value:
         """One vector whose lane j is the sum of the lanes of vector j: a tree, the same for each j."""
-        fb, lanes = self._fb, self._tile.lanes
-        width = 1 << max(len(sums) - 1, 0).bit_length()
-        lines = [*sums, *([zero(self._wide)] * (width - len(sums)))]
-        # Each line is a row of `groups` partial results, `lanes // groups` lanes each; a round joins two lines.
+        fb, add = self._fb, self._numbers.add
+        lines = []
+        for line in sums:
+            while line.type.lanes > group:
+                line = add(fb, *fb.split(line))
+            lines.append(line)
+        lines += [zero(lines[0].type)] * (group - len(lines))
+        lines = exchanged(fb, lines)
         while len(lines) > 1:
             half = len(lines) // 2
-            lines = [self._paired(lines[i], lines[i + half], lanes // (width // len(lines))) for i in range(half)]
-        line, extent = lines[0], lanes // width
-        while extent > 1:
-            extent //= 2
-            every = range(0, line.type.lanes, 2 * extent)
-            low = [start + lane for start in every for lane in range(extent)]
-            line = self._numbers.add(
-                fb, fb.shuffle(line, None, low), fb.shuffle(line, None, [lane + extent for lane in low])
-            )
-        return line
-
-    def _paired(self, a: Value, b: Value, extent: int) -> Value:
-        """Folds each run of `extent` lanes of a and b to half; a's folded runs come before b's, run by run."""
-        lanes, half = self._tile.lanes, extent // 2
-        low = [
-            side * lanes + start + lane
-            for start in range(0, lanes, extent)
-            for side in (0, 1)
-            for lane in range(half)
-        ]
-        high = [lane + half for lane in low]
-        fb = self._fb
-        return self._numbers.add(fb, fb.shuffle(a, b, low), fb.shuffle(a, b, high))
+            lines = [add(fb, lines[i], lines[i + half]) for i in range(half)]
+        return lines[0]

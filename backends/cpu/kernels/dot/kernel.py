@@ -1,22 +1,23 @@
 """The dot kernel: products of matrices with the elementwise work after them.
 
-The parallel extent counts pieces of work: blocks of the result, rows fastest. In a piece, operands are packed where that
-pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's sums
-are finished line by line while they are in the nearest cache.
+The parallel extent counts pieces of work: blocks of the result, rows fastest. In a piece, operands are packed where
+that pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's
+sums are finished line by line while they are in the nearest cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from xlalite.backends.cpu.index import Affine, IndexMath
-from xlalite.backends.cpu.kernels.dot.finish import Finisher
+from xlalite.backends.cpu.kernels.dot.finish import Finisher, TilePlace
 from xlalite.backends.cpu.kernels.dot.inner_tile import InnerTile, inner_tile
 from xlalite.backends.cpu.kernels.dot.layout import Layout, Operand, layout_of, tile_of
 from xlalite.backends.cpu.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.cpu.kernels.dot.outer_tile import outer_tile
 from xlalite.backends.cpu.kernels.dot.packing import packer
 from xlalite.backends.cpu.kernels.dot.plan import DotPlan, Form, plan_dot
+from xlalite.backends.cpu.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.cpu.kernels.dot.view import why_not_viewable
 from xlalite.backends.cpu.kernels.frame import Frame, open_kernel, results_of
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
@@ -105,11 +106,11 @@ class _Piece:
 
     lhs: Value
     rhs: Value
-    product: Value
-    row: Value
-    column: Value
-    rows: Value
-    columns: Value
+    product: Scalar
+    row: Scalar
+    column: Scalar
+    rows: Scalar
+    columns: Scalar
 
 
 class _DotKernel:
@@ -119,30 +120,21 @@ class _DotKernel:
         self._module = module
         self._frame = frame
         self._fb = frame.fb
+        self._math = Scalars(frame.fb)
         self._plan = plan
-        self._dot = _dots(request.body)[0]
+        dot = _dots(request.body)[0]
         self._stores_result = _stores_result(request)
         self._layout = layout_of(plan, stores_result=self._stores_result)
         self._slot_bytes = _scratch_bytes(request)
-        swapped = plan.flipped != (plan.form is Form.ROWS)
-        left, right = self._dot.operands
-        self._lhs, self._rhs = (self._input(right), self._input(left)) if swapped else (
-            self._input(left),
-            self._input(right),
-        )
-        self._finisher = Finisher(frame, request.body, self._dot, plan, self._layout)
+        left, right = (frame.inputs[operand.attrs.number].pointer for operand in dot.operands)
+        self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
+        self._finisher = Finisher(frame, request.body, dot, plan, self._layout)
         self._scratch: Value | None = None
 
-    def _input(self, parameter: HloInstruction) -> Value:
-        number: int = parameter.attrs.number
-        return self._frame.inputs[number].pointer
-
     def emit(self) -> None:
-        fb = self._fb
+        fb, frame = self._fb, self._frame
         if self._slot_bytes:
-            frame = self._frame
-            place = fb.gep(PTR, fb.parameters[0], len(frame.inputs) + len(frame.outputs))
-            area = fb.load(PTR, place, 8)
+            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(frame.inputs) + len(frame.outputs)), 8)
             self._scratch, bit = take_slot(fb, area, self._slot_bytes)
             self._pieces()
             give_back_slot(fb, area, bit)
@@ -153,50 +145,55 @@ class _DotKernel:
 
     def _pieces(self) -> None:
         """All pieces; the right operand stays packed as long as pieces share it."""
-        fb, plan = self._fb, self._plan
+        fb, plan, math = self._fb, self._plan, self._math
+        if plan.extent == 1:
+            self._piece_of(0, None)
+            return
         with fb.carried_loop(self._frame.begin, self._frame.end, 1, [constant(I64, -1)]) as loop:
-            row_unit = fb.urem(loop.index, plan.row_units)
-            block = fb.udiv(loop.index, plan.row_units)
-            column_unit = fb.urem(block, plan.column_units)
-            product = fb.udiv(block, plan.column_units)
-            piece = self._piece(product, row_unit, column_unit)
-            if plan.depth_units == 1:
-                depth = constant(I64, plan.view.k)
-                if plan.packs_rhs:
-                    with fb.if_(fb.icmp("ne", block, loop.values[0])):
-                        self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
-                self._block(piece, constant(I64, 0), depth, repack=False)
-            else:
-                with fb.loop(0, plan.view.k, plan.unit_depth) as start:
-                    depth = fb.smin(fb.sub(constant(I64, plan.view.k), start), plan.unit_depth)
-                    self._block(piece, start, depth, repack=True)
-            loop.yield_(block)
+            block = math.divide(loop.index, plan.row_units)
+            self._piece_of(loop.index, fb.icmp("ne", math.value(block), loop.values[0]))
+            loop.yield_(math.value(block))
 
-    def _piece(self, product: Value, row_unit: Value, column_unit: Value) -> _Piece:
-        fb, plan, view = self._fb, self._plan, self._plan.view
-        row, column = fb.mul(row_unit, plan.unit_rows), fb.mul(column_unit, plan.unit_columns)
-        math = IndexMath(fb, 1)
-        lhs, rhs = fb.mul(row, view.lhs.outer), fb.mul(column, view.rhs.outer)
+    def _piece_of(self, number: Scalar, is_new_block: Value | None) -> None:
+        """One piece; its right operand is packed unless it is that of the piece before."""
+        fb, plan, math, depth = self._fb, self._plan, self._math, self._plan.view.k
+        piece = self._piece(number)
+        if plan.depth_units > 1:
+            with fb.loop(0, depth, plan.unit_depth) as start:
+                self._block(piece, start, math.piece(start, plan.unit_depth, depth))
+            return
+        if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
+            self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+        elif plan.packs_rhs and is_new_block is not None:
+            with fb.if_(is_new_block):
+                self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+        self._block(piece, 0, depth)
+
+    def _piece(self, number: Scalar) -> _Piece:
+        plan, view, math = self._plan, self._plan.view, self._math
+        block = math.divide(number, plan.row_units)
+        row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
+        column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
+        product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
+        lhs, rhs = math.multiply(row, view.lhs.outer), math.multiply(column, view.rhs.outer)
         rest = product
         for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
-            position = fb.urem(rest, size)
-            rest = fb.udiv(rest, size)
-            lhs = fb.add(lhs, fb.mul(position, a))
-            rhs = fb.add(rhs, fb.mul(position, b))
-        numbers = plan.numbers
+            position = math.remainder(rest, size)
+            rest = math.divide(rest, size)
+            lhs, rhs = math.add(lhs, math.multiply(position, a)), math.add(rhs, math.multiply(position, b))
         return _Piece(
-            fb.gep(representation(numbers.lhs).memory, self._lhs, math.vector(Affine(lhs))),
-            fb.gep(representation(numbers.rhs).memory, self._rhs, math.vector(Affine(rhs))),
+            math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
+            math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
             product,
             row,
             column,
-            fb.smin(fb.sub(constant(I64, view.m), row), plan.unit_rows),
-            fb.smin(fb.sub(constant(I64, view.n), column), plan.unit_columns),
+            math.piece(row, plan.unit_rows, view.m),
+            math.piece(column, plan.unit_columns, view.n),
         )
 
-    def _pack(self, operand: Operand, dtype: DType, source: Value, extent: Value, depth: Value) -> None:
+    def _pack(self, operand: Operand, dtype: DType, source: Value, extent: Scalar, depth: Scalar) -> None:
         """Packs a part of an operand into its place, tile by tile."""
-        fb, numbers = self._fb, self._plan.numbers
+        fb, math, numbers = self._fb, self._math, self._plan.numbers
         packing = operand.packing
         assert packing is not None, "the caller asked"
         pack = packer(self._module, numbers, packing)
@@ -204,85 +201,122 @@ class _DotKernel:
         if not operand.tile_extent:
             fb.call(pack, source, target, depth, extent)
             return
-        memory, step = representation(dtype).memory, operand.tile_extent
-        with fb.loop(0, extent, step) as start:
-            here = fb.gep(memory, source, fb.mul(start, packing.source_x))
-            panel = fb.gep(numbers.kept, target, fb.mul(fb.udiv(start, step), operand.tile))
-            fb.call(pack, here, panel, fb.smin(fb.sub(extent, start), step), depth)
+        step = operand.tile_extent
+        with math.steps(extent, step) as start:
+            here = math.address(representation(dtype).memory, source, math.multiply(start, packing.source_x))
+            panel = math.address(numbers.kept, target, math.multiply(math.divide(start, step), operand.tile))
+            fb.call(pack, here, panel, math.piece(start, step, extent), depth)
 
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
-        return self._fb.gep(I8, self._scratch, offset) if offset else self._scratch
+        return self._math.address(I8, self._scratch, offset)
 
-    def _block(self, piece: _Piece, start: Value, depth: Value, *, repack: bool) -> None:
+    def _block(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
         """All tiles of a piece for a part of the depth."""
-        fb, plan, layout = self._fb, self._plan, self._layout
+        plan, layout, math = self._plan, self._layout, self._math
         numbers, view = plan.numbers, plan.view
-        lhs, rhs = piece.lhs, piece.rhs
-        if repack:
-            lhs = fb.gep(representation(numbers.lhs).memory, lhs, fb.mul(start, view.lhs.depth))
-            rhs = fb.gep(representation(numbers.rhs).memory, rhs, fb.mul(start, view.rhs.depth))
-        if plan.packs_rhs and repack:
-            self._pack(layout.rhs, numbers.rhs, rhs, piece.columns, depth)
+        a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
+        a = math.address(a_type, piece.lhs, math.multiply(start, view.lhs.depth))
+        b = math.address(b_type, piece.rhs, math.multiply(start, view.rhs.depth))
+        if plan.packs_rhs:
+            if plan.depth_units > 1:
+                self._pack(layout.rhs, numbers.rhs, b, piece.columns, depth)
+            b_type, b = numbers.kept, self._place(layout.rhs.offset)
         if plan.packs_lhs:
-            self._pack(layout.lhs, numbers.lhs, lhs, piece.rows, depth)
-        a_type = numbers.kept if plan.packs_lhs else representation(numbers.lhs).memory
-        b_type = numbers.kept if plan.packs_rhs else representation(numbers.rhs).memory
-        a = self._place(layout.lhs.offset) if plan.packs_lhs else lhs
-        b = self._place(layout.rhs.offset) if plan.packs_rhs else rhs
-        adds = fb.icmp("ne", start, 0)
-        with fb.loop(0, piece.columns, plan.columns) as column:
-            panel = fb.gep(b_type, b, fb.mul(fb.udiv(column, plan.columns), layout.rhs.tile))
-            width = fb.smin(fb.sub(piece.columns, column), plan.columns)
-            with fb.loop(0, piece.rows, plan.rows) as row:
-                part = fb.gep(a_type, a, fb.mul(fb.udiv(row, plan.rows), layout.lhs.tile))
-                height = fb.smin(fb.sub(piece.rows, row), plan.rows)
-                sums = self._sums(piece, row, column)
-                self._call_tile(height, width, (part, panel, sums, depth, adds))
-                if not self._stores_result:
-                    last = fb.icmp("eq", fb.add(start, depth), view.k)
-                    with fb.if_(last):
-                        self._finisher.finish(
-                            piece.product, fb.add(piece.row, row), fb.add(piece.column, column), height, width, sums
-                        )
+            self._pack(layout.lhs, numbers.lhs, a, piece.rows, depth)
+            a_type, a = numbers.kept, self._place(layout.lhs.offset)
+        with math.steps(piece.columns, plan.columns) as column:
+            number = math.divide(column, plan.columns)
+            panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
+            width = math.piece(column, plan.columns, piece.columns)
+            with math.steps(piece.rows, plan.rows) as row:
+                number = math.divide(row, plan.rows)
+                part = math.address(a_type, a, math.multiply(number, layout.lhs.tile))
+                height = math.piece(row, plan.rows, piece.rows)
+                tile = _Tile(row, column, height, width, start, depth)
+                self._tile(piece, tile, part, panel)
 
-    def _sums(self, piece: _Piece, row: Value, column: Value) -> Value:
-        """Where a tile's sums go: the result, the place of a whole piece, or that of one tile."""
-        fb, plan, layout = self._fb, self._plan, self._layout
-        kept = plan.numbers.kept
-        turned = plan.form is Form.ROWS
+    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+        """One tile: sums, then results."""
+        fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
+        sums = self._sums(piece, tile)
+        own = sums if layout.turning is None else self._place(layout.tile_offset)
+        adds = fb.icmp("ne", math.value(tile.start), 0)
+        fb.call_pointer(
+            self._tile_function(tile.height, tile.width), VOID, (lhs, rhs, own, math.value(tile.depth), adds)
+        )
+        if layout.turning is not None:
+            turn = packer(self._module, plan.numbers, layout.turning)
+            fb.call(turn, own, sums, math.value(tile.height), math.value(tile.width))
         if self._stores_result:
-            line, across = fb.add(piece.row, row), fb.add(piece.column, column)
-            if turned:
-                line, across = across, line
-            offset = fb.add(fb.mul(line, layout.sums_line), across)
-            offset = fb.add(offset, fb.mul(piece.product, plan.view.m * plan.view.n))
-            return fb.gep(kept, self._frame.outputs[0].pointer, offset)
-        base = self._place(layout.sums_offset)
+            return
+        row, column = math.add(piece.row, tile.row), math.add(piece.column, tile.column)
+        place = TilePlace(piece.product, row, column, tile.height, tile.width)
         if plan.depth_units == 1:
-            return base
+            self._finisher.finish(place, sums)
+            return
+        with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), plan.view.k)):
+            self._finisher.finish(place, sums)
+
+    def _sums(self, piece: _Piece, tile: _Tile) -> Value:
+        """Where a tile's sums go: the result, the place of a whole piece, or that of one tile."""
+        plan, layout, math = self._plan, self._layout, self._math
+        turned = plan.form is Form.ROWS
+        if not self._stores_result and plan.depth_units == 1:
+            return self._place(layout.sums_offset)
+        row, column = tile.row, tile.column
+        if self._stores_result:
+            row, column = math.add(piece.row, row), math.add(piece.column, column)
         line, across = (column, row) if turned else (row, column)
-        return fb.gep(kept, base, fb.add(fb.mul(line, layout.sums_line), across))
+        offset = math.add(math.multiply(line, layout.sums_line), across)
+        if not self._stores_result:
+            return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
+        offset = math.add(offset, math.multiply(piece.product, plan.view.m * plan.view.n))
+        return math.address(plan.numbers.kept, self._frame.outputs[0].pointer, offset)
 
-    def _call_tile(self, height: Value, width: Value, arguments: tuple[Value, Value, Value, Value, Value]) -> None:
-        """Calls the tile of the right size: there is a whole one, and one for the rest of each dimension."""
-        fb, plan = self._fb, self._plan
-        heights = [size for size in (plan.rows, plan.view.m % plan.rows) if 0 < size <= plan.view.m]
-        widths = [size for size in (plan.columns, plan.view.n % plan.columns) if 0 < size <= plan.view.n]
+    def _tile_function(self, height: Scalar, width: Scalar) -> Value:
+        """The tile of the right size: there is a whole one, and one for the rest of each dimension."""
+        plan, view = self._plan, self._plan.view
+        return self._choice(
+            width,
+            plan.columns,
+            view.n % plan.columns,
+            lambda columns: self._choice(
+                height, plan.rows, view.m % plan.rows, lambda rows: self._function(rows, columns)
+            ),
+        )
 
-        def choose(sizes: list[int], size: Value, options: list[Value]) -> Value:
-            if len(options) == 1:
-                return options[0]
-            return fb.select(fb.icmp("eq", size, sizes[0]), options[0], options[1])
+    def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
+        if isinstance(size, int) or not rest:
+            return option(size if isinstance(size, int) else whole)
+        return self._fb.select(self._fb.icmp("eq", size, whole), option(whole), option(rest))
 
-        tiles = [choose(heights, height, [self._tile(h, w) for h in heights]) for w in widths]
-        fb.call_pointer(choose(widths, width, tiles), VOID, arguments)
-
-    def _tile(self, rows: int, columns: int) -> Function:
+    def _function(self, rows: int, columns: int) -> Function:
         tile = tile_of(self._plan, self._layout, rows, columns)
         if isinstance(tile, InnerTile):
             return inner_tile(self._module, self._plan.numbers, tile)
         return outer_tile(self._module, self._plan.numbers, tile)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile within a piece.
+
+    Attributes:
+        row: First row.
+        column: First column.
+        height: Number of rows.
+        width: Number of columns.
+        start: First term.
+        depth: Number of terms.
+    """
+
+    row: Scalar
+    column: Scalar
+    height: Scalar
+    width: Scalar
+    start: Scalar
+    depth: Scalar
 
 
 DOT = KernelKind("dot", _declines, _extent, _emit, _scratch_bytes, _estimate_ns)

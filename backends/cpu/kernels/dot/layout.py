@@ -44,7 +44,8 @@ class Layout:
         rhs: The right operand.
         sums_line: Distance of lines of the result in the memory that tiles store to.
         sums_offset: Place of unfinished sums in the scratch memory, in bytes.
-        sums_bytes: Room there; 0 if tiles store to the result itself.
+        turning: How a tile's sums, which lie transposed, get there; None if tiles store there themselves.
+        tile_offset: Place of such a tile in the scratch memory, in bytes.
         scratch_bytes: Size of the scratch memory.
     """
 
@@ -52,7 +53,8 @@ class Layout:
     rhs: Operand
     sums_line: int
     sums_offset: int
-    sums_bytes: int
+    turning: Packing | None
+    tile_offset: int
     scratch_bytes: int
 
 
@@ -66,17 +68,24 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> Layout:
     size = plan.numbers.kept.size_bytes
     lhs = _operand(plan, left=True, offset=0)
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
-    start = lhs.size_bytes + rhs.size_bytes
-    across = plan.view.m if plan.form is Form.ROWS else plan.view.n
+    place = lhs.size_bytes + rhs.size_bytes
+    turned = plan.form is Form.ROWS
+    turning, tile_place = None, place
+    if turned:
+        place += plan.rows * _up(plan.columns, plan.lanes) * size
     if stores_result:
-        return Layout(lhs, rhs, across, start, 0, start)
-    whole = plan.depth_units > 1
-    rows = plan.unit_rows if whole else plan.rows
-    columns = plan.unit_columns if whole else plan.columns
-    lines, line = (columns, rows) if plan.form is Form.ROWS else (rows, columns)
-    line = _up(line, plan.lanes)
-    room = _up(lines * line * size, _ALIGNMENT)
-    return Layout(lhs, rhs, line, start, room, start + room)
+        sums_line, sums_place = (plan.view.m if turned else plan.view.n), 0
+    else:
+        whole = plan.depth_units > 1
+        rows = plan.unit_rows if whole else plan.rows
+        columns = plan.unit_columns if whole else plan.columns
+        lines, line = (columns, rows) if turned else (rows, columns)
+        sums_line, sums_place = _up(line, plan.lanes), place
+        place += _up(lines * sums_line * size, _ALIGNMENT)
+    if turned:
+        line = _up(plan.columns, plan.lanes)
+        turning = Packing(None, plan.lanes, line, 1, sums_line, is_exact=True)
+    return Layout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
 
 
 def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> OuterTile | InnerTile:
@@ -101,8 +110,7 @@ def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> OuterTile
         layout.lhs.outer,
         layout.lhs.depth,
         layout.rhs.depth,
-        layout.sums_line,
-        plan.form is Form.ROWS,
+        _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
         plan.chains,
         plan.depth_units > 1,
     )

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.kernels.dot.numbers import Numbers
-from xlalite.backends.cpu.kernels.transpose import transpose_registers
 from xlalite.backends.cpu.llvm import (
     I1,
     I64,
@@ -37,8 +36,7 @@ class OuterTile:
         a_row: Distance of a's rows.
         a_depth: Distance of a's columns.
         b_depth: Distance of b's rows.
-        c_row: Distance of c's rows, or with `transposes` of its columns j.
-        transposes: Whether c lies transposed: c[j, i].
+        c_row: Distance of c's rows.
         chains: Number of sums that an element is split into, added at the end.
         adds: Whether `adds` counts: the sums may be added to those in c.
     """
@@ -50,7 +48,6 @@ class OuterTile:
     a_depth: int
     b_depth: int
     c_row: int
-    transposes: bool = False
     chains: int = 1
     adds: bool = False
 
@@ -104,10 +101,7 @@ class _OuterTileEmitter:
                 loop.yield_(*self._advanced(loop.values[0], loop.values[1], 1), *later)
             sums = [*loop.results[2:], *sums[count:]]
             sums = [self._joined(sums[number::count]) for number in range(count)]
-        if tile.transposes:
-            self._store_transposed(c, sums, adds)
-        else:
-            self._store(c, sums, adds)
+        self._store(c, sums, adds)
         fb.ret()
         return fb.function
 
@@ -156,40 +150,21 @@ class _OuterTileEmitter:
         return parts[0]
 
     def _store(self, c: Value, sums: Sequence[Value], adds: Value) -> None:
-        places = [
-            (row * self._tile.c_row + number * self._tile.lanes, self._tile.columns - number * self._tile.lanes)
-            for row in range(self._tile.rows)
-            for number in range(self._vectors)
-        ]
-        self._write(c, list(zip(places, sums, strict=True)), adds)
-
-    def _store_transposed(self, c: Value, sums: Sequence[Value], adds: Value) -> None:
-        """Squares of lanes are turned in registers, so that lines of c are written whole."""
-        tile = self._tile
-        lines: list[tuple[tuple[int, int], Value]] = []
-        for number in range(self._vectors):
-            square = [sums[row * self._vectors + number] for row in range(tile.rows)]
-            square += [zero(self._wide)] * (tile.lanes - tile.rows)
-            turned = transpose_registers(self._fb, square)
-            for lane in range(min(tile.lanes, tile.columns - number * tile.lanes)):
-                lines.append((((number * tile.lanes + lane) * tile.c_row, tile.rows), turned[lane]))
-        self._write(c, lines, adds)
-
-    def _write(self, c: Value, lines: Sequence[tuple[tuple[int, int], Value]], adds: Value) -> None:
-        """Writes (offset, used lanes) lines; with `adds`, the sums that are there are added."""
-        fb = self._fb
-        addresses = [fb.gep(self._kept, c, place[0]) if place[0] else c for place, _ in lines]
-        masks = [self._mask(place[1]) for place, _ in lines]
-        values = [value for _, value in lines]
-        if self._tile.adds:
+        """Writes the sums to c; with `adds`, to those that are there."""
+        fb, tile = self._fb, self._tile
+        places = [(row, number) for row in range(tile.rows) for number in range(self._vectors)]
+        offsets = [row * tile.c_row + number * tile.lanes for row, number in places]
+        addresses = [fb.gep(self._kept, c, offset) if offset else c for offset in offsets]
+        masks = [self._mask(tile.columns - number * tile.lanes) for _, number in places]
+        if tile.adds:
             choice = fb.if_else(adds)
             with choice.then():
                 found = [self._get(address, mask) for address, mask in zip(addresses, masks, strict=True)]
-                choice.yield_(*(self._numbers.add(fb, a, b) for a, b in zip(found, values, strict=True)))
+                choice.yield_(*(self._numbers.add(fb, a, b) for a, b in zip(found, sums, strict=True)))
             with choice.otherwise():
-                choice.yield_(*values)
-            values = list(choice.results)
-        for value, address, mask in zip(values, addresses, masks, strict=True):
+                choice.yield_(*sums)
+            sums = choice.results
+        for value, address, mask in zip(sums, addresses, masks, strict=True):
             self._put(value, address, mask)
 
     def _get(self, address: Value, mask: Value | None) -> Value:

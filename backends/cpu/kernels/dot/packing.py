@@ -1,4 +1,4 @@
-"""Copies pieces of operands into scratch memory, in the order and the type in which tiles read them."""
+"""Copies pieces of matrices into the order and the type in which tiles read them, or results are stored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from xlalite.backends.cpu.ir_array import lanes_below
 from xlalite.backends.cpu.kernels.dot.numbers import Numbers
-from xlalite.backends.cpu.kernels.transpose import transpose_registers
 from xlalite.backends.cpu.llvm import (
     I64,
     PTR,
@@ -14,12 +13,16 @@ from xlalite.backends.cpu.llvm import (
     Function,
     FunctionBuilder,
     ModuleBuilder,
+    Type,
     Value,
+    constant,
     vector,
-    zero,
 )
 from xlalite.backends.cpu.types import representation
 from xlalite.hlo.dtype import DType
+
+_QUAD_BITS = 128
+"""Lines are turned in pieces of this width: wider shuffles cost more to compile than they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +30,25 @@ class Packing:
     """A copy of source[x, y] to target[y * target_line + x] for x below a width and y below a height.
 
     Attributes:
-        dtype: Element type of the source; the target is in the type of sums.
+        dtype: Element type of the source; None if it is in the type of sums, as the target always is.
         lanes: Lanes of a vector.
         source_x: Stride of x in the source.
         source_y: Stride of y in the source.
-        target_line: Stride of y in the target; a multiple of the lanes. Lines are filled with zeros to whole vectors.
+        target_line: Stride of y in the target.
+        is_exact: Whether only elements below the width are written; else a line is written in whole vectors, of which
+            the part beyond the width has no meaning.
     """
 
-    dtype: DType
+    dtype: DType | None
     lanes: int
     source_x: int
     source_y: int
     target_line: int
+    is_exact: bool = False
 
 
 def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
-    """`void pack(ptr source, ptr target, i64 width, i64 height)`; target has room for a height of whole vectors."""
+    """`void pack(ptr source, ptr target, i64 width, i64 height)`, shared by all kernels of a module."""
     key = ("packer", numbers.kept, packing)
 
     def build() -> Function:
@@ -54,74 +60,117 @@ def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
             attributes=("nounwind", "noinline"),
             linkage="internal",
         )
-        emitter = _Packer(numbers, packing)
-        emitter.emit(fb)
+        _Packer(fb, numbers, packing).emit()
         return fb.function
 
     return module.define_once(key, build)
 
 
 class _Packer:
-    def __init__(self, numbers: Numbers, packing: Packing) -> None:
+    def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
+        self._fb = fb
         self._numbers = numbers
         self._packing = packing
-        self._memory = representation(packing.dtype).memory
+        self._kept = numbers.kept
+        self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
-        self._wide = vector(self._memory, packing.lanes)
+        self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
 
-    def emit(self, fb: FunctionBuilder) -> None:
-        packing = self._packing
+    def emit(self) -> None:
+        fb, packing = self._fb, self._packing
+        height = fb.parameters[3]
         if packing.source_x in (0, 1):
-            self._copy_lines(fb)
-        elif packing.source_y in (0, 1):
-            self._turn_squares(fb)
+            self._copy_lines()
+        elif packing.source_y in (0, 1) and self._quad > 1:
+            with fb.if_(fb.icmp("sge", height, self._quad)):
+                self._turn()
+                fb.ret()
+            self._copy_elements()
         else:
-            self._copy_elements(fb)
+            self._copy_elements()
         fb.ret()
 
-    def _copy_lines(self, fb: FunctionBuilder) -> None:
+    def _taken(self, stored: Value) -> Value:
+        dtype = self._packing.dtype
+        return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
+
+    def _copy_lines(self) -> None:
+        fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         source, target, width, height = fb.parameters
-        packing, lanes = self._packing, self._packing.lanes
+        whole = fb.sub(width, fb.urem(width, lanes))
         with fb.loop(0, height) as y:
             read = fb.gep(self._memory, source, fb.mul(y, packing.source_y))
-            write = fb.gep(self._numbers.kept, target, fb.mul(y, packing.target_line))
-            with fb.loop(0, width, lanes) as x:
-                mask = lanes_below(fb, x, width, lanes)
-                line = fb.masked_load(
-                    self._wide, fb.gep(self._memory, read, x), mask, zero(self._wide), self._align
-                )
-                self._put(fb, self._numbers.take(fb, packing.dtype, line), fb.gep(self._numbers.kept, write, x))
+            write = fb.gep(self._kept, target, fb.mul(y, packing.target_line))
+            with fb.loop(0, whole, lanes) as x:
+                line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
+                fb.store(self._taken(line), fb.gep(self._kept, write, x), self._kept.size_bytes)
+            self._copy_element_line(read, write, whole, width)
 
-    def _turn_squares(self, fb: FunctionBuilder) -> None:
+    def _copy_elements(self) -> None:
+        fb, packing = self._fb, self._packing
         source, target, width, height = fb.parameters
-        packing, lanes = self._packing, self._packing.lanes
-        with fb.loop(0, width, lanes) as x, fb.loop(0, height, lanes) as y:
-            below = lanes_below(fb, y, height, lanes)
-            none = zero(below.type)
-            start = fb.gep(self._memory, source, fb.add(fb.mul(x, packing.source_x), y))
-            square = []
-            for number in range(lanes):
-                mask = fb.select(fb.icmp("slt", fb.add(x, number), width), below, none)
-                address = fb.gep(self._memory, start, number * packing.source_x, inbounds=False)
-                line = fb.masked_load(self._wide, address, mask, zero(self._wide), self._align)
-                square.append(self._numbers.take(fb, packing.dtype, line))
-            write = fb.gep(self._numbers.kept, target, fb.add(fb.mul(y, packing.target_line), x))
-            for number, line in enumerate(transpose_registers(fb, square)):
-                self._put(fb, line, fb.gep(self._numbers.kept, write, number * packing.target_line))
-
-    def _copy_elements(self, fb: FunctionBuilder) -> None:
-        source, target, width, height = fb.parameters
-        packing, kept = self._packing, self._numbers.kept
-        lanes = packing.lanes
-        whole = fb.mul(fb.sdiv(fb.add(width, lanes - 1), lanes), lanes)
         with fb.loop(0, height) as y:
             read = fb.gep(self._memory, source, fb.mul(y, packing.source_y))
-            write = fb.gep(kept, target, fb.mul(y, packing.target_line))
-            with fb.loop(0, width) as x:
-                stored = fb.load(self._memory, fb.gep(self._memory, read, fb.mul(x, packing.source_x)), self._align)
-                fb.store(self._numbers.take(fb, packing.dtype, stored), fb.gep(kept, write, x), kept.size_bytes)
-            with fb.loop(width, whole) as x:
-                fb.store(zero(kept), fb.gep(kept, write, x), kept.size_bytes)
+            write = fb.gep(self._kept, target, fb.mul(y, packing.target_line))
+            self._copy_element_line(read, write, constant(I64, 0), width)
 
-    def _put(self, fb: FunctionBuilder, line: Value, address: Value) -> None:
-        fb.store(line, address, self._numbers.kept.size_bytes)
+    def _copy_element_line(self, read: Value, write: Value, start: Value, stop: Value) -> None:
+        fb, packing = self._fb, self._packing
+        with fb.loop(start, stop) as x:
+            stored = fb.load(self._memory, fb.gep(self._memory, read, fb.mul(x, packing.source_x)), self._align)
+            fb.store(self._taken(stored), fb.gep(self._kept, write, x), self._kept.size_bytes)
+
+    def _turn(self) -> None:
+        """Turns strips of `lanes` by `quad` elements; at the edges the last ones are taken again."""
+        fb, packing, lanes = self._fb, self._packing, self._packing.lanes
+        source, target, width, height = fb.parameters
+        last_x, last_y = fb.sub(width, 1), fb.sub(height, self._quad)
+        # The addresses of the lines do not fit into registers beside each other; said so, they are quick to compile.
+        addresses = fb.alloca(PTR, lanes, align=8)
+        with fb.loop(0, width, lanes) as x:
+            mask = lanes_below(fb, x, width, lanes) if packing.is_exact else None
+            with fb.loop(0, lanes) as number:
+                place = fb.mul(fb.smin(fb.add(x, number), last_x), packing.source_x)
+                fb.store(fb.gep(self._memory, source, place), fb.gep(PTR, addresses, number), 8)
+            with fb.loop(0, height, self._quad) as start:
+                y = fb.smin(start, last_y)
+                pieces = []
+                for lane in range(lanes):
+                    first = fb.load(PTR, fb.gep(PTR, addresses, lane), 8)
+                    piece = vector(self._memory, self._quad)
+                    pieces.append(fb.load(piece, fb.gep(self._memory, first, y), self._align))
+                write = fb.gep(self._kept, target, fb.add(fb.mul(y, packing.target_line), x))
+                for row, line in enumerate(self._turned(pieces)):
+                    address = fb.gep(self._kept, write, row * packing.target_line) if row else write
+                    if mask is None:
+                        fb.store(line, address, self._kept.size_bytes)
+                    else:
+                        fb.masked_store(line, address, mask, self._kept.size_bytes)
+
+    def _turned(self, pieces: list[Value]) -> list[Value]:
+        """`quad` vectors of as many lanes as there are pieces, vector i made of the pieces' elements i."""
+        fb, quad = self._fb, self._quad
+        joined = []
+        for first in range(quad):
+            parts = pieces[first::quad]
+            while len(parts) > 1:
+                parts = [fb.concat(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+            joined.append(self._taken(parts[0]))
+        return exchanged(fb, joined)
+
+
+def exchanged(fb: FunctionBuilder, lines: list[Value]) -> list[Value]:
+    """Transposes every square of as many neighbouring lanes as there are vectors."""
+    side, lanes = len(lines), lines[0].type.lanes
+    distance = 1
+    while distance < side:
+        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+        after = list(lines)
+        for number in range(side):
+            if not number & distance:
+                a, b = lines[number], lines[number + distance]
+                after[number], after[number + distance] = fb.shuffle(a, b, low), fb.shuffle(a, b, high)
+        lines = after
+        distance *= 2
+    return lines

@@ -31,6 +31,9 @@ _UNIT_CYCLES = 9000.0
 _PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
 
+_VARIANT = 0.02
+"""Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
+
 _MAX_UNIT_ELEMENTS = 1 << 17
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
 
@@ -153,7 +156,9 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
         _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
     )
-    return _finished(form, view, numbers, lanes, best, packing, _unit_depth(view, numbers, target))
+    # Sums that lie transposed are not added to those of an earlier piece of depth.
+    depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
+    return _finished(form, view, numbers, lanes, best, packing, depth)
 
 
 def _finished(
@@ -182,19 +187,21 @@ def _outer_tilings(form: Form, view: DotView, lanes: int, target: TargetInfo) ->
     registers = target.vector_registers - 2
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, _MAX_ROWS)
-        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n):
+        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
+        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
             continue
         count = -(-view.m // limit)
         rows = -(-view.m // count)
         columns = min(vectors * lanes, view.n)
         chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
         work = 0.0
-        for height, width, times in _pieces(view, rows, columns):
+        pieces = list(_pieces(view, rows, columns))
+        for height, width, times in pieces:
             used = -(-width // lanes)
             step = max(height * used, _LATENCY / 2 / chains, 0.6 * (height + used))
-            turning = 4.0 * lanes * used if form is Form.ROWS else 0.0
+            turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
             work += times * (step * view.k + height * used * 2 + turning + 10)
-        yield _Tiling(rows, columns, chains, work)
+        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
 
 
 def _pieces(view: DotView, rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
@@ -225,11 +232,12 @@ def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_T
         rows = -(-view.m // -(-view.m // rows))
         chains = max(1, min(4, _LATENCY // (rows * columns)))
         work = 0.0
-        for height, width, times in _pieces(view, rows, columns):
+        pieces = list(_pieces(view, rows, columns))
+        for height, width, times in pieces:
             step = max(height * width, _LATENCY / 2 / chains, 0.6 * (height + width))
             folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
             work += times * (step * -(-view.k // lanes) + folding + 10)
-        yield _Tiling(rows, columns, chains, work)
+        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
 
 
 def _units(view: DotView, tiling: _Tiling, packing: _Packing) -> tuple[int, int]:
