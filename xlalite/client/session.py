@@ -137,11 +137,7 @@ class Session:
             key = (fetch_key(fetches), feeds)
             prepared = self._prepared.get(key) or self._prepare(key, fetches, feeds)
             arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)]
-        if options is None:
-            results = prepared.plan.run(arrays, self._runtime.store)
-        else:
-            results = self._run_with_options(prepared.plan, arrays, options, run_metadata)
-        return prepared.fetches.assemble([_as_result(value) for value in results])
+        return self._run_prepared(prepared, arrays, options, run_metadata)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -165,8 +161,7 @@ class Session:
                 raise FeedTypeError("the callable takes no options; make it with accept_options=True")
             self._require_open()
             arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, values, strict=True)]
-            results = self._run_with_options(prepared.plan, arrays, options or RunOptions(), run_metadata)
-            return prepared.fetches.assemble([_as_result(value) for value in results])
+            return self._run_prepared(prepared, arrays, options, run_metadata)
 
         return call
 
@@ -246,15 +241,23 @@ class Session:
             self._prepared[key] = prepared
             return prepared
 
-    def _run_with_options(
-        self, plan: Plan, arrays: list[Array], options: RunOptions, run_metadata: RunMetadata | None
-    ) -> list[HostValue]:
-        trace = StepTrace() if options.trace_level else None
-        deadline = Deadline(options.timeout_in_ms) if options.timeout_in_ms > 0 else None
-        results = plan.run(arrays, self._runtime.store, trace, deadline)
-        if trace is not None and run_metadata is not None:
-            run_metadata.step_stats.CopyFrom(step_stats(trace))
-        return results
+    def _run_prepared(
+        self,
+        prepared: _PreparedRun,
+        arrays: list[Array],
+        options: RunOptions | None,
+        run_metadata: RunMetadata | None,
+    ) -> Any:
+        store = self._runtime.store
+        if options is None:
+            results = prepared.plan.run(arrays, store)
+        else:
+            trace = StepTrace() if options.trace_level else None
+            deadline = Deadline(options.timeout_in_ms) if options.timeout_in_ms > 0 else None
+            results = prepared.plan.run(arrays, store, trace, deadline)
+            if trace is not None and run_metadata is not None:
+                run_metadata.step_stats.CopyFrom(step_stats(trace))
+        return prepared.fetches.assemble([_as_result(value) for value in results])
 
     def _require_open(self) -> None:
         if self._closed:
