@@ -36,6 +36,7 @@ def test_labels_are_spread_when_a_gap_is_full() -> None:
     assert items.work < 40 * count
 
 
+@settings(max_examples=50, deadline=None)
 @given(rng=st.randoms(use_true_random=False))
 def test_an_order_list_does_what_a_list_does(rng: random.Random) -> None:
     count = rng.randint(2, 30)
@@ -88,7 +89,7 @@ def test_a_wrong_order_is_refused() -> None:
         ContractibleGraph([[], [0]], [0, 1])
 
 
-@settings(max_examples=200)
+@settings(max_examples=80, deadline=None)
 @given(rng=st.randoms(use_true_random=False))
 def test_contraction_agrees_with_a_search_of_the_whole_graph(rng: random.Random) -> None:
     count = rng.randint(2, 25)

@@ -97,7 +97,7 @@ class RandomGraph:
     def _update(self) -> None:
         variable = self.rng.choice(self.variables)
         update = self.rng.choice([variable.assign, variable.assign_add, variable.assign_sub])
-        self.operations.append(getattr(update(self._matrix()), "op"))
+        self.operations.append(update(self._matrix()).op)
 
     def _count(self) -> None:
         with self.counter.graph.control_dependencies(self.operations[-1:]):
