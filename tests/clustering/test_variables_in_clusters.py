@@ -122,7 +122,7 @@ def test_accesses_keep_the_order_of_the_graph_where_it_states_none(x: Tensor, v:
     update = v.assign(grown(random_ops.random_shuffle(x, seed=1))).op
     late = grown(v.read_value() * 2)
     clustered = cluster([early, update, late], [x])
-    found, variables = run_both(clustered, {x: [0.5, 1.0]}, v=[1, 2])
+    found, _ = run_both(clustered, {x: [0.5, 1.0]}, v=[1, 2])
     assert not np.array_equal(found[0], found[1])
 
 

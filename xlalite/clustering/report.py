@@ -65,9 +65,9 @@ def _cluster_lines(cluster: Cluster, reason: str) -> Iterator[str]:
         _count(len(cluster.operations), "operation"),
         _count(len(cluster.inputs), "input"),
         _count(len(cluster.outputs), "output"),
-        f"{_count(len(cluster.reads), 'variable')} read",
-        f"{len(cluster.updates)} updated",
     ]
+    if cluster.variables:
+        parts += [f"{_count(len(cluster.reads), 'variable')} read", f"{len(cluster.updates)} updated"]
     yield from _wrapped(f"{cluster.name}: {', '.join(parts)}; {reason}", "")
     yield from _wrapped(_histogram(cluster.operations), "  ")
 
