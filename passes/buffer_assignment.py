@@ -16,7 +16,7 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
 from xlalite.passes.analysis.in_place import reusable_operands
-from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required, try_share
+from xlalite.passes.analysis.required_sharing import Refusal, analyse, overwrites, share_required, try_share
 from xlalite.passes.buffer_report import buffer_report
 from xlalite.passes.buffers import (
     ALIGNMENT_BYTES,
@@ -53,11 +53,11 @@ def _reuse_operands(groups: BufferGroups) -> None:
     for instruction in values.schedule.spans:
         leaves = [index for index, leaf in instruction.shape.leaves() if leaf.is_array]
         taken: set[int] = set()
-        for result, number in reusable_operands(instruction):
-            operand = instruction.operand(number)
-            if result in taken or not operand.shape.is_array:
+        for result, number in overwrites(instruction, reusable_operands(instruction), groups):
+            if result in taken:
                 continue
-            source, target = groups.of(values.of(operand)), groups.of(values.of(instruction, leaves[result]))
+            source = groups.of(values.of(instruction.operand(number)))
+            target = groups.of(values.of(instruction, leaves[result]))
             if source is target:
                 taken.add(result)
                 continue

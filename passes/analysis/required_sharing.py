@@ -5,7 +5,7 @@ Copy insertion asks this to learn where a copy is needed; buffer assignment asks
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xlalite.hlo.instruction import HloInstruction
@@ -72,16 +72,37 @@ def hands_over(value: BufferValue, groups: BufferGroups, target: BufferGroup) ->
     leaves = [leaf_index for leaf_index, leaf in instruction.shape.leaves() if leaf.is_array]
     pairs = [(0, number) for number in overwritable_operands(instruction)]
     pairs += reusable_operands(instruction)
-    for result, number in pairs:
-        operand = instruction.operand(number)
-        if leaves[result] == index and operand.shape.is_array and groups.of(groups.values.of(operand)) is target:
+    for result, number in overwrites(instruction, pairs, groups):
+        if leaves[result] == index and groups.of(groups.values.of(instruction.operand(number))) is target:
             return instruction
     return None
 
 
+def overwrites(
+    instruction: HloInstruction, pairs: Sequence[tuple[int, int]], groups: BufferGroups
+) -> Iterator[tuple[int, int]]:
+    """Those (result number, operand number) pairs whose memory no other operand of the instruction reads.
+
+    An operand that renames another's memory (a reshape of it, say) may be read at any index while results are written.
+    """
+    allowed = {number for _, number in pairs}
+    read_elsewhere = {
+        groups.of(groups.values.of(operand, index))
+        for number, operand in enumerate(instruction.operands)
+        if number not in allowed
+        for index, leaf in operand.shape.leaves()
+        if leaf.is_array
+    }
+    for result, number in pairs:
+        operand = instruction.operand(number)
+        if operand.shape.is_array and groups.of(groups.values.of(operand)) not in read_elsewhere:
+            yield result, number
+
+
 def _share_updates(groups: BufferGroups) -> None:
     for instruction in groups.values.schedule.spans:
-        for number in overwritable_operands(instruction):
+        pairs = [(0, number) for number in overwritable_operands(instruction)]
+        for _, number in overwrites(instruction, pairs, groups):
             source = groups.of(groups.values.of(instruction.operand(number)))
             try_share(groups, source, groups.of(groups.values.of(instruction)), instruction)
 

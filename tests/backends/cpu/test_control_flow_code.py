@@ -274,3 +274,25 @@ def test_a_read_only_or_repeated_donation_is_copied(compile_text: Any) -> None:
     _, total = executable(y, y)
     np.testing.assert_array_equal(y, 1)
     np.testing.assert_array_equal(total, 2)
+
+
+RENAMED = """HloModule m
+f { p = f32[40,4] parameter(0)
+  q = f32[160] parameter(1)
+  r = f32[160] reverse(q), dimensions={0}
+  s = f32[40,4] reshape(r)
+  ROOT a = f32[40,4] subtract(p, s) }
+ENTRY e { x = f32[40,4] parameter(0)
+  y = f32[40,4] negate(x)
+  z = f32[160] reshape(y)
+  w = f32[40,4] fusion(y, z), kind=kLoop, calls=f
+  v = f32[40,4] fusion(w, z), kind=kLoop, calls=f
+  u = f32[4,40] transpose(v), dimensions={1,0}
+  ROOT n = f32[4,40] negate(u) }"""
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_memory_read_under_another_name_is_not_overwritten(
+    check: Any, rng: np.random.Generator, optimize: bool
+) -> None:
+    check(RENAMED, rng.standard_normal((40, 4)).astype(np.float32), optimize=optimize)
