@@ -26,6 +26,7 @@ from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal, Value
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops import lapack as lapack  # registers its targets
 from xlalite.hlo.ops.rules import array_value
 from xlalite.hlo.ops.sorting import top_elements
 from xlalite.hlo.shape import Shape

@@ -13,7 +13,8 @@ from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import BOOL, enum_codec
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
+from xlalite.hlo.literal import Value
+from xlalite.hlo.numerics.elimination import substitute
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.accumulation import narrow, widen
@@ -110,19 +111,8 @@ def _triangular_solve(instruction: HloInstruction, operands: Sequence[Value], ca
     if not attrs.left_side:
         rhs = np.swapaxes(rhs, -1, -2)
     with np.errstate(all="ignore"):
-        solution = _substitute(matrix, rhs, lower=lower, unit_diagonal=attrs.unit_diagonal)
+        solution = substitute(matrix, rhs, lower=lower, unit_diagonal=attrs.unit_diagonal)
     return narrow(solution if attrs.left_side else np.swapaxes(solution, -1, -2), dtype)
-
-
-def _substitute(matrix: Array, rhs: Array, *, lower: bool, unit_diagonal: bool) -> Array:
-    """The solution x of matrix * x = rhs, row by row; only the named triangle is read."""
-    size = matrix.shape[-1]
-    solution = rhs.copy()
-    for row in range(size) if lower else reversed(range(size)):
-        known = slice(0, row) if lower else slice(row + 1, size)
-        value = solution[..., row, :] - np.matmul(matrix[..., row : row + 1, known], solution[..., known, :])[..., 0, :]
-        solution[..., row, :] = value if unit_diagonal else value / matrix[..., row, row, np.newaxis]
-    return solution
 
 
 def _cholesky_flops(instruction: HloInstruction) -> int:

@@ -1,4 +1,4 @@
-"""What the corpus of jax's programs shares: each is read as lowered and as XLA optimised it, and must give jax's values."""
+"""What the corpus of jax's programs shares: each is read as lowered and as optimised, and must give jax's values."""
 
 from __future__ import annotations
 

@@ -34,9 +34,14 @@ def convolutional(x, k1, k2, w):
 
 def separable(x, depthwise, pointwise):
     x = lax.conv_general_dilated(
-        x, depthwise, (1, 1), "SAME", rhs_dilation=(2, 2), dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        x,
+        depthwise,
+        (1, 1),
+        "SAME",
+        rhs_dilation=(2, 2),
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=3,
-    )  # fmt: skip
+    )
     x = lax.conv_general_dilated(x, pointwise, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
 

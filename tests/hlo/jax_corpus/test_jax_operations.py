@@ -46,9 +46,14 @@ def segments(x):
 def updates(x):
     i = jnp.array([3, 0, 3, 9])
     return (
-        x.at[i].add(1.0), x.at[i].set(2.0, mode="drop"), x.at[i].mul(3.0), x.at[i].min(0.0), x.at[:, 1].max(0.5),
-        x.at[i, 0].get(mode="fill", fill_value=-7.0), x.at[1:3, ::2].set(0.0),
-    )  # fmt: skip
+        x.at[i].add(1.0),
+        x.at[i].set(2.0, mode="drop"),
+        x.at[i].mul(3.0),
+        x.at[i].min(0.0),
+        x.at[:, 1].max(0.5),
+        x.at[i, 0].get(mode="fill", fill_value=-7.0),
+        x.at[1:3, ::2].set(0.0),
+    )
 
 
 def slices(x, i):
@@ -58,9 +63,15 @@ def slices(x, i):
 
 def rearranged(x):
     return (
-        jnp.roll(x, 2, 1), jnp.flip(x, 0), jnp.pad(x, ((1, 2), (0, 1)), mode="reflect"), x[::2, 1:].T.reshape(-1),
-        jnp.repeat(x, 2, 0), jnp.tile(x, (1, 2)), jnp.kron(x[:2, :2], x[1:3, 1:3]), jnp.stack([x, -x], -1),
-    )  # fmt: skip
+        jnp.roll(x, 2, 1),
+        jnp.flip(x, 0),
+        jnp.pad(x, ((1, 2), (0, 1)), mode="reflect"),
+        x[::2, 1:].T.reshape(-1),
+        jnp.repeat(x, 2, 0),
+        jnp.tile(x, (1, 2)),
+        jnp.kron(x[:2, :2], x[1:3, 1:3]),
+        jnp.stack([x, -x], -1),
+    )
 
 
 def sorted_ways(x):
@@ -93,10 +104,14 @@ def random_numbers(seed):
     key = jax.random.key(seed)
     keys = jax.random.split(key, 6)
     return (
-        jax.random.uniform(keys[0], (7,)), jax.random.normal(keys[1], (2, 3)), jax.random.permutation(keys[2], 10),
-        jax.random.randint(keys[3], (5,), -4, 9), jax.random.bernoulli(keys[4], 0.3, (8,)),
-        jax.random.categorical(keys[5], jnp.arange(4.0), shape=(6,)), jax.random.bits(keys[0], (3,), jnp.uint8),
-    )  # fmt: skip
+        jax.random.uniform(keys[0], (7,)),
+        jax.random.normal(keys[1], (2, 3)),
+        jax.random.permutation(keys[2], 10),
+        jax.random.randint(keys[3], (5,), -4, 9),
+        jax.random.bernoulli(keys[4], 0.3, (8,)),
+        jax.random.categorical(keys[5], jnp.arange(4.0), shape=(6,)),
+        jax.random.bits(keys[0], (3,), jnp.uint8),
+    )
 
 
 def rejection_sampled(seed):
@@ -110,25 +125,60 @@ def generated_bits(state):
 
 def special_functions(x):
     return (
-        jax.scipy.special.erfinv(jnp.tanh(x)), jax.scipy.special.gammaln(jnp.abs(x) + 0.1), jnp.arctan2(x, x[::-1]),
-        jax.scipy.special.digamma(jnp.abs(x) + 0.5), jax.scipy.special.betainc(1.5, 2.0, jax.nn.sigmoid(x)),
-        jax.scipy.special.i0e(x), jnp.sinc(x), jnp.logaddexp(x, 0.5), jnp.hypot(x, 2.0), jnp.cbrt(x), jnp.log1p(x * x),
-    )  # fmt: skip
+        jax.scipy.special.erfinv(jnp.tanh(x)),
+        jax.scipy.special.gammaln(jnp.abs(x) + 0.1),
+        jnp.arctan2(x, x[::-1]),
+        jax.scipy.special.digamma(jnp.abs(x) + 0.5),
+        jax.scipy.special.betainc(1.5, 2.0, jax.nn.sigmoid(x)),
+        jax.scipy.special.i0e(x),
+        jnp.sinc(x),
+        jnp.logaddexp(x, 0.5),
+        jnp.hypot(x, 2.0),
+        jnp.cbrt(x),
+        jnp.log1p(x * x),
+    )
 
 
 def rounded(x):
     return (
-        jnp.floor(x), jnp.ceil(x), jnp.round(x), jnp.trunc(x), jnp.sign(x), jnp.mod(x, 0.7), jnp.fmod(x, 0.7),
-        jnp.floor_divide(x, 0.3), jnp.nextafter(x, 1.0), jnp.frexp(x), jnp.nan_to_num(x / (x - x)), jnp.signbit(x),
-    )  # fmt: skip
+        jnp.floor(x),
+        jnp.ceil(x),
+        jnp.round(x),
+        jnp.trunc(x),
+        jnp.sign(x),
+        jnp.mod(x, 0.7),
+        jnp.fmod(x, 0.7),
+        jnp.floor_divide(x, 0.3),
+        jnp.nextafter(x, 1.0),
+        jnp.frexp(x),
+        jnp.nan_to_num(x / (x - x)),
+        jnp.signbit(x),
+    )
 
 
 def integers(a, b):
     return (
-        a + b, a * b, a // jnp.where(b == 0, 1, b), a % jnp.where(b == 0, 1, b), a & b, a ^ ~b, a << (b & 7), a >> 1,
-        lax.population_count(a), lax.clz(a), jnp.gcd(a, b), a.astype(jnp.int8), a.astype(jnp.uint8), a > b, jnp.abs(a),
-        lax.shift_right_logical(a, b & 7), a.sum(), a.prod(), (a > 0).all(), lax.integer_pow(a, 3),
-    )  # fmt: skip
+        a + b,
+        a * b,
+        a // jnp.where(b == 0, 1, b),
+        a % jnp.where(b == 0, 1, b),
+        a & b,
+        a ^ ~b,
+        a << (b & 7),
+        a >> 1,
+        lax.population_count(a),
+        lax.clz(a),
+        jnp.gcd(a, b),
+        a.astype(jnp.int8),
+        a.astype(jnp.uint8),
+        a > b,
+        jnp.abs(a),
+        lax.shift_right_logical(a, b & 7),
+        a.sum(),
+        a.prod(),
+        (a > 0).all(),
+        lax.integer_pow(a, 3),
+    )
 
 
 def complex_numbers(x):
@@ -138,7 +188,15 @@ def complex_numbers(x):
 
 def predicates(x):
     p = x > 0
-    return p ^ (x < 1), jnp.where(p, x, 0), p.any(0), p.all(), p.sum(), p.astype(jnp.bfloat16), jnp.select([p, ~p], [x, 1])
+    return (
+        p ^ (x < 1),
+        jnp.where(p, x, 0),
+        p.any(0),
+        p.all(),
+        p.sum(),
+        p.astype(jnp.bfloat16),
+        jnp.select([p, ~p], [x, 1]),
+    )
 
 
 def small_floats(x):
@@ -155,17 +213,37 @@ def windows(x):
 
 
 def reductions(x):
-    return x.sum(0), x.prod(1), x.max(), x.min(1), x.mean(), x.std(0), jnp.linalg.norm(x), jax.nn.logsumexp(x, 1), jnp.ptp(x)
+    return (
+        x.sum(0),
+        x.prod(1),
+        x.max(),
+        x.min(1),
+        x.mean(),
+        x.std(0),
+        jnp.linalg.norm(x),
+        jax.nn.logsumexp(x, 1),
+        jnp.ptp(x),
+    )
 
 
 def contractions(x):
     y = jnp.stack([x, x + 1])
-    return jnp.einsum("bij,bkj->bik", y, y), jnp.tensordot(y, y, ((0, 2), (0, 2))), jnp.einsum("bij->ji", y), jnp.outer(x, x[0])
+    return (
+        jnp.einsum("bij,bkj->bik", y, y),
+        jnp.tensordot(y, y, ((0, 2), (0, 2))),
+        jnp.einsum("bij->ji", y),
+        jnp.outer(x, x[0]),
+    )
 
 
 def interpolated(x):
     points = jnp.linspace(-1, 1, 6)
-    return jnp.interp(x, points, points**2), jnp.convolve(x[0], jnp.array([1.0, 2, 1])), jnp.diff(x, 2), jnp.trapezoid(x)
+    return (
+        jnp.interp(x, points, points**2),
+        jnp.convolve(x[0], jnp.array([1.0, 2, 1])),
+        jnp.diff(x, 2),
+        jnp.trapezoid(x),
+    )
 
 
 def barriers(x):
