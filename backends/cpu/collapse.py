@@ -11,13 +11,14 @@ After:  `f32[128,4] add(f32[128,4] x, f32[128,4] broadcast(f32[4] b), dimensions
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.op import Attrs, Trait
+from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.shape import Shape
 
@@ -169,6 +170,34 @@ def _elements_after(instruction: HloInstruction, dimension: int) -> int:
     return math.prod(instruction.shape.dims[dimension:])
 
 
+def _relate_dot(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    """Dimensions that follow one another in every array that has them merge."""
+    attrs: DotAttrs = instruction.attrs
+    lhs, rhs = instruction.operands
+    lhs_free = free_dimensions(lhs.shape.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
+    rhs_free = free_dimensions(rhs.shape.rank, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
+    batch, left = len(attrs.lhs_batch_dims), len(attrs.lhs_batch_dims) + len(lhs_free)
+    rows, columns = range(batch, left), range(left, instruction.shape.rank)
+    runs: tuple[tuple[tuple[HloInstruction, Sequence[int]], ...], ...] = (
+        ((lhs, attrs.lhs_batch_dims), (rhs, attrs.rhs_batch_dims), (instruction, range(batch))),
+        ((lhs, lhs_free), (instruction, rows)),
+        ((rhs, rhs_free), (instruction, columns)),
+        ((lhs, attrs.lhs_contracting_dims), (rhs, attrs.rhs_contracting_dims)),
+    )
+    tied: set[tuple[HloInstruction, int]] = set()
+    for run in runs:
+        for number in range(1, len(run[0][1])):
+            if all(dimensions[number] == dimensions[number - 1] + 1 for _, dimensions in run):
+                first, *others = [(array, dimensions[number]) for array, dimensions in run]
+                tied.update((first, *others))
+                for other in others:
+                    boundaries.tie(*first, *other)
+    for array in (lhs, rhs, instruction):
+        for dimension in range(1, array.shape.rank):
+            if (array, dimension) not in tied:
+                boundaries.cut(array, dimension)
+
+
 def _relate_iota(boundaries: _Boundaries, instruction: HloInstruction) -> None:
     boundaries.cut_around(instruction, instruction.attrs.iota_dimension)
 
@@ -203,6 +232,7 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "reshape": _relate_reshape,
     "bitcast": _relate_reshape,
     "iota": _relate_iota,
+    "dot": _relate_dot,
     "slice": _relate_partial(
         lambda i: {
             d
@@ -300,6 +330,22 @@ def _transpose_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape
     return replace(instruction.attrs, dimensions=order)
 
 
+def _dot_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+    lhs, rhs = (groups[operand] for operand in instruction.operands)
+    attrs: DotAttrs = instruction.attrs
+
+    def merged(operand: Groups, dimensions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(_number_of(operand, dimension) for dimension in dimensions))
+
+    return replace(
+        attrs,
+        lhs_batch_dims=merged(lhs, attrs.lhs_batch_dims),
+        lhs_contracting_dims=merged(lhs, attrs.lhs_contracting_dims),
+        rhs_batch_dims=merged(rhs, attrs.rhs_batch_dims),
+        rhs_contracting_dims=merged(rhs, attrs.rhs_contracting_dims),
+    )
+
+
 def _iota_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
     return replace(
         instruction.attrs, iota_dimension=_number_of(groups[instruction], instruction.attrs.iota_dimension)
@@ -341,6 +387,7 @@ _ATTRS: dict[str, Callable[[HloInstruction, GroupsOf, Shape], Attrs]] = {
     "map": lambda instruction, groups, shape: replace(instruction.attrs, dimensions=tuple(range(shape.rank))),
     "transpose": _transpose_attrs,
     "iota": _iota_attrs,
+    "dot": _dot_attrs,
     "slice": _slice_attrs,
     "pad": _pad_attrs,
     "dynamic-slice": _dynamic_slice_attrs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.backends.cpu.kernels.dot.canonicalizer import DotCanonicalizerForKernel
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.fusion import Fusion
@@ -34,5 +35,6 @@ def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
         simplification(),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(),)),
-        Fusion(),
+        DotCanonicalizerForKernel(),
+        Fusion(dot_epilogues=True),
     )

@@ -121,6 +121,8 @@ class FusionPlanner:
             return reason
         if group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
+        if any(user.opcode == "dot" and user in group for user in producer.users):
+            return "dot takes its operands from memory"
         place, reads = group.place_of_operand(producer)
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
             place = self._make_rows_for(producer, group)
@@ -189,7 +191,6 @@ class FusionPlanner:
             return "the dot is not read at the kernel's own index"
         group.kind = GroupKind.DOT
         self._add(producer, group, Place.FULL)
-        group.domain = None
         return None
 
     def _why_not_output(self, producer: HloInstruction, group: Group) -> str | None:

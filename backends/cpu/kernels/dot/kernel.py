@@ -27,9 +27,16 @@ from xlalite.backends.cpu.types import representation
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ops.dot import dot_flops
+from xlalite.passes.cost_analysis import CostAnalysis
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
+
+_MULTIPLY_ADDS_PER_NS = 3.0
+_BYTES_PER_NS = 20.0
+_FLOPS_PER_NS = 16.0
+"""What one core does in a nanosecond, about, the first in vectors; only the decision to split rests on these."""
 
 
 def _dots(body: HloComputation) -> list[HloInstruction]:
@@ -77,8 +84,12 @@ def _scratch_bytes(request: KernelRequest) -> int:
 
 
 def _estimate_ns(request: KernelRequest) -> float:
-    # About three vector operations a nanosecond.
-    return _plan(request).cycles / 3
+    """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
+    body = request.body
+    moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
+    cost = CostAnalysis().of_computation(body)
+    after = (cost.flops - dot_flops(_dots(body)[0])) / _FLOPS_PER_NS + cost.transcendentals
+    return max(_plan(request).cycles / _MULTIPLY_ADDS_PER_NS, moved / _BYTES_PER_NS) + after
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:

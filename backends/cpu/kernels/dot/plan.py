@@ -140,7 +140,7 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1:
         plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
-    if view.k >= 2 * lanes:
+    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes:
         plans.append(_inner(view, numbers, lanes, target))
     return min(plans, key=lambda plan: plan.cycles)
 
@@ -198,7 +198,7 @@ def _outer_tilings(form: Form, view: DotView, lanes: int, target: TargetInfo) ->
         pieces = list(_pieces(view, rows, columns))
         for height, width, times in pieces:
             used = -(-width // lanes)
-            step = max(height * used, _LATENCY / 2 / chains, 0.6 * (height + used))
+            step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
             turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
             work += times * (step * view.k + height * used * 2 + turning + 10)
         yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
@@ -234,7 +234,7 @@ def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_T
         work = 0.0
         pieces = list(_pieces(view, rows, columns))
         for height, width, times in pieces:
-            step = max(height * width, _LATENCY / 2 / chains, 0.6 * (height + width))
+            step = max(height * width, _LATENCY / 2 / chains, height + width)
             folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
             work += times * (step * -(-view.k // lanes) + folding + 10)
         yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))

@@ -1,0 +1,180 @@
+"""Elementwise work after a dot, in the dot's kernel."""
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.hlo import evaluate, parse
+
+
+def compile_text(text: str, threads: int = 2) -> Executable:
+    return get_backend("cpu").compile(parse(text), CompileOptions(num_threads=threads, use_cache=False))
+
+
+def kernels_of(executable: Executable) -> list[str]:
+    """The kinds of kernels, in order."""
+    return [
+        decision.verdict
+        for decision in executable.decisions()
+        if decision.decided_by == "kernel planner" and not decision.verdict.startswith("not ")
+    ]
+
+
+def check(text: str, rng: np.random.Generator, kernels: list[str], tolerance: float = 1e-4) -> None:
+    parameters = parse(text).entry_computation.parameters
+    arrays = [
+        rng.standard_normal(parameter.shape.dims).astype(parameter.shape.dtype.numpy) for parameter in parameters
+    ]
+    executable = compile_text(text)
+    assert kernels_of(executable) == kernels
+    got, wanted = executable(*arrays), evaluate(parse(text), *arrays)
+    pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
+    for mine, theirs in pairs:
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(
+            mine.astype(np.float64), theirs.astype(np.float64), rtol=tolerance, atol=tolerance
+        )
+
+
+def layer(m: int, n: int, k: int, added: str) -> str:
+    """tanh(max(a.b + bias, 0)) + residual; `added` is the order of the first sum's operands."""
+    return f"""HloModule layer
+ENTRY main {{
+  a = f32[{m},{k}] parameter(0)
+  b = f32[{k},{n}] parameter(1)
+  bias = f32[{n}] parameter(2)
+  residual = f32[{m},{n}] parameter(3)
+  d = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  spread = f32[{m},{n}] broadcast(bias), dimensions={{1}}
+  x = f32[{m},{n}] add({added})
+  zero = f32[] constant(0)
+  zeros = f32[{m},{n}] broadcast(zero), dimensions={{}}
+  y = f32[{m},{n}] maximum(x, zeros)
+  z = f32[{m},{n}] tanh(y)
+  ROOT o = f32[{m},{n}] add(z, residual)
+}}"""
+
+
+@pytest.mark.parametrize("added", ["d, spread", "spread, d"])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(5, 7, 3), (64, 64, 64), (100, 10, 784), (300, 2, 50), (1, 40, 50), (40, 1, 50), (40, 40, 3000)],
+)
+def test_a_layer_is_one_kernel(m: int, n: int, k: int, added: str, rng: np.random.Generator) -> None:
+    check(layer(m, n, k, added), rng, ["dot"])
+
+
+def test_work_on_turned_tiles(rng: np.random.Generator) -> None:
+    text = """HloModule gradient
+ENTRY main {
+  x = f32[100,300] parameter(0)
+  g = f32[100,10] parameter(1)
+  w = f32[300,10] parameter(2)
+  d = f32[300,10] dot(x, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  rate = f32[] constant(0.01)
+  rates = f32[300,10] broadcast(rate), dimensions={}
+  step = f32[300,10] multiply(d, rates)
+  ROOT after = f32[300,10] subtract(w, step)
+}"""
+    check(text, rng, ["dot"])
+
+
+def test_work_over_several_dimensions(rng: np.random.Generator) -> None:
+    """The bias lies along the columns, the positions along a part of the rows."""
+    text = """HloModule projection
+ENTRY main {
+  x = f32[2,9,20] parameter(0)
+  w = f32[20,3,8] parameter(1)
+  bias = f32[3,8] parameter(2)
+  positions = f32[9] parameter(3)
+  d = f32[2,9,3,8] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  b = f32[2,9,3,8] broadcast(bias), dimensions={2,3}
+  p = f32[2,9,3,8] broadcast(positions), dimensions={1}
+  e = f32[2,9,3,8] add(d, b)
+  ROOT o = f32[2,9,3,8] add(e, p)
+}"""
+    check(text, rng, ["dot"])
+
+
+def test_work_along_a_part_of_the_columns(rng: np.random.Generator) -> None:
+    text = """HloModule heads
+ENTRY main {
+  x = f32[9,20] parameter(0)
+  w = f32[20,3,8] parameter(1)
+  scale = f32[3] parameter(2)
+  d = f32[9,3,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[9,3,8] broadcast(scale), dimensions={1}
+  ROOT o = f32[9,3,8] multiply(d, s)
+}"""
+    check(text, rng, ["dot"])
+
+
+def test_work_on_batches(rng: np.random.Generator) -> None:
+    text = """HloModule scores
+ENTRY main {
+  q = f32[2,9,3,8] parameter(0)
+  k = f32[2,11,3,8] parameter(1)
+  mask = f32[9,11] parameter(2)
+  d = f32[2,3,9,11] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3},
+    rhs_contracting_dims={3}
+  m = f32[2,3,9,11] broadcast(mask), dimensions={2,3}
+  ROOT o = f32[2,3,9,11] add(d, m)
+}"""
+    check(text, rng, ["dot"])
+
+
+def test_a_conversion_rounds_once(rng: np.random.Generator) -> None:
+    text = """HloModule narrow
+ENTRY main {
+  a = bf16[20,50] parameter(0)
+  b = bf16[50,33] parameter(1)
+  d = f32[20,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT o = bf16[20,33] convert(d)
+}"""
+    check(text, rng, ["dot"], tolerance=2**-7)
+
+
+def test_the_product_may_be_a_result_too(rng: np.random.Generator) -> None:
+    text = """HloModule both
+ENTRY main {
+  a = f32[20,30] parameter(0)
+  b = f32[30,40] parameter(1)
+  d = f32[20,40] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[20,40] tanh(d)
+  ROOT r = (f32[20,40], f32[20,40]) tuple(t, d)
+}"""
+    check(text, rng, ["dot"])
+
+
+def test_what_the_product_reads_stays_outside(rng: np.random.Generator) -> None:
+    text = """HloModule producer
+ENTRY main {
+  a = f32[20,20] parameter(0)
+  b = f32[20,20] parameter(1)
+  e = f32[20,20] exponential(a)
+  d = f32[20,20] dot(e, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT o = f32[20,20] add(d, e)
+}"""
+    check(text, rng, ["loop", "dot"], tolerance=1e-3)
+
+
+def test_two_products_are_two_kernels(rng: np.random.Generator) -> None:
+    text = """HloModule two
+ENTRY main {
+  a = f32[20,30] parameter(0)
+  b = f32[30,40] parameter(1)
+  c = f32[20,30] parameter(2)
+  d = f32[20,40] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[20,40] dot(c, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT o = f32[20,40] add(d, e)
+}"""
+    check(text, rng, ["dot", "dot"])
+
+
+def test_an_epilogue_does_not_depend_on_the_threads(rng: np.random.Generator) -> None:
+    text = layer(200, 150, 1200, "d, spread")
+    arrays = [
+        rng.standard_normal(p.shape.dims).astype(np.float32) for p in parse(text).entry_computation.parameters
+    ]
+    one, two = (compile_text(text, threads)(*arrays) for threads in (1, 2))
+    np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32))

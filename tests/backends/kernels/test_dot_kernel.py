@@ -1,0 +1,259 @@
+"""The dot kernel against the evaluator: sizes, layouts, element types, batches, odd values, threads."""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.hlo import evaluate, parse
+
+Array = np.ndarray
+
+TYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "s8": np.int8,
+    "u8": np.uint8,
+    "s16": np.int16,
+    "s32": np.int32,
+    "u64": np.uint64,
+}
+
+EPSILON = {"f32": 2.0**-23, "f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}
+
+
+def compile_text(text: str, threads: int = 2) -> Executable:
+    return get_backend("cpu").compile(parse(text), CompileOptions(num_threads=threads, use_cache=False))
+
+
+def kernels_of(executable: Executable) -> list[str]:
+    """The kinds of kernels, in order."""
+    return [
+        decision.verdict
+        for decision in executable.decisions()
+        if decision.decided_by == "kernel planner" and not decision.verdict.startswith("not ")
+    ]
+
+
+def dot_text(
+    m: int,
+    n: int,
+    k: int,
+    *,
+    lhs: str = "mk",
+    rhs: str = "kn",
+    dtype: str = "f32",
+    result: str | None = None,
+    batch: tuple[int, ...] = (),
+) -> str:
+    """A module with one dot; `lhs` and `rhs` name the order of dimensions, batch dimensions lead."""
+    sizes = {"m": m, "n": n, "k": k}
+    shapes = [(*batch, *(sizes[letter] for letter in order)) for order in (lhs, rhs)]
+    spelled = [",".join(map(str, shape)) for shape in (*shapes, (*batch, m, n))]
+    dims = ",".join(map(str, range(len(batch))))
+    return f"""HloModule dot
+ENTRY main {{
+  a = {dtype}[{spelled[0]}] parameter(0)
+  b = {dtype}[{spelled[1]}] parameter(1)
+  ROOT d = {result or dtype}[{spelled[2]}] dot(a, b), lhs_batch_dims={{{dims}}}, rhs_batch_dims={{{dims}}},
+    lhs_contracting_dims={{{len(batch) + lhs.index("k")}}}, rhs_contracting_dims={{{len(batch) + rhs.index("k")}}}
+}}"""
+
+
+def arrays_for(text: str, rng: np.random.Generator) -> list[Array]:
+    """Random values for the parameters of a module; integers over their whole range."""
+    arrays = []
+    for parameter in parse(text).entry_computation.parameters:
+        dtype = parameter.shape.dtype.numpy
+        if np.issubdtype(dtype, np.integer):
+            limits = np.iinfo(dtype)
+            values = rng.integers(limits.min, limits.max, parameter.shape.dims, dtype=dtype, endpoint=True)
+        else:
+            values = rng.standard_normal(parameter.shape.dims).astype(dtype)
+        arrays.append(values)
+    return arrays
+
+
+def assert_close(got: Array, wanted: Array, terms: int) -> None:
+    """Equal integers; floats within the rounding of sums of `terms` products of numbers of about 1."""
+    assert got.shape == wanted.shape
+    assert got.dtype == wanted.dtype
+    if np.issubdtype(got.dtype, np.integer):
+        np.testing.assert_array_equal(got, wanted)
+        return
+    own = EPSILON[{np.dtype(t): name for name, t in TYPES.items()}[got.dtype]]
+    kept = min(own, EPSILON["f32"])
+    np.testing.assert_allclose(
+        got.astype(np.float64), wanted.astype(np.float64), rtol=own, atol=kept * (terms + 8) * 2
+    )
+
+
+def check(text: str, rng: np.random.Generator, terms: int, *, kind: str = "dot") -> None:
+    arrays = arrays_for(text, rng)
+    executable = compile_text(text)
+    assert kernels_of(executable) == [kind]
+    assert_close(executable(*arrays), evaluate(parse(text), *arrays), terms)
+
+
+SIZES = (1, 2, 3, 15, 16, 17, 31, 33, 64, 100)
+
+
+@pytest.mark.parametrize("m", SIZES)
+def test_dot_of_any_sizes(m: int, rng: np.random.Generator) -> None:
+    """Every m; n and k from a list that takes other values for each m, so that all pairs occur."""
+    for number, n in enumerate(SIZES):
+        k = SIZES[(number * 3 + SIZES.index(m)) % len(SIZES)]
+        arrays = arrays_for(dot_text(m, n, k), rng)
+        executable = compile_text(dot_text(m, n, k))
+        assert_close(executable(*arrays), evaluate(parse(dot_text(m, n, k)), *arrays), k)
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), list(itertools.product(("mk", "km"), ("kn", "nk"))))
+@pytest.mark.parametrize(("m", "n", "k"), [(33, 17, 31), (100, 10, 64), (10, 100, 33), (1, 70, 40), (70, 1, 40)])
+def test_dot_of_transposed_operands(m: int, n: int, k: int, lhs: str, rhs: str, rng: np.random.Generator) -> None:
+    check(dot_text(m, n, k, lhs=lhs, rhs=rhs), rng, k)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("m", "n", "k", "rhs"), [(17, 33, 40, "nk"), (3, 2, 100, "kn"), (1, 1, 15, "kn")])
+def test_dot_of_each_type(dtype: str, m: int, n: int, k: int, rhs: str, rng: np.random.Generator) -> None:
+    check(dot_text(m, n, k, rhs=rhs, dtype=dtype), rng, k)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"), [("s8", "s32"), ("u8", "s32"), ("bf16", "f32"), ("f16", "f32"), ("f32", "f64")]
+)
+def test_dot_with_a_wider_result(dtype: str, result: str, rng: np.random.Generator) -> None:
+    check(dot_text(20, 33, 50, dtype=dtype, result=result), rng, 50)
+
+
+def test_dot_of_pred_is_no_job_of_the_kernel(rng: np.random.Generator) -> None:
+    text = dot_text(4, 5, 6, dtype="pred")
+    executable = compile_text(text)
+    arrays = [rng.integers(0, 2, shape).astype(bool) for shape in ((4, 6), (6, 5))]
+    assert kernels_of(executable) == ["loop"]
+    np.testing.assert_array_equal(executable(*arrays), evaluate(parse(text), *arrays))
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [("mk", "kn"), ("km", "nk")])
+def test_dot_with_batches(lhs: str, rhs: str, rng: np.random.Generator) -> None:
+    check(dot_text(9, 20, 17, lhs=lhs, rhs=rhs, batch=(2, 3)), rng, 17)
+
+
+def test_dot_with_batches_inside_is_read_in_place(rng: np.random.Generator) -> None:
+    text = """HloModule attention
+ENTRY main {
+  q = f32[2,9,3,8] parameter(0)
+  k = f32[2,11,3,8] parameter(1)
+  ROOT d = f32[2,3,9,11] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3},
+    rhs_contracting_dims={3}
+}"""
+    check(text, rng, 8)
+
+
+def test_dot_over_several_dimensions(rng: np.random.Generator) -> None:
+    text = """HloModule several
+ENTRY main {
+  x = f32[5,3,8] parameter(0)
+  w = f32[3,8,20] parameter(1)
+  ROOT d = f32[5,20] dot(x, w), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}
+}"""
+    check(text, rng, 24)
+
+
+def test_dimensions_that_lie_apart_are_brought_together(rng: np.random.Generator) -> None:
+    text = """HloModule apart
+ENTRY main {
+  x = f32[2,3,9,8] parameter(0)
+  w = f32[3,8,20] parameter(1)
+  ROOT d = f32[2,9,20] dot(x, w), lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}
+}"""
+    arrays = arrays_for(text, rng)
+    executable = compile_text(text)
+    assert kernels_of(executable)[-1] == "dot"
+    assert_close(executable(*arrays), evaluate(parse(text), *arrays), 24)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(200, 300, 2100), (40, 700, 1500), (600, 520, 600), (100, 10, 784), (784, 10, 100), (1, 5000, 30), (5000, 1, 90)],
+)
+def test_dot_in_pieces_and_with_packing(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    check(dot_text(m, n, k), rng, k)
+
+
+def test_large_dot_of_narrow_operands(rng: np.random.Generator) -> None:
+    check(dot_text(150, 200, 2100, dtype="bf16"), rng, 2100)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
+def test_empty_dots(m: int, n: int, k: int) -> None:
+    text = dot_text(m, n, k)
+    result = compile_text(text)(np.ones((m, k), np.float32), np.ones((k, n), np.float32))
+    np.testing.assert_array_equal(result, np.zeros((m, n), np.float32))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 37, 21), (20, 3, 70), (70, 3, 20), (1, 50, 33)])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_reach_their_row_and_column_only(
+    m: int, n: int, k: int, value: float, rng: np.random.Generator
+) -> None:
+    text = dot_text(m, n, k)
+    a, b = arrays_for(text, rng)
+    a[m - 1, k - 1] = value
+    b[0, n - 1] = value
+    b[k - 1, 0] = 0.0
+    got, wanted = compile_text(text)(a, b), evaluate(parse(text), a, b)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(wanted))
+
+
+def test_operands_need_no_alignment(rng: np.random.Generator) -> None:
+    text = dot_text(19, 35, 23)
+    a, b = arrays_for(text, rng)
+    moved = []
+    for array in (a, b):
+        memory = np.empty(array.size + 1, np.float32)
+        memory[1:] = array.ravel()
+        moved.append(memory[1:].reshape(array.shape))
+    assert_close(compile_text(text)(*moved), evaluate(parse(text), a, b), 23)
+
+
+def test_an_operand_may_be_both(rng: np.random.Generator) -> None:
+    text = """HloModule gram
+ENTRY main {
+  a = f32[40,30] parameter(0)
+  ROOT d = f32[40,40] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+}"""
+    check(text, rng, 30)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(200, 190, 180), (100, 10, 784), (784, 10, 100), (1, 3000, 300), (64, 64, 2500)]
+)
+def test_results_do_not_depend_on_the_threads(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    text = dot_text(m, n, k, rhs="nk" if n == 190 else "kn")
+    arrays = arrays_for(text, rng)
+    results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 3)]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].view(np.uint32), other.view(np.uint32))
+
+
+def test_runs_are_equal_bit_for_bit(rng: np.random.Generator) -> None:
+    text = dot_text(300, 300, 300)
+    arrays = arrays_for(text, rng)
+    executable = compile_text(text)
+    first = executable(*arrays)
+    for _ in range(5):
+        np.testing.assert_array_equal(first.view(np.uint32), executable(*arrays).view(np.uint32))
+
+
+@pytest.mark.parametrize("size", [1, 13, 64, 130])
+def test_the_identity_changes_nothing(size: int) -> None:
+    numbered = np.arange(size * size, dtype=np.float32).reshape(size, size)
+    product = compile_text(dot_text(size, size, size))(numbered, np.eye(size, dtype=np.float32))
+    np.testing.assert_array_equal(product, numbered)

@@ -1,0 +1,116 @@
+"""How a dot is seen as matrix products, and which plan is made for it."""
+
+import pytest
+
+from xlalite.backends.cpu.kernels.dot.plan import DotPlan, Form, plan_dot
+from xlalite.backends.cpu.kernels.dot.view import Matrix, view_of, why_not_viewable
+from xlalite.backends.cpu.llvm import TargetInfo
+from xlalite.hlo import parse
+from xlalite.hlo.instruction import HloInstruction
+
+WIDE = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx512f", "avx512vl", "fma"), 512, 32)
+NARROW = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx", "fma"), 256, 16)
+
+
+def dot_of(lhs: str, rhs: str, result: str, attributes: str) -> HloInstruction:
+    text = f"""HloModule m
+ENTRY main {{
+  a = {lhs} parameter(0)
+  b = {rhs} parameter(1)
+  ROOT d = {result} dot(a, b), {attributes}
+}}"""
+    return parse(text).entry_computation.root
+
+
+def plain(m: int, n: int, k: int, *, lhs_dim: int = 1, rhs_dim: int = 0) -> HloInstruction:
+    lhs = (m, k) if lhs_dim else (k, m)
+    rhs = (n, k) if rhs_dim else (k, n)
+    return dot_of(
+        f"f32[{lhs[0]},{lhs[1]}]",
+        f"f32[{rhs[0]},{rhs[1]}]",
+        f"f32[{m},{n}]",
+        f"lhs_contracting_dims={{{lhs_dim}}}, rhs_contracting_dims={{{rhs_dim}}}",
+    )
+
+
+def test_view_of_a_plain_product() -> None:
+    view = view_of(plain(2, 5, 3))
+    assert (view.batch, view.m, view.n, view.k) == ((), 2, 5, 3)
+    assert view.lhs == Matrix(outer=3, depth=1, batch=())
+    assert view.rhs == Matrix(outer=1, depth=5, batch=())
+
+
+def test_view_of_transposed_operands_moves_nothing() -> None:
+    view = view_of(plain(2, 5, 3, lhs_dim=0, rhs_dim=1))
+    assert view.lhs == Matrix(outer=1, depth=2, batch=())
+    assert view.rhs == Matrix(outer=3, depth=1, batch=())
+
+
+def test_view_of_batches_inside() -> None:
+    dot = dot_of(
+        "f32[2,9,3,8]",
+        "f32[2,11,3,8]",
+        "f32[2,3,9,11]",
+        "lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}",
+    )
+    view = view_of(dot)
+    assert view.batch == (2, 3)
+    assert view.lhs == Matrix(outer=24, depth=1, batch=(216, 8))
+    assert view.rhs == Matrix(outer=24, depth=1, batch=(264, 8))
+
+
+def test_neighbouring_dimensions_are_one() -> None:
+    view = view_of(
+        dot_of("f32[2,9,20]", "f32[20,3,8]", "f32[2,9,3,8]", "lhs_contracting_dims={2}, rhs_contracting_dims={0}")
+    )
+    assert (view.m, view.n, view.k) == (18, 24, 20)
+
+
+def test_dimensions_that_lie_apart_have_no_view() -> None:
+    dot = dot_of("f32[2,3,9,8]", "f32[3,8,20]", "f32[2,9,20]", "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}")
+    assert why_not_viewable(dot) is not None
+
+
+def plans(target: TargetInfo) -> list[DotPlan]:
+    sizes = [(1, 1, 1), (7, 9, 11), (100, 10, 784), (784, 10, 100), (1000, 1000, 1000), (1, 100000, 30), (3, 5, 100000)]
+    return [
+        plan_dot(plain(m, n, k, lhs_dim=lhs, rhs_dim=rhs), target)
+        for m, n, k in sizes
+        for lhs in (0, 1)
+        for rhs in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("target", [WIDE, NARROW])
+def test_tiles_fit_into_the_registers(target: TargetInfo) -> None:
+    for plan in plans(target):
+        vectors = plan.columns if plan.form is Form.DEPTH else -(-plan.columns // plan.lanes)
+        lines = vectors if plan.rows > 1 else 1
+        assert plan.rows * vectors * plan.chains + lines < target.vector_registers
+
+
+@pytest.mark.parametrize("target", [WIDE, NARROW])
+def test_pieces_are_whole_tiles(target: TargetInfo) -> None:
+    for plan in plans(target):
+        assert plan.unit_rows == plan.view.m or plan.unit_rows % plan.rows == 0
+        assert plan.unit_columns == plan.view.n or plan.unit_columns % plan.columns == 0
+
+
+def test_few_columns_do_not_waste_lanes() -> None:
+    assert plan_dot(plain(100, 10, 784), WIDE).form is Form.DEPTH
+    assert plan_dot(plain(784, 10, 100, lhs_dim=0), WIDE).form is Form.ROWS
+    assert plan_dot(plain(100, 784, 10, rhs_dim=1), WIDE).form is Form.COLUMNS
+
+
+def test_small_products_are_one_piece_without_packing() -> None:
+    plan = plan_dot(plain(32, 32, 32), WIDE)
+    assert plan.extent == 1
+    assert not plan.packs_lhs
+    assert not plan.packs_rhs
+
+
+def test_large_products_are_packed_and_divided() -> None:
+    plan = plan_dot(plain(1024, 1024, 1024), WIDE)
+    assert plan.packs_lhs
+    assert plan.packs_rhs
+    assert plan.extent >= 8
