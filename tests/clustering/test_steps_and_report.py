@@ -72,6 +72,13 @@ def test_nothing_gives_no_steps() -> None:
     assert result.report() == "0 operations: 0 in 0 clusters, 0 outside"
 
 
+def test_an_order_that_cannot_run_is_an_error(x: Tensor) -> None:
+    last = grown(x)
+    operations = [last.op, last.op.inputs[0].op]
+    with pytest.raises(ClusteringError, match="'Tanh_3' stands before 'Tanh_2', which it depends on"):
+        cluster_operations(operations, [last], [x], ClusteringOptions(global_jit=True))
+
+
 def test_the_report_shows_shares_clusters_and_reasons(x: Tensor, cluster: Make) -> None:
     _, outside, last = split_graph(x)
     report = cluster([last, m.exp(outside)], [x]).result.report()

@@ -44,7 +44,9 @@ def cluster_operations(
     refusals.update(needs.refusals)
     dependencies = find_dependencies(operations, given, refusals.keys())
     merging = merge_candidates(dependencies, refusals.keys(), needs.separated, settled)
-    choices = [choose(dependencies, group.members, settled) for group in merging.groups]
+    choices = sorted(
+        (choose(dependencies, group.members, settled) for group in merging.groups), key=lambda choice: choice.members
+    )
     chosen = [choice.members for choice in choices if not isinstance(choice.verdict, LeftOut)]
     clusters = make_clusters(dependencies, chosen, wanted)
     for choice in choices:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xlalite.clustering.variable_order import ordered_by_variables
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import Tensor
+from xlalite.hlo.errors import ClusteringError
 
 # Larger constants are computed once and handed on.
 _MAX_COPIED_ELEMENTS = 16
@@ -61,6 +62,10 @@ def find_dependencies(
             at = position.get(other)
             if at is None:
                 continue
+            if at >= len(waits):
+                raise ClusteringError(
+                    f"clustering: {operation.name!r} stands before {other.name!r}, which it depends on"
+                )
             if other in copied:
                 before.update(waits[at])
             else:

@@ -6,8 +6,7 @@ XLA's own devices do not mix with others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from xlalite.framework.device import DeviceSpec
@@ -15,26 +14,19 @@ from xlalite.framework.device import DeviceSpec
 _MIXING_TYPES = frozenset({None, "CPU", "GPU"})
 
 
-def merge_devices(first: frozenset[str], second: frozenset[str]) -> frozenset[str] | None:
-    """All requests of two clusters; None when no one cluster can meet them."""
-    merged = first | second
-    if len(merged) < 2:
-        return merged
-    return merged if _are_compatible(merged) else None
-
-
 def are_compatible(first: frozenset[str], second: frozenset[str]) -> bool:
     """Whether one cluster can meet both sets of requests."""
-    return merge_devices(first, second) is not None
+    merged = first | second
+    return len(merged) < 2 or _can_all_be_met(merged)
 
 
-def device_requests(device: str) -> frozenset[str]:
-    """The requests of one operation; an empty name requests nothing."""
-    return frozenset({device}) if device else frozenset()
+def requests(devices: Iterable[str]) -> frozenset[str]:
+    """What the device names of operations request; an empty name requests nothing."""
+    return frozenset(filter(None, devices))
 
 
 @lru_cache(maxsize=4096)
-def _are_compatible(devices: frozenset[str]) -> bool:
+def _can_all_be_met(devices: frozenset[str]) -> bool:
     specs = [DeviceSpec.from_string(device) for device in sorted(devices)]
     kinds = {spec.device_type for spec in specs}
     if len(kinds - {None}) > 1 and not kinds <= _MIXING_TYPES:
@@ -44,6 +36,6 @@ def _are_compatible(devices: frozenset[str]) -> bool:
     return all(_agree([spec for spec in specs if spec.device_type == kind], ("device_index",)) for kind in kinds)
 
 
-def _agree(specs: Iterable[DeviceSpec], names: tuple[str, ...]) -> bool:
-    chosen = [field.name for field in fields(DeviceSpec) if field.name in names]
-    return all(len({getattr(spec, name) for spec in specs} - {None}) <= 1 for name in chosen)
+def _agree(specs: Sequence[DeviceSpec], fields: tuple[str, ...]) -> bool:
+    """Whether no two names fill in one of the fields differently."""
+    return all(len({getattr(spec, field) for spec in specs} - {None}) <= 1 for field in fields)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from xlalite.clustering.contractible_graph import ContractibleGraph
 from xlalite.clustering.dependencies import Dependencies
-from xlalite.clustering.devices import are_compatible, device_requests
+from xlalite.clustering.devices import are_compatible, requests
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.clustering.variable_order import variable_access, variables_of
 from xlalite.framework.jit_scope import XLA_SCOPE
@@ -30,7 +30,7 @@ class NotMerged(enum.Enum):
     DEVICES = "no device meets the requests of both"
     SCOPES = "they belong to different JIT scopes"
     SIZE = "together they exceed the maximum size"
-    OTHER_DEVICE_WAITS = "another device would have to wait"
+    WAITS_FOR_OTHER_DEVICE = "the producer would have to wait for another device"
     CYCLE = "another path connects them, so that joining them would close a cycle"
     COMPILE_TIME_CONSTANT = "the consumer must know the value when it is compiled"
 
@@ -44,14 +44,12 @@ class Group:
         scope: The JIT scope, None while any will do.
         devices: What devices its operations request.
         devices_before: What devices the producers of its inputs request.
-        devices_after: What devices its consumers request.
     """
 
     members: list[int]
     scope: str | None
     devices: frozenset[str]
-    devices_before: frozenset[str] = frozenset()
-    devices_after: frozenset[str] = frozenset()
+    devices_before: frozenset[str]
 
     def absorb(self, other: Group) -> None:
         """Takes over the members of `other`."""
@@ -59,7 +57,6 @@ class Group:
         self.scope = self.scope or other.scope
         self.devices |= other.devices
         self.devices_before |= other.devices_before
-        self.devices_after |= other.devices_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +161,8 @@ class _Merger:
         dependencies = self._dependencies
         operation = dependencies.operations[position]
         scope = None if self._options.global_jit else operation.attrs.get(XLA_SCOPE)
-        return Group(
-            [position],
-            scope,
-            device_requests(operation.device),
-            self._devices_of(dependencies.predecessors[position]),
-            self._devices_of(dependencies.successors[position]),
-        )
-
-    def _devices_of(self, positions: Sequence[int]) -> frozenset[str]:
-        operations = self._dependencies.operations
-        return frozenset(operations[i].device for i in positions if operations[i].device)
+        producers = [dependencies.operations[i].device for i in dependencies.predecessors[position]]
+        return Group([position], scope, requests([operation.device]), requests(producers))
 
     def _asks_for_shape(self, producer: int, consumer: int) -> bool:
         """Whether the edge leads to a question about a shape that is still alone."""
@@ -211,10 +199,8 @@ class _Merger:
             return NotMerged.SCOPES
         if len(first.members) + len(second.members) > self._options.max_cluster_size:
             return NotMerged.SIZE
-        if not (
-            are_compatible(first.devices, second.devices_before) and are_compatible(second.devices, first.devices_after)
-        ):
-            return NotMerged.OTHER_DEVICE_WAITS
+        if not all(are_compatible(first.devices, requests([device])) for device in second.devices_before):
+            return NotMerged.WAITS_FOR_OTHER_DEVICE
         return None
 
     def _separations(self, edges: _Edges) -> Iterator[Separation]:
@@ -231,10 +217,11 @@ class _Merger:
                 continue
             path = graph.other_path(start, end)
             assert path, "two groups could still have been joined"
-            if max(path) >= count:
+            operations_on_path = tuple(node for node in path if node < count)
+            if len(operations_on_path) == 2:
                 yield Separation(producer, consumer, NotMerged.COMPILE_TIME_CONSTANT)
             else:
-                yield Separation(producer, consumer, NotMerged.CYCLE, path)
+                yield Separation(producer, consumer, NotMerged.CYCLE, operations_on_path)
 
 
 def _graph_with_barriers(dependencies: Dependencies, separated: AbstractSet[tuple[int, int]]) -> ContractibleGraph:

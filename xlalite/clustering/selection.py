@@ -62,7 +62,8 @@ def _verdict(dependencies: Dependencies, members: Sequence[int], options: Cluste
         return LeftOut.NOT_REQUESTED
     if any(map(has_functions, operations)):
         return Kept.LOOP
-    return Kept.SIZE if _effective_size(dependencies, members) >= options.min_cluster_size else LeftOut.TOO_SMALL
+    is_large = members and _effective_size(dependencies, members) >= options.min_cluster_size
+    return Kept.SIZE if is_large else LeftOut.TOO_SMALL
 
 
 def _effective_size(dependencies: Dependencies, members: Sequence[int]) -> int:
