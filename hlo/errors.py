@@ -42,6 +42,19 @@ class ParseError(XlaliteError, ValueError):
         return f"line {self.line}, column {self.column}: {self.bare_message}\n  {shown}\n  {caret}"
 
 
+class BinaryParseError(ParseError):
+    """Bytes that are not the protocol buffer they should be.
+
+    Attributes:
+        offset: Number of the first byte of what is wrong.
+    """
+
+    def __init__(self, message: str, offset: int) -> None:
+        """Builds the full message: the place and what is wrong there."""
+        self.offset = offset
+        super().__init__(f"byte {offset}: {message}")
+
+
 class VerificationError(XlaliteError, ValueError):
     """A module that breaks a rule of the IR; names the instruction and the rule."""
 
@@ -91,6 +104,10 @@ class DumpError(XlaliteError, OSError):
 
 class ArgumentError(XlaliteError, ValueError):
     """An executable was called with arguments that do not fit its signature."""
+
+
+class TracingError(XlaliteError, TypeError):
+    """A Python function does something that cannot be recorded as a graph."""
 
 
 class ExecutionError(XlaliteError, RuntimeError):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RunMetadata as RunMetadata,
         RunOptions as RunOptions,
     )
+    from xlalite.client.jit import JitFunction as JitFunction, jit as jit
     from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
     from xlalite.framework import errors as errors
     from xlalite.framework.default_graph import (
@@ -131,6 +132,7 @@ _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
+    "xlalite.client.jit": "JitFunction, jit",
     "xlalite.client.session": "InteractiveSession, Session",
     "xlalite.framework.default_graph": "get_default_graph, reset_default_graph",
     "xlalite.framework.default_session": "get_default_session",

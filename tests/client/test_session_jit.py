@@ -227,9 +227,8 @@ def test_unwritable_dump_directory_is_an_error(monkeypatch: pytest.MonkeyPatch, 
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("XLALITE_FLAGS", f"--xla_dump_to={blocked}/dump")
-    x = tf.placeholder(tf.float32, [2])
-    with tf.Session(config=config()) as sess, pytest.raises(OSError, match="dump"):
-        sess.run(tf.sin(tf.exp(x) * 2.0 + 1.0), {x: [1, 2]})
+    with pytest.raises(OSError, match="dump directory"):
+        tf.Session()
 
 
 def test_dump_holds_the_cluster_report_and_the_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -238,9 +237,9 @@ def test_dump_holds_the_cluster_report_and_the_modules(monkeypatch: pytest.Monke
     y = tf.sin(tf.exp(x) * 2.0 + 1.0, name="y")
     with tf.Session(config=config()) as sess:
         sess.run(y, {x: [1, 2]})
-    names = {path.name.split(".", 2)[2] for path in tmp_path.glob("session_*")}
-    assert names == {"cluster_report.txt", "clustering.decisions.json", "before_clustering.txt", "after_clustering.txt"}
-    (after,) = tmp_path.glob("*.after_clustering.txt")
-    assert "y = Sin(add:0)  # cluster_0" in after.read_text()
-    assert json.loads(next(tmp_path.glob("*.json")).read_text())
+    (report,) = tmp_path.glob("session_*.cluster_report.txt")
+    assert "y = Sin(add:0)  # cluster_0" in report.read_text()
+    assert "compiled: first signature" in report.read_text()
+    (decisions,) = tmp_path.glob("session_*.decisions.json")
+    assert {"clustering", "compilation"} <= {each["decided_by"] for each in json.loads(decisions.read_text())}
     assert list(tmp_path.glob("module_*.cluster_0.before_optimizations.txt"))

@@ -27,6 +27,7 @@ from xlalite.framework.graph import Graph
 from xlalite.framework.host import Array, HostValue
 from xlalite.framework.operation import Operation
 from xlalite.hlo.decision import Decision
+from xlalite.passes.dump import session_dumper
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.plan import Plan, PlanRequest
@@ -73,6 +74,7 @@ class Session:
         Raises:
             SessionError: A remote target.
             FlagError: `XLALITE_FLAGS` cannot be read.
+            DumpError: The dump directory that they name cannot be written to.
             FieldValueError: The configuration holds a number that makes no sense.
         """
         if target:
@@ -85,8 +87,8 @@ class Session:
             self._config.CopyFrom(config)
         self._options: SessionOptions = settle(self._config, flags_from_environment())
         self._runtime = SessionRuntime(self._options)
-        directory = self._options.debug.dump_to
-        self._dump = None if directory is None else SessionDump(directory, self._options.clustering_debug)
+        dumper = session_dumper(self._options.debug)
+        self._dump = None if dumper is None else SessionDump(dumper, self._options.clustering_debug)
         self._prepared: dict[Hashable, _PreparedRun] = {}
         self._prepare_lock = threading.Lock()
         self._closed = False
@@ -235,10 +237,7 @@ class Session:
             plan = self._runtime.builder.build(PlanRequest(tensors, resolved.tensors, resolved.targets))
             if self._config.log_device_placement:
                 _log_placement(plan.operations)
-            if self._dump is not None:
-                self._dump.write_plan(plan)
-            prepared = _PreparedRun(plan, feeds, resolved)
-            self._prepared[key] = prepared
+            prepared = self._prepared[key] = _PreparedRun(plan, feeds, resolved)
             return prepared
 
     def _run_prepared(
@@ -257,6 +256,8 @@ class Session:
             results = prepared.plan.run(arrays, store, trace, deadline)
             if trace is not None and run_metadata is not None:
                 run_metadata.step_stats.CopyFrom(step_stats(trace))
+        if self._dump is not None:
+            self._dump.update(self._plans())
         return prepared.fetches.assemble([_as_result(value) for value in results])
 
     def _require_open(self) -> None:

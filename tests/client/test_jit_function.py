@@ -1,0 +1,153 @@
+"""`xlalite.jit`: NumPy functions give NumPy's values and element types."""
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite as xl
+
+RNG = np.random.default_rng(3)
+X32 = RNG.standard_normal((3, 4)).astype(np.float32)
+X64 = RNG.standard_normal((3, 4))
+N32 = RNG.integers(-9, 9, (3, 4)).astype(np.int32)
+POSITIVE = np.abs(X32) + np.float32(0.1)
+Point = namedtuple("Point", ["x", "y"])
+
+
+def check(function: Callable[..., Any], *arguments: Any) -> None:
+    expected, found = function(*arguments), xl.jit(function)(*arguments)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.exp, np.log, np.log1p, np.expm1, np.sqrt, np.square, np.sin, np.cos, np.tan, np.tanh, np.sinh, np.cosh,
+        np.arctan, np.floor, np.ceil, np.rint, np.negative, np.absolute, np.sign, np.reciprocal, np.isnan, np.isfinite,
+        np.logical_not, np.sum, np.mean, np.max, np.min, np.prod, np.var, np.std, np.argmax, np.argmin, np.any, np.all,
+        np.transpose, np.ravel, np.zeros_like, np.ones_like, np.cumsum, np.flip, np.squeeze,
+    ],
+)  # fmt: skip
+def test_functions_of_one_array(function: Callable[..., Any]) -> None:
+    check(lambda x: function(x), POSITIVE)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.power, np.maximum, np.less,
+     np.arctan2, np.not_equal, np.logical_and, np.fmod],
+)  # fmt: skip
+@pytest.mark.parametrize("second", [POSITIVE * 2, POSITIVE[0], np.float32(2), 2, 2.5, POSITIVE.astype(np.float64)])
+def test_functions_of_two_arrays(function: Callable[..., Any], second: Any) -> None:
+    check(lambda x, y: function(x, y), POSITIVE, second)
+    check(lambda x: function(x, second), POSITIVE)
+
+
+def test_element_types_are_numpys() -> None:
+    check(lambda n: n / 2, N32)
+    check(lambda n: np.sqrt(np.abs(n)), N32)
+    check(lambda n: n.sum(), N32)
+    check(lambda n: n.mean(axis=1), N32)
+    check(lambda n: (n > 0) + (n < -5), N32)
+    check(lambda n, x: n * x, N32, X32)
+    check(lambda x, f: x * f + 1, X32, 2.5)
+    check(lambda f: f * 2, 2.5)
+    check(lambda n: n // 3 + n % 4, N32)
+    check(lambda n: n & 3 | ~n ^ 1, N32)
+    check(lambda x: np.where(x > 0, x, 0), X32)
+    check(lambda x: np.clip(x, -0.5, None), X32)
+
+
+def test_shapes() -> None:
+    check(lambda x: x.T @ x, X32)
+    check(lambda x: x @ x[0], X32)
+    check(lambda x: x[0] @ x.T, X32)
+    check(lambda x: x[0] @ x[1], X32)
+    check(lambda x: np.dot(x, x.T) + np.dot(2.0, x[:, :3]), X64)
+    check(lambda x: np.dot(x, np.ones((2, 4, 3))), X64)
+    check(lambda x: np.outer(x, x[0]), X32)
+    check(lambda x: x[1:, ::-1][:, None, 0], X32)
+    check(lambda x: x.reshape(2, -1).transpose(1, 0), X32)
+    check(lambda x: np.concatenate([x, x[:1]], axis=0).sum(0, keepdims=True), X32)
+    check(lambda x: np.stack([x, x + 1], axis=-1), X32)
+    check(lambda x: np.swapaxes(np.expand_dims(x, 0), 0, -1), X32)
+    check(lambda x: np.broadcast_to(x[0], (5, 4)) * np.tile(x[0], (5, 1)), X32)
+    check(lambda x: np.take(x, np.array([2, 0]), axis=1), X32)
+    check(lambda x: np.full_like(x, 7) + np.cumsum(x, axis=1), X32)
+    check(lambda x: sum(row * len(x) for row in x), X32)
+    check(lambda x: np.float32(np.shape(x)[0] * np.ndim(x) * x.size) * x, X32)
+    check(lambda x: np.exp(x - x.max(-1, keepdims=True)), X32)
+    check(lambda x: x.var() + x.std(axis=0), X64)
+
+
+def test_structures_of_arguments_and_results() -> None:
+    @xl.jit
+    def function(parameters: dict[str, Any], pair: Any, *, scale: Any = 1.0) -> Any:
+        return {"sum": parameters["w"] + pair[0], "rest": [Point(pair[1] * scale, 3), (parameters["b"],)]}
+
+    found = function({"w": X32, "b": 1}, (1.0, N32), scale=2)
+    np.testing.assert_array_equal(found["sum"], X32 + 1)
+    assert isinstance(found["rest"][0], Point)
+    np.testing.assert_array_equal(found["rest"][0].x, N32 * 2)
+    assert found["rest"][0].y == 3
+    assert found["rest"][1] == (1,)
+
+
+def test_each_signature_is_compiled_once_and_the_difference_is_kept() -> None:
+    calls = []
+
+    @xl.jit
+    def double(x: Any) -> Any:
+        calls.append(x.shape)
+        return x * 2
+
+    for size in (2, 2, 3, 2):
+        np.testing.assert_array_equal(double(np.ones(size)), np.full(size, 2.0))
+    assert calls == [(2,), (3,)]
+    assert [each.verdict for each in double.decisions] == ["compiled", "compiled again"]
+    assert double.decisions[1].subject == ("double", "argument_0")
+    assert double.executable(np.ones(2)).program_shape.result.elements[0].dims == (2,)
+    assert double.__name__ == "double"
+
+
+def test_static_arguments_are_passed_as_they_are() -> None:
+    @xl.jit(static_argnames=["power"], num_threads=1)
+    def raised(x: Any, *, power: int) -> Any:
+        result = x
+        for _ in range(power - 1):
+            result = result * x
+        return result
+
+    np.testing.assert_allclose(raised(X64, power=3), X64**3)
+    np.testing.assert_allclose(raised(X64, power=2), X64**2)
+    with pytest.raises(TypeError, match="hashable"):
+        raised(X64, power=[2])
+
+
+def test_xlalites_own_functions_can_be_used() -> None:
+    def function(x: Any) -> Any:
+        return xl.nn.softmax(x) * np.exp(x)
+
+    found = xl.jit(function)(X32)
+    soft = np.exp(X32) / np.exp(X32).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, soft * np.exp(X32), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "message"),
+    [
+        (lambda x: x if x.sum() > 0 else -x, X32, "no truth value"),
+        (lambda x: float(x[0, 0]), X32, "no value"),
+        (lambda x: np.linalg.svd(x), X32, "svd"),
+        (lambda x: None, X32, "returned None"),
+        (lambda x: x, "text", "type str"),
+        (lambda x: x + xl.random_normal([4]), X32, "random"),
+    ],
+)
+def test_what_cannot_be_recorded_is_an_error(function: Callable[..., Any], argument: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        xl.jit(function)(argument)
