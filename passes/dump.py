@@ -1,42 +1,71 @@
 """Writes what a compilation leaves behind into files named as XLA names them.
 
 `module_0003.NAME.before_optimizations.txt`, `module_0003.NAME.0012.PIPELINE.after_X.before_Y.txt`,
-`module_0003.NAME.cpu_after_optimizations-buffer-assignment.txt`: one dumper a module, one `write` an artefact.
+`module_0003.NAME.cpu_after_optimizations-buffer-assignment.txt`: one dumper a module, one `write` an artefact. A record
+of the whole goes into the directory's index (`dump_records.py`, `dump_index.py`).
 """
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import json
 import os
 import re
 import sys
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import DumpError, XlaliteError
 from xlalite.hlo.module import HloModule
 from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.dump_index import note_change
+from xlalite.passes.dump_records import (
+    DECISIONS_SUFFIX,
+    FORMAT,
+    RECORD_SUFFIX,
+    REPORT_SUFFIX,
+    Artefact,
+    ModuleEntry,
+    PassEntry,
+    Status,
+    highest_number,
+    write_atomically,
+)
 from xlalite.passes.instrumentation import PIPELINE_START, PassRecord, PassRun
 
 STANDARD_OUTPUT = "-"
 
-# Numbers the modules of a process, so that two modules of one name get two files.
-_module_numbers = itertools.count()
 
-
-@dataclass(frozen=True, slots=True)
 class ModuleDumper:
     """Writes the artefacts of one module.
 
     Attributes:
         directory: Where to; `-` prints to standard output instead.
         prefix: How each file name starts: `module_0003.NAME`.
-        text_preset: The printing preset for HLO.
+        shown_in: The file that shows the module as it is now; None when it changed since the last file.
     """
 
-    directory: str
-    prefix: str
-    text_preset: str = "default"
+    def __init__(self, directory: str, prefix: str, module_name: str, text_preset: str) -> None:
+        """Starts the clock; writes nothing yet.
+
+        Args:
+            directory: Where to write.
+            prefix: How file names start.
+            module_name: Name of the module.
+            text_preset: The printing preset for HLO.
+        """
+        self.directory = directory
+        self.prefix = prefix
+        self.shown_in: str | None = None
+        self._module_name = module_name
+        self._text_preset = text_preset
+        self._files: dict[str, str] = {}
+        self._start = time.perf_counter()
+        self._started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
     def write(self, suffix: str, content: str | bytes) -> str:
         """Writes the file PREFIX.SUFFIX and returns its path; text is UTF-8.
@@ -44,29 +73,144 @@ class ModuleDumper:
         Raises:
             DumpError: The directory cannot be made or written to.
         """
-        name = f"{self.prefix}.{suffix}"
-        if self.directory == STANDARD_OUTPUT:
-            shown = content if isinstance(content, str) else f"{len(content)} bytes"
-            print(f"*** {name}\n{shown}", file=sys.stdout)
-            return STANDARD_OUTPUT
-        path = Path(self.directory) / name
-        data = content.encode("utf-8") if isinstance(content, str) else content
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        except OSError as error:
-            raise DumpError(
-                f"dump of {name}: cannot write to directory {self.directory}: {error.strerror or error}"
-            ) from error
-        return str(path)
+        return _write(self.directory, f"{self.prefix}.{suffix}", content)
 
-    def write_module(self, suffix: str, module: HloModule) -> str:
-        """Writes the module as HLO text to PREFIX.SUFFIX.txt and returns the path.
+    def write_artefact(self, artefact: Artefact, content: str | bytes) -> str:
+        """Writes an artefact under its name, and mentions it in the record."""
+        self._files[artefact.key] = f"{self.prefix}.{artefact.suffix}"
+        return self.write(artefact.suffix, content)
+
+    def write_module(self, artefact: Artefact, module: HloModule) -> str:
+        """Writes the module as HLO text and returns the path."""
+        path = self.write_artefact(artefact, self.text_of(module))
+        self.shown_in = f"{self.prefix}.{artefact.suffix}"
+        return path
+
+    def write_state(self, suffix: str, text: str) -> str:
+        """Writes the text of the module as it is now to PREFIX.SUFFIX.txt and returns the path."""
+        path = self.write(f"{suffix}.txt", text)
+        self.shown_in = f"{self.prefix}.{suffix}.txt"
+        return path
+
+    def text_of(self, module: HloModule) -> str:
+        """The module as the dumps show it."""
+        return module.to_string(self._text_preset)
+
+    def write_decisions(self, decisions: Sequence[Decision]) -> None:
+        """Writes the decisions as JSON."""
+        self.write_artefact(Artefact.DECISIONS, _decisions_text(decisions))
+
+    def finish(self, passes: Sequence[PassEntry], error: BaseException | None = None) -> None:
+        """Writes the record of the compilation, which ended well or with an error, and brings the index up to date.
 
         Raises:
-            DumpError: The directory cannot be made or written to.
+            DumpError: The directory cannot be written to.
         """
-        return self.write(f"{suffix}.txt", module.to_string(self.text_preset))
+        if self.directory == STANDARD_OUTPUT:
+            return
+        entry = ModuleEntry(
+            self.prefix,
+            self._module_name,
+            Status.COMPILED if error is None else Status.FAILED,
+            "" if error is None else str(error),
+            os.getpid(),
+            " ".join(sys.argv),
+            self._started,
+            round(1e3 * (time.perf_counter() - self._start), 3),
+            tuple(passes),
+            self._files,
+        )
+        directory = Path(self.directory)
+        record = {"format": FORMAT, **entry.as_json()}
+        write_atomically(directory / f"{self.prefix}.{RECORD_SUFFIX}", json.dumps(record) + "\n")
+        note_change(directory)
+
+
+class DumpObserver:
+    """Writes the module before and after each changing pass that the options ask for, and after a failure."""
+
+    def __init__(self, dumper: ModuleDumper, options: DebugOptions) -> None:
+        """Observes for one module."""
+        self._dumper = dumper
+        self._options = options
+        self._files: dict[int, tuple[str, str]] = {}
+        self._previous: dict[str, str] = {}
+        self._text: str | None = None
+
+    def entries(self, records: Sequence[PassRecord]) -> tuple[PassEntry, ...]:
+        """What the passes did, with the files that show it."""
+        return tuple(PassEntry.of(record, self._files.get(record.run.number)) for record in records)
+
+    def before_pass(self, module: HloModule, run: PassRun) -> None:
+        """Writes the module as it enters a pipeline if `pipeline-start` is asked for; keeps its text if the pass is."""
+        if run.pipeline not in self._previous:
+            self._previous[run.pipeline] = PIPELINE_START
+            if self._options.dumps_pass(run.pipeline, PIPELINE_START):
+                self._dumper.write_state(self._name_before(run), self._text_now(module))
+        if self._options.dumps_pass(run.pipeline, run.pass_name):
+            self._text_now(module)
+
+    def after_pass(self, module: HloModule, record: PassRecord) -> None:
+        """Writes the module if the pass changed it and its name is asked for."""
+        run = record.run
+        if record.changed:
+            self._note_change(module, run)
+        self._previous[run.pipeline] = run.pass_name
+
+    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
+        """Writes the module as the failing pass left it; None when it is too broken to print or cannot be written."""
+        suffix = f"{run.number:04d}.{run.pipeline}.failed_{run.pass_name}"
+        try:
+            return self._dumper.write(f"{_file_safe(suffix)}.txt", self._dumper.text_of(module))
+        except XlaliteError:
+            return None
+
+    def _note_change(self, module: HloModule, run: PassRun) -> None:
+        dumper, text = self._dumper, self._text
+        self._text = None
+        if not self._options.dumps_pass(run.pipeline, run.pass_name):
+            dumper.shown_in = None
+            return
+        assert text is not None, "before_pass keeps it"
+        if dumper.shown_in is None:
+            dumper.write_state(self._name_before(run), text)
+        suffix = _file_safe(f"{run.number:04d}.{run.pipeline}.after_{run.pass_name}.before_{run.following}")
+        before, after = dumper.shown_in, f"{dumper.prefix}.{suffix}.txt"
+        assert before is not None, "write_state says where it wrote"
+        dumper.write_state(suffix, self._text_now(module))
+        self._files[run.number] = (before, after)
+
+    def _text_now(self, module: HloModule) -> str:
+        if self._text is None:
+            self._text = self._dumper.text_of(module)
+        return self._text
+
+    def _name_before(self, run: PassRun) -> str:
+        previous = self._previous[run.pipeline]
+        return _file_safe(f"{run.number - 1:04d}.{run.pipeline}.after_{previous}.before_{run.pass_name}")
+
+
+class ReportDumper:
+    """Writes what a session decided about its clusters, each time over what it wrote before."""
+
+    def __init__(self, directory: str, name: str) -> None:
+        """Writes into a directory under a name such as `session_0000`."""
+        self._directory = directory
+        self._name = name
+
+    def write(self, text: str, decisions: Sequence[Decision]) -> None:
+        """Writes the report as text and the decisions as JSON, and brings the index up to date.
+
+        Raises:
+            DumpError: The directory cannot be written to.
+        """
+        if self._directory == STANDARD_OUTPUT:
+            _write(self._directory, f"{self._name}.{REPORT_SUFFIX}", text)
+            return
+        directory = Path(self._directory)
+        write_atomically(directory / f"{self._name}.{DECISIONS_SUFFIX}", _decisions_text(decisions))
+        write_atomically(directory / f"{self._name}.{REPORT_SUFFIX}", text)
+        note_change(directory)
 
 
 def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | None:
@@ -80,50 +224,57 @@ def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | Non
     if not options.dumps_module(module_name):
         return None
     assert options.dump_to is not None, "dumps_module says so"
-    number = next(_module_numbers)
-    if options.dump_to != STANDARD_OUTPUT:
-        _require_writable(Path(options.dump_to))
+    number = _next_number(options.dump_to, "module")
     preset = "short_parsable" if options.dump_large_constants else "default"
-    return ModuleDumper(options.dump_to, f"module_{number:04d}.{_file_safe(module_name)}", preset)
+    prefix = f"module_{number:04d}.{_file_safe(module_name)}"
+    return ModuleDumper(options.dump_to, prefix, module_name, preset)
 
 
-class DumpObserver:
-    """Writes the module after each changing pass that the options ask for, and after a failure.
+def session_dumper(options: DebugOptions) -> ReportDumper | None:
+    """The dumper for the cluster report of the next session, or None when the options want no dumps.
 
-    Attributes:
-        files: (pass number, path) of the dumps so far, in order; number 0 is the start of a pipeline.
+    Raises:
+        DumpError: The directory cannot be made or written to.
     """
+    if options.dump_to is None:
+        return None
+    return ReportDumper(options.dump_to, f"session_{_next_number(options.dump_to, 'session'):04d}")
 
-    def __init__(self, dumper: ModuleDumper, options: DebugOptions) -> None:
-        """Observes for one module."""
-        self.files: list[tuple[int, str]] = []
-        self._dumper = dumper
-        self._options = options
-        self._started: set[str] = set()
 
-    def before_pass(self, module: HloModule, run: PassRun) -> None:
-        """Writes the module as it enters a pipeline, when `pipeline-start` is asked for."""
-        if run.pipeline in self._started:
-            return
-        self._started.add(run.pipeline)
-        if self._options.dumps_pass(run.pipeline, PIPELINE_START):
-            suffix = f"{run.number - 1:04d}.{run.pipeline}.after_{PIPELINE_START}.before_{run.pass_name}"
-            self.files.append((0, self._dumper.write_module(_file_safe(suffix), module)))
+_numbers: dict[tuple[str, str], Iterator[int]] = {}
+_numbers_lock = threading.Lock()
 
-    def after_pass(self, module: HloModule, record: PassRecord) -> None:
-        """Writes the module if the pass changed it and its name is asked for."""
-        run = record.run
-        if record.changed and self._options.dumps_pass(run.pipeline, run.pass_name):
-            suffix = f"{run.number:04d}.{run.pipeline}.after_{run.pass_name}.before_{run.following}"
-            self.files.append((run.number, self._dumper.write_module(_file_safe(suffix), module)))
 
-    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
-        """Writes the module as the failing pass left it; None when it is too broken to print or cannot be written."""
-        suffix = f"{run.number:04d}.{run.pipeline}.failed_{run.pass_name}"
-        try:
-            return self._dumper.write_module(_file_safe(suffix), module)
-        except XlaliteError:
-            return None
+def _next_number(directory: str, kind: str) -> int:
+    """Numbers the modules of a directory, so that two of one name, or of two runs, get files of their own."""
+    with _numbers_lock:
+        numbers = _numbers.get((directory, kind))
+        if numbers is None:
+            first = 0
+            if directory != STANDARD_OUTPUT:
+                _require_writable(Path(directory))
+                first = highest_number(Path(directory), kind) + 1
+            numbers = _numbers[directory, kind] = itertools.count(first)
+        return next(numbers)
+
+
+def _write(directory: str, name: str, content: str | bytes) -> str:
+    if directory == STANDARD_OUTPUT:
+        shown = content if isinstance(content, str) else f"{len(content)} bytes"
+        print(f"*** {name}\n{shown}", file=sys.stdout)
+        return STANDARD_OUTPUT
+    path = Path(directory) / name
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise DumpError(f"dump of {name}: cannot write to directory {directory}: {error.strerror or error}") from error
+    return str(path)
+
+
+def _decisions_text(decisions: Sequence[Decision]) -> str:
+    return json.dumps([decision.as_dict() for decision in decisions], indent=1) + "\n"
 
 
 def _require_writable(directory: Path) -> None:

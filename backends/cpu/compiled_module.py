@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.code_version import code_version
 from xlalite.backends.cpu.llvm import TargetInfo
 from xlalite.backends.cpu.module_emitter import EmittedModule, emit_module
+from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
 from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.backends.cpu.pipeline import cpu_pipeline
 from xlalite.hlo.fingerprint import module_fingerprint
@@ -16,7 +19,10 @@ from xlalite.hlo.verifier import verify
 from xlalite.passes.buffer_assignment import assign_buffers
 from xlalite.passes.buffers import BufferAssignment
 from xlalite.passes.dump import DumpObserver, ModuleDumper, module_dumper
+from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import Instrumentation
+from xlalite.passes.registry import PASSES
+from xlalite.passes.schedule_report import schedule_report
 
 
 class CompiledModule:
@@ -26,6 +32,7 @@ class CompiledModule:
         given: The module as it was given.
         options: How to compile it.
         num_threads: Threads that calls use.
+        dumper: What writes the dumps; None when none are wanted.
         instrumentation: What the passes did.
     """
 
@@ -34,15 +41,20 @@ class CompiledModule:
 
         Raises:
             VerificationError: It is not valid.
-            FlagError: The number of threads is out of range.
+            FlagError: The number of threads is out of range, or the options name a pass that does not exist.
+            DumpError: The directory for the dumps cannot be used.
         """
         verify(module)
+        options.debug.check_pass_names(PASSES)
         self.given = module.clone()
         self.options = options
         self.num_threads = resolve_num_threads(options.num_threads)
         self.dumper: ModuleDumper | None = module_dumper(options.debug, module.name)
-        observers = () if self.dumper is None else (DumpObserver(self.dumper, options.debug),)
-        self.instrumentation = Instrumentation(options.debug, observers)
+        self._observer: DumpObserver | None = None
+        if self.dumper is not None:
+            self.dumper.write_module(Artefact.HLO, self.given)
+            self._observer = DumpObserver(self.dumper, options.debug)
+        self.instrumentation = Instrumentation(options.debug, () if self._observer is None else (self._observer,))
 
     @cached_property
     def cache_key(self) -> tuple[str, ...]:
@@ -60,11 +72,10 @@ class CompiledModule:
     def optimized(self) -> HloModule:
         """The module that code is generated for: optimised, scheduled, with all copies."""
         module = self.given.clone()
-        if self.dumper is not None:
-            self.dumper.write_module("before_optimizations", self.given)
         cpu_pipeline(optimize=self.options.optimize).run(module, self.instrumentation)
         if self.dumper is not None:
-            self.dumper.write_module("cpu_after_optimizations", module)
+            self.dumper.write_module(Artefact.OPTIMIZED_HLO, module)
+            self.dumper.write_decisions(module.decisions)
         return module
 
     @cached_property
@@ -72,7 +83,8 @@ class CompiledModule:
         """Where every array lies."""
         assignment = assign_buffers(self.optimized)
         if self.dumper is not None:
-            self.dumper.write("cpu_after_optimizations-buffer-assignment.txt", assignment.report)
+            self.dumper.write_artefact(Artefact.SCHEDULE, schedule_report(self.optimized))
+            self.dumper.write_artefact(Artefact.BUFFER_ASSIGNMENT, assignment.report)
         return assignment
 
     @cached_property
@@ -86,5 +98,28 @@ class CompiledModule:
             target=TargetInfo.host(),
         )
         if self.dumper is not None:
-            self.dumper.write("ir-no-opt.ll", emitted.text)
+            self.dumper.write_artefact(Artefact.LLVM, emitted.text)
+            self.dumper.write_decisions([*self.optimized.decisions, *emitted.decisions])
         return emitted
+
+    def dump_code(self, image: bytes) -> None:
+        """Writes the object code, and what it looks like to people, if dumps are wanted."""
+        if self.dumper is None:
+            return
+        text = self.emitted.text
+        self.dumper.write_artefact(Artefact.LLVM_OPTIMIZED, optimised_ir(text))
+        self.dumper.write_artefact(Artefact.ASM, emit_assembly(text))
+        self.dumper.write_artefact(Artefact.OBJECT, image)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Writes the record of the dump when the work inside is done, or has failed."""
+        if self.dumper is None or self._observer is None:
+            yield
+            return
+        try:
+            yield
+        except BaseException as error:
+            self.dumper.finish(self._observer.entries(self.instrumentation.records), error)
+            raise
+        self.dumper.finish(self._observer.entries(self.instrumentation.records))

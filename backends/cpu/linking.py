@@ -71,10 +71,7 @@ def link_module(compiled: CompiledModule) -> LinkedCode:
         PassError: A pass failed.
         CodegenError: No code could be made.
     """
-    if compiled.options.use_cache and compiled.dumper is None:
-        code = default_cache().get_or_compile_object(compiled.cache_key, lambda: _source(compiled), _OPTIONS)
-    else:
-        code = compile_ir(_source(compiled), _OPTIONS)
+    code = _object_code(compiled)
     constants = pooled(_constants(code, compiled))
     record = CallRecord.from_json(code)
     host_calls = bind_host_calls(record.host_calls)
@@ -84,6 +81,16 @@ def link_module(compiled: CompiledModule) -> LinkedCode:
     linked = link([code], imports)
     keep_alive(linked, (*constants.values(), *host_calls.values()))
     return LinkedCode(linked, record, HostFailures(tuple(host_calls.values())))
+
+
+def _object_code(compiled: CompiledModule) -> ObjectCode:
+    """The code, out of the cache unless each step is to be seen."""
+    if compiled.options.use_cache and compiled.dumper is None:
+        return default_cache().get_or_compile_object(compiled.cache_key, lambda: _source(compiled), _OPTIONS)
+    with compiled.recording():
+        code = compile_ir(_source(compiled), _OPTIONS)
+        compiled.dump_code(code.image)
+    return code
 
 
 def _source(compiled: CompiledModule) -> IrSource:

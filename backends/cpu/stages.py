@@ -34,9 +34,10 @@ def compile_to(stage: str, module: HloModule, options: CompileOptions) -> StageO
         CodegenError: No code could be made.
     """
     compiled = CompiledModule(module, options)
-    if stage == "hlo":
-        return _unscheduled(compiled)
-    text = _SHOWN[stage](compiled)
+    with compiled.recording():
+        if stage == "hlo":
+            return _unscheduled(compiled)
+        text = _SHOWN[stage](compiled)
     decisions = compiled.optimized.decisions
     if stage in _WITH_CODE:
         decisions = [*decisions, *compiled.emitted.decisions]

@@ -79,7 +79,7 @@ def test_stage_behind_chosen_passes_adds_only_what_code_needs(softmax: Path, xla
     [
         (["--stage=lvm"], "--stage: platform cpu has no stage 'lvm'; did you mean 'llvm'?"),
         (["--stage=asm", "--platform=interpreter"], "platform interpreter has no stage 'asm'; the stages are hlo"),
-        (["--xla_disable_hlo_passes=fuson"], "xla_disable_hlo_passes: there is no pass 'fuson'; did you mean 'fusion'?"),
+        (["--xla_disable_hlo_passes=fuson"], "disable_hlo_passes: there is no pass 'fuson'; did you mean 'fusion'?"),
         (["--xla_dump_to=/proc/nothing"], "dump directory /proc/nothing: cannot be made"),
         (["-o", "/nowhere/out"], "/nowhere/out: No such file or directory"),
     ],
@@ -107,7 +107,8 @@ def test_split_input(tmp_path: Path, xlalite: Callable[..., object]) -> None:
 
 
 def test_parts_of_a_file_keep_their_line_numbers(tmp_path: Path, xlalite: Callable[..., object]) -> None:
-    text = "HloModule a\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n// -----\nHloModule b\nENTRY e {\n  ROOT p = f33[]\n}\n"
+    good = "HloModule a\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
+    text = f"{good}// -----\nHloModule b\nENTRY e {{\n  ROOT p = f33[]\n}}\n"
     (tmp_path / "f.hlo").write_text(text)
     ran = xlalite("opt", tmp_path / "f.hlo", "--split-input-file")
     assert f"{tmp_path / 'f.hlo'}: line 8, column 12: " in ran.err
@@ -127,7 +128,9 @@ def test_malformed_hlo_shows_line_column_and_caret(
     ]
 
 
-def test_invalid_and_foreign_files(tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+def test_invalid_and_foreign_files(
+    tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
     invalid = hlo_file("  a = f32[2] parameter(0)\n  ROOT b = f32[3] add(a, a)")
     assert xlalite("opt", invalid).err.startswith(f"xlalite opt: error: {invalid}: ")
     (tmp_path / "binary").write_bytes(b"\x0a\xffproto")

@@ -12,6 +12,7 @@ from xlalite.cli.random_inputs import random_value
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.shape import Shape
 
+DEFAULT = Bounds()
 EVERY_KIND = """\
   a = bf16[3] parameter(0)
   p = (f32[2], s32[2,2]) parameter(1)
@@ -104,7 +105,7 @@ def test_random_values_are_finite_and_repeat(dtype: DType) -> None:
         assert np.isfinite(one.astype(np.complex128 if dtype.is_complex else np.float64)).all()
 
 
-def check(found: object, expected: object, bounds: Bounds = Bounds()) -> list[str]:
+def check(found: object, expected: object, bounds: Bounds = DEFAULT) -> list[str]:
     shape = Shape.array(DType.from_numpy(np.asarray(expected).dtype), np.shape(expected))
     return [str(comparison) for comparison in compare(found, expected, shape, bounds)]
 

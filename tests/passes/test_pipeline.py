@@ -15,6 +15,7 @@ from xlalite.passes.base import HloPass, run_to_fixpoint
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.dump import DumpObserver, module_dumper
+from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import Instrumentation, time_table
 from xlalite.passes.pipeline import FixPoint, Pipeline, pass_names
 from xlalite.passes.registry import PASSES
@@ -229,7 +230,7 @@ def dump(tmp_path: Path, pattern: str | None, stages: tuple[HloPass, ...] = SIMP
     module = parse(TEXT)
     dumper = module_dumper(options, "a b/c")
     assert dumper is not None
-    dumper.write_module("before_optimizations", module)
+    dumper.write_module(Artefact.HLO, module)
     Pipeline("p", stages).run(module, Instrumentation(options, [DumpObserver(dumper, options)]))
     return sorted(path.name.split(".", 1)[1] for path in (tmp_path / "new").iterdir())
 

@@ -44,6 +44,7 @@ class Command:
 COMMANDS = (
     Command("opt", "run passes on HLO and print it at any stage, down to assembly"),
     Command("run", "run HLO on random inputs and compare with the interpreter"),
+    Command("dump", "run a Python program and show what was compiled, pass by pass"),
     Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),
 )
 

@@ -17,6 +17,7 @@ from xlalite.hlo.decision import Decision
 from xlalite.hlo.module import HloModule
 from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.dump import DumpObserver, module_dumper
+from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import Instrumentation, PassRecord, time_table
 from xlalite.passes.pipeline import Pipeline, Stage
 from xlalite.passes.registry import PASSES
@@ -97,9 +98,7 @@ def _run_passes(
     module: HloModule, passes: tuple[Stage, ...], stage: str, backend: Backend, options: CompileOptions
 ) -> StageOutput:
     """Runs chosen passes; a stage behind HLO adds only the passes that code generation cannot do without."""
-    instrumentation = _instrumentation(options.debug, module)
-    Pipeline("opt", passes).run(module, instrumentation)
-    records = tuple(instrumentation.records)
+    records = _run_pipeline(Pipeline("opt", passes), module, options.debug)
     if stage == "hlo":
         return StageOutput(str(module), tuple(module.decisions), records)
     unoptimised = CompileOptions(num_threads=options.num_threads, optimize=False, debug=options.debug)
@@ -107,9 +106,19 @@ def _run_passes(
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
 
 
-def _instrumentation(debug: DebugOptions, module: HloModule) -> Instrumentation:
+def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) -> tuple[PassRecord, ...]:
     dumper = module_dumper(debug, module.name)
-    return Instrumentation(debug, () if dumper is None else (DumpObserver(dumper, debug),))
+    if dumper is None:
+        instrumentation = Instrumentation(debug)
+        pipeline.run(module, instrumentation)
+    else:
+        dumper.write_module(Artefact.HLO, module)
+        observer = DumpObserver(dumper, debug)
+        instrumentation = Instrumentation(debug, (observer,))
+        pipeline.run(module, instrumentation)
+        dumper.write_decisions(module.decisions)
+        dumper.finish(observer.entries(instrumentation.records))
+    return tuple(instrumentation.records)
 
 
 def _write(path: str, text: str) -> None:
