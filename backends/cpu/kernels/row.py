@@ -7,7 +7,7 @@ kernel each. The parallel extent is the outermost row dimension.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xlalite.backends.cpu.elements import ElementEmitter, Source
 from xlalite.backends.cpu.index import Affine, Index, Position
@@ -71,10 +71,17 @@ def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowKernel) -> None:
 
 @dataclass(slots=True)
 class _Row:
-    """One row being emitted: what is known so far."""
+    """One row being emitted: what is known so far.
+
+    Attributes:
+        index: Which row.
+        sources: Elements that are there already.
+        variadic: The results of a reduction of several arrays, once it is done.
+    """
 
     index: Index
-    sources: dict[HloInstruction, Source] = field(default_factory=dict)
+    sources: dict[HloInstruction, Source]
+    variadic: tuple[Element, ...] = ()
 
 
 class _RowKernel:
@@ -118,7 +125,7 @@ class _RowKernel:
     def _reduce(self, row: _Row, level: int, accumulations: tuple[Accumulation, ...]) -> None:
         plan, fb = self._plan, self._frame.fb
         first = self._emitter(row, self._lanes)
-        kept_now = [member for member in plan.kept if plan.kept[member] == level]
+        kept_now = [member for member, computed_in in plan.kept.items() if computed_in == level]
         sample: list[list[Element]] = []
         peeled = any(accumulation.identity is None for accumulation in accumulations)
         initial: list[Registers] = []
@@ -158,6 +165,7 @@ class _RowKernel:
             results = accumulation.finish(scalar, mine, like)
             self._publish(row, accumulation.reduce, results)
             offset += width
+        row.sources.update({member: self._read_scratch(member) for member in kept_now})
 
     def _keep(self, emitter: ElementEmitter, members: list[HloInstruction], index: Index, mask: Value | None) -> None:
         """Stores members that later passes need again."""
@@ -170,7 +178,7 @@ class _RowKernel:
         wide = self._emitter(row, self._lanes)
         if reduce.shape.is_tuple:
             row.sources[reduce] = _once_a_row(results[0], results[0], 1)
-            self._variadic = results
+            row.variadic = results
         else:
             row.sources[reduce] = _once_a_row(results[0], wide.spread(results[0]), self._lanes)
         for user in reduce.users:
@@ -180,13 +188,10 @@ class _RowKernel:
 
     def _store(self, row: _Row) -> None:
         plan, frame = self._plan, self._frame
-        for member, level in plan.kept.items():
-            if level < len(plan.levels):
-                row.sources[member] = self._read_scratch(member)
         full = [(r, v) for r, v in zip(self._results, frame.outputs, strict=False) if r in plan.full_results]
         scalar = self._emitter(row, 1)
         if self._results[0].shape.is_tuple:
-            for element, view in zip(self._variadic, frame.outputs, strict=True):
+            for element, view in zip(row.variadic, frame.outputs, strict=True):
                 view.write(scalar.math, row.index, element)
             return
         for result, view in zip(self._results, frame.outputs, strict=True):
