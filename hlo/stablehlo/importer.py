@@ -1,0 +1,97 @@
+"""From StableHLO text to an HLO module: orders the functions, fills the header."""
+
+from __future__ import annotations
+
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.limits import DEFAULT_LIMITS, ParseLimits
+from xlalite.hlo.module import HloModule, InputOutputAlias, ModuleConfig
+from xlalite.hlo.stablehlo.lexer import MlirCursor
+from xlalite.hlo.stablehlo.locations import Locations
+from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name
+from xlalite.hlo.stablehlo.reader import read_program
+from xlalite.hlo.stablehlo.rules import RULES
+from xlalite.hlo.stablehlo.syntax import Function, Program, Symbol
+
+
+def parse_stablehlo(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:
+    """The HLO module that StableHLO text means.
+
+    Args:
+        text: What `jax.jit(f).lower(x).as_text()` or an exported module prints; bytes are taken as UTF-8.
+        name: Name of the module when the text gives none.
+        limits: What the text may ask for.
+
+    Raises:
+        ParseError: The text is no StableHLO, or has no counterpart in HLO; says where.
+    """
+    cursor = MlirCursor(text, limits)
+    program = read_program(cursor)
+    module = HloModule(hlo_name(program.name or name or "module", "module"))
+    table = FunctionTable(module, cursor, RULES, Locations(program.locations))
+    entry = _entry(program, cursor)
+    for function in _callees_first(program, entry, cursor):
+        computation = table.add(function, entry=function is entry)
+    module.config = _config(program, entry, computation)
+    return module
+
+
+def _entry(program: Program, cursor: MlirCursor) -> Function:
+    functions = list(program.functions.values())
+    entry = program.functions.get("main", functions[0] if len(functions) == 1 else None)
+    if entry is None:
+        raise cursor.error_at(functions[0].token, "there are several functions and none is @main")
+    return entry
+
+
+def _callees_first(program: Program, entry: Function, cursor: MlirCursor) -> list[Function]:
+    """The functions that the entry needs, each behind those that it calls."""
+    order: dict[str, Function] = {}
+    pending = [(entry, iter(_callees(program, entry)))]
+    active = {entry.name}
+    while pending:
+        function, callees = pending[-1]
+        callee = next(callees, None)
+        if callee is None:
+            pending.pop()
+            active.discard(function.name)
+            order[function.name] = function
+        elif callee.name in active:
+            raise cursor.error_at(callee.token, f"@{callee.name} calls itself")
+        elif callee.name not in order:
+            active.add(callee.name)
+            pending.append((callee, iter(_callees(program, callee))))
+    return list(order.values())
+
+
+def _callees(program: Program, function: Function) -> list[Function]:
+    names: dict[str, None] = {}
+    for operation in function.body.walk():
+        for key in ("callee", "decomposition"):
+            symbol = operation.attributes.get(key)
+            if isinstance(symbol, Symbol):
+                names.setdefault(symbol.name)
+    return [program.functions[name] for name in names if name in program.functions]
+
+
+def _config(program: Program, entry: Function, computation: HloComputation) -> ModuleConfig:
+    """Number of devices, outputs in the memory of parameters, parameters whose memory is free."""
+    aliases: list[InputOutputAlias] = []
+    donors: list[tuple[int, tuple[int, ...]]] = []
+    for number, argument in enumerate(entry.body.arguments):
+        output = argument.attributes.get("tf.aliasing_output")
+        if isinstance(output, int) and not isinstance(output, bool):
+            index = (output,) if computation.root.shape.is_tuple else ()
+            aliases.append(InputOutputAlias(index, number))
+        if argument.attributes.get("jax.buffer_donor") is True:
+            donors.append((number, ()))
+    return ModuleConfig(
+        input_output_alias=tuple(aliases),
+        buffer_donors=tuple(donors),
+        replica_count=_count(program, "mhlo.num_replicas"),
+        num_partitions=_count(program, "mhlo.num_partitions"),
+    )
+
+
+def _count(program: Program, key: str) -> int:
+    value = program.attributes.get(key, 1)
+    return value if isinstance(value, int) and value > 0 else 1
