@@ -9,9 +9,9 @@ from xlalite.framework import dtypes
 from xlalite.framework.graph import Graph
 from xlalite.framework.host import LocalContext
 from xlalite.framework.tensor import Tensor
-from xlalite.ops import control_flow, math as m, random_ops
+from xlalite.ops import control_flow, math as m, nn, random_ops
 from xlalite.ops.array import placeholder
-from xlalite.ops.optimizers import MomentumOptimizer
+from xlalite.ops.optimizers import AdamOptimizer, MomentumOptimizer
 from xlalite.ops.variable import Variable
 
 Make = Callable[..., Any]
@@ -150,6 +150,26 @@ def test_a_training_step_is_one_cluster(graph: Graph, cluster: Make) -> None:
     assert {op.type for op in clustered.operations if op not in found.operations} == {"VarHandleOp"}
     zeros = {"w": np.zeros((4, 2)), "w/Momentum": np.zeros((4, 2)), "b": np.zeros(2), "b/Momentum": np.zeros(2)}
     run_both(clustered, {images: np.ones((3, 4)), labels: np.ones((3, 2))}, **zeros)
+
+
+def test_shapes_of_losses_and_gradients_do_not_split_a_training_step(graph: Graph, cluster: Make) -> None:
+    images, labels = placeholder(dtypes.float32, [None, 6]), placeholder(dtypes.float32, [None, 3])
+    shapes = {"w0": (6, 4), "b0": (4,), "w1": (4, 3), "b1": (3,)}
+    w0, b0, w1, b1 = (Variable(np.zeros(shape, np.float32), name=name) for name, shape in shapes.items())
+    logits = m.matmul(nn.relu(m.matmul(images, w0) + b0), w1) + b1
+    loss = m.reduce_mean(nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    right = m.equal(m.argmax(logits, 1), m.argmax(labels, 1))
+    accuracy = m.reduce_mean(m.cast(right, dtypes.float32))
+    step = AdamOptimizer(0.01).minimize(loss)
+    clustered = cluster([loss, accuracy, step], [images, labels])
+    found = only(clustered)
+    assert found.constant_inputs == ()
+    assert {op.type for op in clustered.operations if op not in found.operations} == {"VarHandleOp"}
+    rng = np.random.default_rng(1)
+    state: dict[str, Any] = {data.name: np.zeros(data.shape.known_dims()) for data in found.variables}
+    state.update({name: rng.normal(size=shape) for name, shape in shapes.items()})
+    state.update({name: 0.9 for name, value in state.items() if value.shape == ()})
+    run_both(clustered, {images: rng.normal(size=(5, 6)), labels: np.eye(3)[[0, 1, 2, 0, 1]]}, **state)
 
 
 def test_a_loop_that_reads_a_variable_comes_between_its_updates(
