@@ -10,7 +10,7 @@ import pytest
 import xlalite as tf
 from xlalite.framework.errors import UninitializedError
 from xlalite.hlo.errors import CodegenError
-from xlalite.runtime import cluster_step
+from xlalite.runtime import cluster_step, compile_policy
 from xlalite.runtime.options import CompileMode
 from xlalite.runtime.trace import StepTrace
 
@@ -169,6 +169,22 @@ def test_what_cannot_be_compiled_runs_op_by_op_with_one_warning(
     strict = machine(compile_mode=CompileMode.STRICT)
     with pytest.raises(CodegenError, match="no code for this"):
         strict.plan([y], feeds=[x]).run([np.ones(2, np.float32)], strict.store)
+
+
+def test_cluster_whose_shapes_keep_changing_is_given_up_with_one_warning(
+    machine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(compile_policy, "MANY_COMPILATIONS", 1)
+    x = tf.placeholder(tf.float32, [None], name="x")
+    runtime = machine()
+    plan = runtime.plan([tf.exp(x) * 2.0], feeds=[x])
+    with caplog.at_level(logging.WARNING):
+        for size in (1, 2, 2, 3, 3, 4, 4):
+            (result,) = plan.run([np.zeros(size, np.float32)], runtime.store)
+            np.testing.assert_array_equal(result, np.full(size, 2))
+    assert runtime.cache.statistics().compilations == 2
+    (record,) = caplog.records
+    assert "x:0" in record.getMessage()
 
 
 def test_cache_drops_what_was_used_longest_ago(machine: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlalite.backends.base import Executable
-from xlalite.client.structures import flatten, rebuild
+from xlalite.client.structures import LEAF, flatten, rebuild
 from xlalite.client.traced_array import TracedArray, as_tensor
 from xlalite.flags import debug_options, flags_from_environment
 from xlalite.framework.compilability import why_not_compilable
@@ -36,10 +36,12 @@ class _Compiled:
 
     Attributes:
         executable: Its program: the leaves of the arguments in, those of the result out.
+        function: Its quickest callable.
         assemble: The result's structure, given its leaves.
     """
 
     executable: Executable
+    function: Callable[..., Any]
     assemble: Callable[[Sequence[Any]], Any]
 
 
@@ -60,6 +62,7 @@ class JitFunction:
         self._static = frozenset(static_argnames)
         self._num_threads = num_threads
         self._compiled: dict[Hashable, _Compiled] = {}
+        self._flat: dict[Hashable, _Compiled] = {}
         self._signatures: list[tuple[Hashable, ...]] = []
         self._lock = threading.Lock()
 
@@ -69,8 +72,18 @@ class JitFunction:
         Raises:
             TracingError: The function does something that cannot be recorded.
         """
+        if named:
+            compiled, arrays = self._find(arguments, named)
+            return compiled.assemble(compiled.function(*arrays))
+        # The usual call, of arrays only, needs no look into the structure of its arguments.
+        kinds = tuple([(each.shape, each.dtype) if type(each) is np.ndarray else None for each in arguments])
+        known = self._flat.get(kinds)
+        if known is not None:
+            return known.assemble(known.function(*arguments))
         compiled, arrays = self._find(arguments, named)
-        return compiled.assemble(compiled.executable.function(*arrays))  # type: ignore[arg-type]  # a flat tuple
+        if None not in kinds:
+            self._flat[kinds] = compiled
+        return compiled.assemble(compiled.function(*arrays))
 
     def executable(self, *arguments: Any, **named: Any) -> Executable:
         """The program for arguments of this kind, compiled if it was not."""
@@ -80,6 +93,7 @@ class JitFunction:
         """Forgets all compiled programs."""
         with self._lock:
             self._compiled.clear()
+            self._flat.clear()
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static}
@@ -137,9 +151,10 @@ class JitFunction:
         compiled = compile_operations(name, operations, arguments, outputs, options, decision)
         if len(self._compiled) == _MAX_SIGNATURES:
             del self._compiled[next(iter(self._compiled))]
+            self._flat.clear()
         self._signatures = [*self._signatures[1 - _MAX_SIGNATURES :], signature]
         self.decisions.append(decision)
-        return _Compiled(compiled.executable, lambda values: rebuild(result_structure, [_as_result(v) for v in values]))
+        return _Compiled(compiled.executable, compiled.function, _assembler(result_structure))
 
 
 @overload
@@ -184,6 +199,12 @@ def _as_output(name: str, value: Any) -> Tensor:
     if value is None or isinstance(value, str | bytes):
         raise TracingError(f"{name} returned {value!r}; arrays, numbers and nestings of them are expected")
     return as_tensor(value)
+
+
+def _assembler(structure: Hashable) -> Callable[[Sequence[Array]], Any]:
+    if structure is LEAF:
+        return lambda values: _as_result(values[0])
+    return lambda values: rebuild(structure, [_as_result(value) for value in values])
 
 
 def _as_result(value: Array) -> Any:

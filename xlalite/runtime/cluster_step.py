@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("xlalite")
 _REMEMBERED_SIGNATURES = 256
+_NO_LOCK = contextlib.nullcontext()
 
 Fallback = Callable[[], Sequence[Step]]
 
@@ -92,7 +94,8 @@ class ClusterStep:
         obtained: CompiledCluster | None = None
         obtained_for: Signature = ()
         while True:
-            with store.lock:
+            # Others may update variables for long; a cluster without any need not wait for them.
+            with store.lock if self._variables else _NO_LOCK:
                 values = [store.find(name) for name in self._variables]
                 signature = self._signature(arrays, constants, values)
                 compiled = obtained if obtained_for == signature else self._cache.find(signature)
