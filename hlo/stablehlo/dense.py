@@ -132,9 +132,11 @@ def _from_bytes(text: str, shape: Shape) -> Array:
         wide = values & ((1 << dtype.bits) - 1)
         if dtype.is_integral:
             signed = wide.astype(np.int16) - np.where(wide >> (dtype.bits - 1), 1 << dtype.bits, 0)
-            return (signed if dtype.is_signed else wide).astype(dtype.numpy).reshape(shape.dims)
-        return wide.view(dtype.numpy).reshape(shape.dims)
-    return values.view(dtype.numpy).reshape(shape.dims)
+            narrow: Array = (signed if dtype.is_signed else wide).astype(dtype.numpy)
+            return narrow.reshape(shape.dims)
+        values = wide
+    whole: Array = values.view(dtype.numpy)
+    return whole.reshape(shape.dims)
 
 
 def _from_boolean_bytes(data: bytes, shape: Shape) -> Array:

@@ -12,51 +12,13 @@ from xlalite.hlo.stablehlo.context import OperationContext, Rule
 from xlalite.hlo.stablehlo.syntax import Dense
 
 # Named alike in HLO, with `-` for `_`.
-_UNARY = [
-    "abs",
-    "cbrt",
-    "ceil",
-    "cosine",
-    "count_leading_zeros",
-    "exponential",
-    "exponential_minus_one",
-    "floor",
-    "imag",
-    "is_finite",
-    "log",
-    "log_plus_one",
-    "logistic",
-    "negate",
-    "not",
-    "popcnt",
-    "real",
-    "round_nearest_afz",
-    "round_nearest_even",
-    "rsqrt",
-    "sign",
-    "sine",
-    "sqrt",
-    "tan",
-    "tanh",
-]
-_BINARY = [
-    "add",
-    "and",
-    "atan2",
-    "complex",
-    "divide",
-    "maximum",
-    "minimum",
-    "multiply",
-    "or",
-    "power",
-    "remainder",
-    "shift_left",
-    "shift_right_arithmetic",
-    "shift_right_logical",
-    "subtract",
-    "xor",
-]
+_TWINS = (
+    *("abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor", "imag"),
+    *("is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "real", "round_nearest_afz"),
+    *("round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
+    *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder"),
+    *("shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor"),
+)
 _FORMAT = re.compile(r"e(\d{1,3})m(\d{1,3})")
 
 
@@ -131,7 +93,7 @@ def _dimension_size(context: OperationContext) -> Handle:
 
 
 RULES: dict[str, Rule] = {
-    **{name: twin(name.replace("_", "-")) for name in (*_UNARY, *_BINARY)},
+    **{name: twin(name.replace("_", "-")) for name in _TWINS},
     "select": twin("select"),
     "clamp": twin("clamp"),
     "compare": _compare,

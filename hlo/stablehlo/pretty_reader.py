@@ -1,7 +1,7 @@
 """Reads operations in the spelling that MLIR prints by default.
 
-Most operations share one form: operands, words and `key = value` between commas, attributes in braces, types. The others
-have a reader of their own in `_READERS`. Tables give the names that attributes have in the generic spelling.
+Most operations share one form: operands, words and `key = value` between commas, attributes in braces, types. The
+others have a reader of their own in `_READERS`. Tables give the names that attributes have in the generic spelling.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def make_window(
         raise context.error(f"the attributes of the window must have {rank} entries each")
     window = Window(
         tuple(
-            WindowDimension(size, stride, *pad, lhs_dilate=lhs, rhs_dilate=rhs, reversal=flag)
+            WindowDimension(size, stride, pad[0], pad[1], lhs, rhs, flag)
             for size, stride, pad, lhs, rhs, flag in zip(sizes, strides, pads, bases, dilations, flags, strict=True)
         )
     )
