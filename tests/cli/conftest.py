@@ -48,13 +48,13 @@ class Ran:
 
 
 @pytest.fixture
-def xlalite(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def xlalite(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """`xlalite("opt", path, ...)`: runs the program in this process, deaf to the caller's flags."""
     monkeypatch.delenv("XLALITE_FLAGS", raising=False)
 
     def run(*arguments: object) -> Ran:
         code = main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
+        output = capfd.readouterr()
         return Ran(code, output.out, output.err)
 
     return run

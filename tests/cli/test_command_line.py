@@ -20,12 +20,12 @@ def test_help_names_every_command_in_80_columns(xlalite: Callable[..., object]) 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_command_has_help_in_80_columns(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], xlalite: Callable[..., object]
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], xlalite: Callable[..., object]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit) as left:
         xlalite(command, "--help")
-    out = capsys.readouterr().out
+    out = capfd.readouterr().out
     assert left.value.code == 0
     assert out.startswith(f"usage: xlalite {command}")
     assert max(map(len, out.splitlines())) <= 80

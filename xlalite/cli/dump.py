@@ -26,7 +26,7 @@ examples:
   xlalite dump --to /tmp/d --xla_dump_hlo_module_re=cluster_0 -- train.py
 
 Every module is dumped around every pass that changed it, unless
---xla_dump_hlo_pass_re says which. Dumping turns the caches of compiled code off.
+--xla_dump_hlo_pass_re says which. Caches of compiled code stay unused.
 """
 
 
