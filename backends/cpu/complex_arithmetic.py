@@ -71,8 +71,18 @@ def exponential(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def logarithm(fb: FunctionBuilder, x: Complex) -> Complex:
-    """The logarithm: log |x| + i arg x."""
-    return emit_math(fb, "log", absolute(fb, x)), emit_math(fb, "atan2", x[1], x[0])
+    """The logarithm: log |x| + i arg x; near modulus 1 half log1p of |x|^2 - 1, whose squares are exact in two parts."""
+    a, b = fb.fabs(x[0]), fb.fabs(x[1])
+    smaller = fb.fcmp("olt", a, b)
+    large, small = fb.select(smaller, b, a), fb.select(smaller, a, b)
+    squared, small_squared = fb.fmul(large, large, ""), fb.fmul(small, small, "")
+    lost = fb.fadd(
+        fb.fma(large, large, fb.fneg(squared)), fb.fma(small, small, fb.fneg(small_squared)), ""
+    )
+    beyond_one = fb.fadd(fb.fadd(fb.fsub(squared, 1.0, ""), small_squared, ""), lost, "")
+    near = fb.fmul(emit_math(fb, "log-plus-one", beyond_one), 0.5, "")
+    is_near = fb.fcmp("olt", fb.fabs(beyond_one), 0.5)
+    return fb.select(is_near, near, emit_math(fb, "log", absolute(fb, x))), emit_math(fb, "atan2", x[1], x[0])
 
 
 def power(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
@@ -88,13 +98,25 @@ def power(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
 
 
 def square_root(fb: FunctionBuilder, x: Complex) -> Complex:
-    """The root with a non-negative real part; the imaginary part has the sign of x's."""
-    modulus = absolute(fb, x)
-    half_sum = fb.fmul(fb.fadd(modulus, fb.fabs(x[0]), ""), 0.5, "")
+    """The root with a non-negative real part; the imaginary part has the sign of x's.
+
+    Very large and very small numbers are scaled by an even power of two first.
+    """
+    bits = x[0].type.bits
+    limit, step = (2.0**64, 2.0**32) if bits == 32 else (2.0**512, 2.0**256)
+    larger = fb.maxnum(fb.fabs(x[0]), fb.fabs(x[1]))
+    huge, tiny = fb.fcmp("ogt", larger, limit), fb.fcmp("olt", larger, 1 / limit)
+    one = constant(x[0].type, 1.0)
+    scale = fb.select(huge, step**-2, fb.select(tiny, step**2, one))
+    back = fb.select(huge, step, fb.select(tiny, 1 / step, one))
+    real_part, imaginary_part = fb.fmul(x[0], scale, ""), fb.fmul(x[1], scale, "")
+    modulus = absolute(fb, (real_part, imaginary_part))
+    half_sum = fb.fmul(fb.fadd(modulus, fb.fabs(real_part), ""), 0.5, "")
     large = fb.sqrt(half_sum)
-    small = fb.fdiv(fb.fmul(fb.fabs(x[1]), 0.5, ""), large)
+    small = fb.fdiv(fb.fmul(fb.fabs(imaginary_part), 0.5, ""), large)
     small = fb.select(fb.fcmp("oeq", large, 0.0), 0.0, small)
     small = fb.select(fb.fcmp("oeq", modulus, math.inf), large, small)
+    large, small = fb.fmul(large, back, ""), fb.fmul(small, back, "")
     positive = fb.fcmp("oge", x[0], 0.0)
     real = fb.select(positive, large, small)
     imaginary = fb.select(positive, small, large)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.llvm import F32, F64, FunctionBuilder, Value, constant, integer, zero
+from xlalite.backends.cpu.math.floating import round_to_odd_single
 from xlalite.backends.cpu.types import Element, from_memory, normalize_integer, representation, round_result, to_memory
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
@@ -63,7 +64,7 @@ def _to_float(fb: FunctionBuilder, value: Value, source: DType, target: DType) -
     register = value.type.with_scalar(held.register)
     if source.is_floating:
         if held.is_narrow_float and value.type.scalar is F64:
-            value = round_to_odd(fb, value)
+            return round_result(fb, target, round_to_odd_single(fb, value))
         return round_result(fb, target, _resize_float(fb, value, held.register))
     if source is DType.PRED:
         return fb.uitofp(value, register)
@@ -71,22 +72,8 @@ def _to_float(fb: FunctionBuilder, value: Value, source: DType, target: DType) -
         # Two roundings could differ from one: go through f64 (and its round to odd) first.
         wide = value.type.with_scalar(F64)
         exact = (fb.sitofp if source.is_signed else fb.uitofp)(value, wide)
-        return round_result(fb, target, _resize_float(fb, round_to_odd(fb, exact), F32))
+        return round_result(fb, target, round_to_odd_single(fb, exact))
     return round_result(fb, target, (fb.sitofp if source.is_signed else fb.uitofp)(value, register))
-
-
-def round_to_odd(fb: FunctionBuilder, value: Value) -> Value:
-    """An f64 whose later rounding to f32 and from there to a narrow type equals one rounding.
-
-    The bits that f32 cannot hold are gathered into f32's last bit (Boldo and Melquiond, "When double rounding is odd").
-    """
-    word = value.type.with_scalar(integer(64))
-    bits = fb.bitcast(value, word)
-    lost = fb.and_(bits, (1 << 29) - 1)
-    kept = fb.and_(bits, ~((1 << 29) - 1))
-    sticky = fb.select(fb.icmp("eq", lost, 0), constant(word, 0), constant(word, 1 << 29))
-    finite = fb.fcmp("olt", fb.fabs(value), float("inf"))
-    return fb.select(finite, fb.bitcast(fb.or_(kept, sticky), value.type), value)
 
 
 def _resize_float(fb: FunctionBuilder, value: Value, register: object) -> Value:

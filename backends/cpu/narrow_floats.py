@@ -183,5 +183,7 @@ def _encode_mini(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
 
 def _encode_e8m0(fb: FunctionBuilder, value: Value, magnitude_bits: Value) -> Value:
     rounded = fb.lshr(fb.add(magnitude_bits, 0x00400000), 23)
+    # 2^-127, a denormal of f32, is the least value and what all smaller ones become.
+    rounded = fb.select(fb.icmp("ule", magnitude_bits, 0x00400000), 0, rounded)
     bad = fb.or_(fb.fcmp("uno", value, value), fb.fcmp("ule", value, 0.0))
     return fb.select(fb.or_(bad, fb.icmp("uge", rounded, 0xFF)), 0xFF, rounded)

@@ -179,7 +179,7 @@ def narrow(fb: FunctionBuilder, x: Value, target: Type) -> Value:
     if x.type.scalar is F64:
         if target is F32:
             return fb.fptrunc(x, F32)
-        x = _round_to_odd_single(fb, x)
+        x = round_to_odd_single(fb, x)
     if target.text == "half":
         return fb.fptrunc(x, target)
     bits = bits_of(fb, x)
@@ -190,7 +190,7 @@ def narrow(fb: FunctionBuilder, x: Value, target: Type) -> Value:
     return fb.bitcast(fb.trunc(result, I16), target)
 
 
-def _round_to_odd_single(fb: FunctionBuilder, x: Value) -> Value:
+def round_to_odd_single(fb: FunctionBuilder, x: Value) -> Value:
     """f64 to f32 with the last bit set when inexact: rounding that again to 16 bits equals rounding once."""
     nearest = fb.fptrunc(x, F32)
     back = fb.fpext(nearest, F64)
