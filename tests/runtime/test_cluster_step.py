@@ -10,7 +10,7 @@ import pytest
 import xlalite as tf
 from xlalite.framework.errors import UninitializedError
 from xlalite.hlo.errors import CodegenError
-from xlalite.runtime import cluster_step, compile_policy
+from xlalite.runtime import cluster_compiler, compile_policy
 from xlalite.runtime.options import CompileMode
 from xlalite.runtime.trace import StepTrace
 
@@ -116,7 +116,7 @@ def test_lazy_mode_compiles_a_new_signature_when_it_comes_back(machine: Callable
         counts.append(runtime.cache.statistics().compilations)
     assert counts == [1, 1, 2, 2, 2]
     (step,) = plan.cluster_steps
-    assert [(each.verdict, each.reason) for each in step.decisions] == [
+    assert [(each.verdict, each.reason) for each in step.compiler.decisions] == [
         ("compiled", "first signature"),
         ("runs op by op", "first use of a new signature"),
         ("compiled again", "the shape of an argument changed"),
@@ -156,7 +156,7 @@ def test_what_cannot_be_compiled_runs_op_by_op_with_one_warning(
     def refuse(*arguments: object) -> None:
         raise CodegenError("no code for this")
 
-    monkeypatch.setattr(cluster_step, "compile_operations", refuse)
+    monkeypatch.setattr(cluster_compiler, "compile_operations", refuse)
     x = tf.placeholder(tf.float32, [2])
     y = x * 3.0
     with caplog.at_level(logging.WARNING):

@@ -99,11 +99,6 @@ class Session:
         """The graph that the session runs."""
         return self._graph
 
-    @property
-    def sess_str(self) -> str:
-        """The target."""
-        return ""
-
     def run(
         self,
         fetches: Any,

@@ -1,0 +1,127 @@
+"""Compiles a cluster for one signature after another, and keeps account of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xlalite.framework.host import Array
+from xlalite.framework.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError
+from xlalite.hlo.shape import Shape
+from xlalite.runtime.compilation import compile_operations
+from xlalite.runtime.compilation_cache import CompilationCache, CompiledCluster, Signature
+from xlalite.runtime.compile_policy import CompilePolicy, Verdict
+from xlalite.runtime.options import CompileMode, RuntimeOptions
+from xlalite.runtime.recompilation import explain_compilation
+
+if TYPE_CHECKING:
+    from xlalite.clustering.result import Cluster
+
+_LOG = logging.getLogger("xlalite")
+_REMEMBERED_SIGNATURES = 256
+_STAGE = "compilation"
+_FALLBACK = "runs op by op"
+
+
+class ClusterCompiler:
+    """Decides when a cluster is compiled, and does it.
+
+    A signature is, after the cluster's number, the sizes of `array_tensors`, (sizes..., bytes) of `constant_tensors`,
+    and the sizes of the cluster's variables, None for one without a value.
+
+    Attributes:
+        array_tensors: Inputs that become parameters.
+        constant_tensors: Inputs whose values must be known.
+        decisions: What was compiled, what was not, and why.
+        policy: How often the cluster ran and was compiled.
+    """
+
+    def __init__(self, cluster: Cluster, cache: CompilationCache, options: RuntimeOptions) -> None:
+        """Compiles nothing yet."""
+        constant = set(cluster.constant_inputs)
+        self.array_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i not in constant)
+        self.constant_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i in constant)
+        self.decisions: list[Decision] = []
+        self.policy = CompilePolicy(options.compile_mode, options.lazy_compile_threshold)
+        self._cluster = cluster
+        self._cache = cache
+        self._options = options
+        self._lock = threading.Lock()
+        self._cannot_compile = False
+        self._earlier: list[Signature] = []
+
+    def obtain(
+        self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
+    ) -> CompiledCluster | None:
+        """Compiled code for a signature, or None to run the operations one by one.
+
+        Raises:
+            XlaliteError: The sizes do not fit, a variable that is read has no value, or, in strict mode, the cluster
+                cannot be compiled.
+        """
+        with self._lock:
+            found = self._cache.find(signature)
+            if found is not None or self._cannot_compile:
+                return found
+            was_megamorphic = self.policy.is_megamorphic
+            verdict = self.policy.decide(signature)
+            if verdict is Verdict.COMPILE:
+                return self._compile(signature, arrays, constants)
+            if not was_megamorphic:
+                self._note_fallback(verdict)
+            return None
+
+    def _compile(
+        self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
+    ) -> CompiledCluster | None:
+        cluster = self._cluster
+        decision = explain_compilation(cluster.name, self._argument_names(), signature, self._earlier)
+        arguments = self._lowering_arguments(signature, arrays, constants)
+        try:
+            compiled = compile_operations(
+                cluster.name, cluster.operations, arguments, cluster.outputs, self._options, decision
+            )
+        except (LoweringError, VerificationError, PassError, CodegenError) as error:
+            if self._options.compile_mode is CompileMode.STRICT:
+                raise
+            self._cannot_compile = True
+            reason = str(error).splitlines()[0]
+            self.decisions.append(Decision(_STAGE, (cluster.name,), _FALLBACK, reason))
+            _LOG.warning("%s cannot be compiled and runs op by op: %s", cluster.name, error)
+            return None
+        self.policy.compilations += 1
+        self.decisions.append(decision)
+        self._earlier = [*self._earlier[1 - _REMEMBERED_SIGNATURES :], signature]
+        self._cache.add(signature, compiled)
+        _LOG.info("%s in %.1f ms", decision, 1e3 * compiled.compile_seconds)
+        return compiled
+
+    def _note_fallback(self, verdict: Verdict) -> None:
+        decision = Decision(_STAGE, (self._cluster.name,), _FALLBACK, verdict.value)
+        if decision not in self.decisions:
+            self.decisions.append(decision)
+        if verdict is Verdict.MEGAMORPHIC:
+            again = [each for each in self.decisions if each.verdict == "compiled again"]
+            _LOG.warning("%s is not compiled any more: its inputs keep changing; %s", self._cluster.name, again[-1])
+
+    def _argument_names(self) -> list[str]:
+        tensors = (*self.array_tensors, *self.constant_tensors)
+        return [tensor.name for tensor in tensors] + [data.name for data in self._cluster.variables]
+
+    def _lowering_arguments(
+        self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
+    ) -> list[Argument]:
+        arguments: list[Argument] = [
+            ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape))
+            for tensor, array in zip(self.array_tensors, arrays, strict=True)
+        ]
+        arguments += map(ConstantArgument, self.constant_tensors, constants)
+        variables = self._cluster.variables
+        for data, dims in zip(variables, signature[len(signature) - len(variables) :], strict=True):
+            shape = Shape.array(data.dtype.hlo, dims) if isinstance(dims, tuple) else None
+            arguments.append(VariableArgument(data, shape))
+        return arguments
