@@ -284,7 +284,7 @@ class Builder:
             to_apply: An opcode such as `add`, or a computation (accumulators..., elements...) -> accumulators.
         """
         arrays = (operands,) if isinstance(operands, Handle) else tuple(operands)
-        starts: tuple[Handle, ...]
+        starts: Sequence[Handle]
         if isinstance(initial, Handle):
             starts = (initial,)
         elif isinstance(initial, Sequence):
@@ -304,7 +304,7 @@ class Builder:
             return self.subcomputation(name, (scalar, scalar), lambda b, p: b.op(opcode, p))
 
     def subcomputation(
-        self, name: str, parameters: Sequence[Shape], body: Callable[[Builder, tuple[Handle, ...]], Handle]
+        self, name: str, parameters: Sequence[Shape], body: Callable[[Builder, Sequence[Handle]], Handle]
     ) -> HloComputation:
         """A computation of the same module: `body(builder, parameters)` builds it and returns its root."""
         inner = Builder(name, self.module)

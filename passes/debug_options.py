@@ -71,6 +71,11 @@ class DebugOptions:
             return False
         return _matches(self.dump_hlo_pass_re, pass_name) and _matches(self.dump_hlo_pipeline_re, pipeline)
 
+    @property
+    def names_passes(self) -> bool:
+        """Whether an option names a pass."""
+        return bool(self.disable_passes or self.enable_only or self.fuel)
+
     def check_pass_names(self, known: Collection[str]) -> None:
         """Refuses names of passes that do not exist.
 

@@ -1,4 +1,8 @@
-"""From a module to machine code, step by step, each step's outcome kept for whoever asks to see it."""
+"""From a module to machine code, step by step, each step's outcome kept for whoever asks to see it.
+
+Passes and code generation are imported by the step that needs them: on a cache hit no step runs, and loading them would
+be most of what a process pays.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,17 @@ from functools import cached_property
 
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.code_version import code_version
-from xlalite.backends.cpu.llvm import TargetInfo
-from xlalite.backends.cpu.module_emitter import EmittedModule, emit_module
+from xlalite.backends.cpu.emitted_module import EmittedModule
 from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
 from xlalite.backends.cpu.native.threads import resolve_num_threads
-from xlalite.backends.cpu.pipeline import cpu_pipeline
 from xlalite.hlo.fingerprint import module_fingerprint
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.verifier import verify
-from xlalite.passes.buffer_assignment import assign_buffers
 from xlalite.passes.buffers import BufferAssignment
+from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.dump import DumpObserver, ModuleDumper, module_dumper
 from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import Instrumentation
-from xlalite.passes.registry import PASSES
-from xlalite.passes.schedule_report import schedule_report
 
 
 class CompiledModule:
@@ -45,7 +45,7 @@ class CompiledModule:
             DumpError: The directory for the dumps cannot be used.
         """
         verify(module)
-        options.debug.check_pass_names(PASSES)
+        _check_pass_names(options.debug)
         self.given = module.clone()
         self.options = options
         self.num_threads = resolve_num_threads(options.num_threads)
@@ -71,6 +71,8 @@ class CompiledModule:
     @cached_property
     def optimized(self) -> HloModule:
         """The module that code is generated for: optimised, scheduled, with all copies."""
+        from xlalite.backends.cpu.pipeline import cpu_pipeline
+
         module = self.given.clone()
         cpu_pipeline(optimize=self.options.optimize).run(module, self.instrumentation)
         if self.dumper is not None:
@@ -81,6 +83,9 @@ class CompiledModule:
     @cached_property
     def assignment(self) -> BufferAssignment:
         """Where every array lies."""
+        from xlalite.passes.buffer_assignment import assign_buffers
+        from xlalite.passes.schedule_report import schedule_report
+
         assignment = assign_buffers(self.optimized)
         if self.dumper is not None:
             self.dumper.write_artefact(Artefact.SCHEDULE, schedule_report(self.optimized))
@@ -90,6 +95,9 @@ class CompiledModule:
     @cached_property
     def emitted(self) -> EmittedModule:
         """The LLVM IR."""
+        from xlalite.backends.cpu.llvm import TargetInfo
+        from xlalite.backends.cpu.module_emitter import emit_module
+
         emitted = emit_module(
             self.optimized,
             self.assignment,
@@ -123,3 +131,10 @@ class CompiledModule:
             self.dumper.finish(self._observer.entries(self.instrumentation.records), error)
             raise
         self.dumper.finish(self._observer.entries(self.instrumentation.records))
+
+
+def _check_pass_names(options: DebugOptions) -> None:
+    if options.names_passes:
+        from xlalite.passes.registry import PASSES
+
+        options.check_pass_names(PASSES)

@@ -8,8 +8,8 @@ import numpy as np
 
 from xlalite.backends.base import Executable, MemoryAnalysis
 from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.emitted_module import ENTRY
 from xlalite.backends.cpu.linking import link_module
-from xlalite.backends.cpu.module_emitter import ENTRY
 from xlalite.backends.cpu.native.dispatch import make_call
 from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
 from xlalite.backends.cpu.native.python_call import PythonCall

@@ -1,7 +1,7 @@
-"""Operations without a kernel: compiled code calls the evaluator for them, and a record says so.
+"""Callbacks by which compiled code asks the evaluator, for operations without a kernel.
 
-This keeps every program runnable; it is slow, so each such call is a decision to look at. Code names the call by the
-fingerprint of what it computes; the linker binds the name to a callback made from the HLO text in the code's record.
+The linker binds the name that the code calls (`host_emission`) to a callback made from the HLO text in the code's
+record.
 """
 
 from __future__ import annotations
@@ -12,57 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.backends.cpu.rules import RULES
-from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluator import Evaluator
-from xlalite.hlo.fingerprint import fingerprint
-from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
-
-
-def why_on_host(instruction: HloInstruction) -> str | None:
-    """Why an instruction is evaluated rather than compiled; None if it is compiled."""
-    if instruction.opcode == "fusion":
-        return None
-    if instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims:
-        return "no kernel changes the width of elements"
-    if instruction.shape.is_tuple and instruction.opcode != "reduce":
-        return f"no kernel computes {instruction.opcode}"
-    return None if instruction.opcode in RULES else f"no kernel computes {instruction.opcode}"
-
-
-def host_module(instruction: HloInstruction) -> HloModule:
-    """A module that computes one instruction from parameters, one for each operand."""
-    module = HloModule(instruction.name)
-    copies: dict[HloComputation, HloComputation] = {}
-
-    def called(computation: HloComputation) -> HloComputation:
-        if computation not in copies:
-            copies[computation] = module.add(computation.clone(called=called))
-        return copies[computation]
-
-    entry = HloComputation("entry")
-    parameters = [
-        entry.add(HloInstruction(OPS["parameter"], o.shape, attrs=ParameterAttrs(n), name=f"p{n}"))
-        for n, o in enumerate(instruction.operands)
-    ]
-    callees = [called(computation) for computation in instruction.called_computations]
-    entry.set_root(entry.add(instruction.clone(parameters, called_computations=callees)))
-    module.add(entry, entry=True)
-    return module
-
-
-def host_symbol(module: HloModule) -> str:
-    """The name under which code calls it."""
-    return f"xlalite_host_{fingerprint(module)}"
 
 
 class HostCall:

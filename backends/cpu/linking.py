@@ -11,8 +11,8 @@ from typing import Any
 
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
+from xlalite.backends.cpu.emitted_module import EmittedModule
 from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
-from xlalite.backends.cpu.module_emitter import EmittedModule
 from xlalite.backends.cpu.native.jit import IrSource, JitOptions, JsonValue, LinkedModule, ObjectCode, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool import runtime_imports

@@ -7,11 +7,11 @@ are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, pt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from xlalite.backends.cpu.constant_pool import symbol_of
 from xlalite.backends.cpu.elements import ElementEmitter, Source
-from xlalite.backends.cpu.host_calls import host_module, host_symbol, why_on_host
+from xlalite.backends.cpu.emitted_module import ENTRY, EmittedModule
+from xlalite.backends.cpu.host_emission import host_module, host_symbol, why_on_host
 from xlalite.backends.cpu.ir_array import ArrayView
 from xlalite.backends.cpu.kernel_body import kernel_body
 from xlalite.backends.cpu.kernels.frame import read_from
@@ -41,8 +41,6 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
-ENTRY = "xlalite_entry"
-
 _EMBEDDED_CONSTANTI8S = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
 
@@ -60,29 +58,6 @@ _NO_CODE = frozenset(
     }
 )
 """Operations whose result is memory that exists already."""
-
-
-@dataclass(slots=True)
-class EmittedModule:
-    """The code of a module.
-
-    Attributes:
-        text: LLVM IR.
-        constants: Values that the linker must find under the names `constant_pool.symbol_of` gives.
-        decisions: Kernels chosen, with reasons.
-        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
-        kernel_count: Number of distinct kernels.
-        uses_threads: Whether some kernel may be split.
-        scratch_bytes: Memory for kernels behind the arena.
-    """
-
-    text: str
-    constants: list[Literal] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    host_calls: dict[str, str] = field(default_factory=dict)
-    kernel_count: int = 0
-    uses_threads: bool = False
-    scratch_bytes: int = 0
 
 
 def emit_module(

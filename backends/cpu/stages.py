@@ -8,7 +8,6 @@ from types import MappingProxyType
 from xlalite.backends.base import CompileOptions, StageOutput
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
-from xlalite.backends.cpu.pipeline import cpu_unscheduled_pipeline
 from xlalite.hlo.module import HloModule
 
 STAGES = MappingProxyType(
@@ -56,6 +55,8 @@ _WITH_CODE = ("llvm-before-optimizations", "llvm-after-optimizations", "llvm", "
 
 
 def _unscheduled(compiled: CompiledModule) -> StageOutput:
+    from xlalite.backends.cpu.pipeline import cpu_unscheduled_pipeline
+
     module = compiled.given.clone()
     cpu_unscheduled_pipeline(optimize=compiled.options.optimize).run(module, compiled.instrumentation)
     return StageOutput(str(module), tuple(module.decisions), tuple(compiled.instrumentation.records))
