@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Union
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs, ParameterAttrs
 from xlalite.hlo.shape import Shape
 
-Number = Union[bool, int, float, complex, np.generic]
+Number: TypeAlias = bool | int | float | complex | np.generic
+Handles: TypeAlias = "tuple[Handle, ...]"
 
 
 class Handle:
@@ -304,7 +305,7 @@ class Builder:
             return self.subcomputation(name, (scalar, scalar), lambda b, p: b.op(opcode, p))
 
     def subcomputation(
-        self, name: str, parameters: Sequence[Shape], body: Callable[[Builder, Sequence[Handle]], Handle]
+        self, name: str, parameters: Sequence[Shape], body: Callable[[Builder, Handles], Handle]
     ) -> HloComputation:
         """A computation of the same module: `body(builder, parameters)` builds it and returns its root."""
         inner = Builder(name, self.module)
