@@ -112,7 +112,8 @@ def _integers(words: list[str], dtype: DType) -> Array:
 def _from_bits(bits: int, dtype: DType) -> np.generic:
     if bits >> dtype.bits:
         raise ValueError(f"{bits:#x} has more bits than {dtype.value}")
-    return np.frombuffer(bits.to_bytes(dtype.size_bytes, "little"), dtype.numpy)[0]  # type: ignore[no-any-return]
+    value: np.generic = np.frombuffer(bits.to_bytes(dtype.size_bytes, "little"), dtype.numpy)[0]
+    return value
 
 
 def _from_bytes(text: str, shape: Shape) -> Array:
@@ -134,7 +135,7 @@ def _from_bytes(text: str, shape: Shape) -> Array:
             signed = wide.astype(np.int16) - np.where(wide >> (dtype.bits - 1), 1 << dtype.bits, 0)
             narrow: Array = (signed if dtype.is_signed else wide).astype(dtype.numpy)
             return narrow.reshape(shape.dims)
-        values = wide
+        values = wide.astype(np.uint8, copy=False)
     whole: Array = values.view(dtype.numpy)
     return whole.reshape(shape.dims)
 
@@ -142,11 +143,12 @@ def _from_bytes(text: str, shape: Shape) -> Array:
 def _from_boolean_bytes(data: bytes, shape: Shape) -> Array:
     """One byte or one bit an element, or one byte for all of them."""
     count = shape.element_count
-    values = np.frombuffer(data, np.uint8)
+    values: Array = np.frombuffer(data, np.uint8) != 0
     if len(data) == count:
-        return (values != 0).reshape(shape.dims)
+        return values.reshape(shape.dims)
     if len(data) == math.ceil(count / 8):
-        return np.unpackbits(values, bitorder="little")[:count].astype(np.bool_).reshape(shape.dims)
+        values = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count].astype(np.bool_)
+        return values.reshape(shape.dims)
     if len(data) == 1:
-        return (values != 0).reshape(())
+        return values.reshape(())
     raise ValueError(f"found {len(data)} bytes for {shape.text()}")
