@@ -8,14 +8,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xlalite.client.config import ConfigProto, RunMetadata, RunOptions
 from xlalite.client.feeds import Feed, resolve_feed
 from xlalite.client.fetches import Fetches, fetch_key, resolve_fetches
-from xlalite.client.session_dump import SessionDump
 from xlalite.client.session_errors import FeedError, FeedTypeError, SessionError
 from xlalite.client.session_options import SessionOptions, settle
 from xlalite.client.session_runtime import SessionRuntime
@@ -27,12 +26,14 @@ from xlalite.framework.graph import Graph
 from xlalite.framework.host import Array, HostValue
 from xlalite.framework.operation import Operation
 from xlalite.hlo.decision import Decision
-from xlalite.passes.dump import session_dumper
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.plan import Plan, PlanRequest
 from xlalite.runtime.report import JitReport
 from xlalite.runtime.trace import StepTrace
+
+if TYPE_CHECKING:
+    from xlalite.client.session_dump import SessionDump
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,7 @@ class Session:
             self._config.CopyFrom(config)
         self._options: SessionOptions = settle(self._config, flags_from_environment())
         self._runtime = SessionRuntime(self._options)
-        dumper = session_dumper(self._options.debug)
-        self._dump = None if dumper is None else SessionDump(dumper, self._options.clustering_debug)
+        self._dump = _session_dump(self._options)
         self._prepared: dict[Hashable, _PreparedRun] = {}
         self._prepare_lock = threading.Lock()
         self._closed = False
@@ -276,6 +276,17 @@ class InteractiveSession(Session):
         remove_default_session(self)
         self._default_graph.close()
         super().close()
+
+
+def _session_dump(options: SessionOptions) -> SessionDump | None:
+    """The dump of a new session; its code is loaded only where dumps are wanted."""
+    if options.debug.dump_to is None:
+        return None
+    from xlalite.client.session_dump import SessionDump
+    from xlalite.passes.dump import session_dumper
+
+    dumper = session_dumper(options.debug)
+    return None if dumper is None else SessionDump(dumper, options.clustering_debug)
 
 
 def _as_result(value: HostValue) -> Any:
