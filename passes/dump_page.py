@@ -27,28 +27,37 @@ _TEXTS = tuple(artefact for artefact in Artefact if artefact not in (Artefact.DE
 _STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad"}
 
 
-def render_page(contents: DumpContents, directory: Path) -> str:
-    """The page about the dumps in a directory."""
-    return _Page(directory).render(contents)
+def render_page(contents: DumpContents, directory: Path, *, title: str = "", has_links: bool = True) -> str:
+    """The page about the dumps in a directory.
+
+    Args:
+        contents: What is in the directory.
+        directory: Where the files are.
+        title: What to call it; by default the name of the directory.
+        has_links: Whether the page will lie beside the files and link to them.
+    """
+    name = title or f"xlalite dump: {directory.resolve().name}"
+    return _Page(directory, has_links=has_links).render(contents, name)
 
 
 class _Page:
     """Writes one page; remembers how much text it holds."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, has_links: bool) -> None:
         self._directory = directory
+        self._has_links = has_links
         self._room = _PAGE_BYTES
 
-    def render(self, contents: DumpContents) -> str:
+    def render(self, contents: DumpContents, name: str) -> str:
         body = [
-            _header(contents, self._directory),
+            _header(contents, name, self._link("index.json", "index.json")),
             _TOOLS,
             _overview(contents.modules),
             *(self._report(report) for report in contents.reports),
             *(self._module(module) for module in contents.modules),
         ]
         style, script = _asset("dump_page.css"), _asset("dump_page.js")
-        return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=_name(self._directory))
+        return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=escape(name))
 
     def _report(self, report: ReportEntry) -> str:
         parts = [
@@ -63,7 +72,7 @@ class _Page:
         files = module.files
         parts = [
             f'<section id="{escape(module.prefix)}">\n<h2>{escape(module.prefix)}</h2>',
-            _facts(module),
+            self._facts(module),
             f'<p class="bad">{escape(module.error)}</p>' if module.error else "",
             self._passes(module),
             self._decisions(files[Artefact.DECISIONS.key]) if Artefact.DECISIONS.key in files else "",
@@ -99,7 +108,7 @@ class _Page:
 
     def _diff(self, before: str, after: str) -> str:
         old, new = self._read(before).splitlines(), self._read(after).splitlines()
-        links = f"{_link(before, 'before')} {_link(after, 'after')}"
+        links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
         if max(len(old), len(new)) > _DIFF_LINES:
             return f"<details><summary>too long to compare: {links}</summary></details>"
         lines = list(difflib.unified_diff(old, new, "before", "after", lineterm=""))[2:]
@@ -118,14 +127,14 @@ class _Page:
         rest = f"<p>{more} more are in the file.</p>" if more else ""
         self._room -= 256 * len(shown)
         rows = "".join(map(_decision_row, shown))
-        head = f"Decisions <span class='faint'>{len(decisions)}</span> {_link(file, 'file')}"
+        head = f"Decisions <span class='faint'>{len(decisions)}</span> {self._link(file, 'file')}"
         table = f'<div class="scroll">{_DECISIONS_HEAD}{rows}</table>{rest}</div>'
         return f"<details><summary>{head}</summary>{table}</details>"
 
     def _text(self, title: str, file: str, *, is_open: bool = False) -> str:
         text = self._read(file)
         lines = text.count("\n")
-        head = f"{escape(title)} <span class='faint'>{lines} lines</span> {_link(file, 'file')}"
+        head = f"{escape(title)} <span class='faint'>{lines} lines</span> {self._link(file, 'file')}"
         opened = " open" if is_open else ""
         return f"<details{opened}><summary>{head}</summary><pre>{escape(self._fit(text))}</pre></details>"
 
@@ -137,20 +146,35 @@ class _Page:
         self._room -= len(text)
         return text
 
+    def _facts(self, module: ModuleEntry) -> str:
+        facts = [f'<span class="{_STATUS_CLASS[module.status]}">{module.status.value}</span>']
+        if module.started:
+            facts += [
+                f"<span>{module.compile_ms:.1f} ms with dumps</span>",
+                f"<span>{escape(module.started)}</span>",
+                f"<span>process {module.process}: {escape(module.command)}</span>",
+            ]
+        if Artefact.OBJECT.key in module.files:
+            facts.append(f"<span>{self._link(module.files[Artefact.OBJECT.key], 'object file')}</span>")
+        return f'<div class="facts">{"".join(facts)}</div>'
+
+    def _link(self, file: str, text: str) -> str:
+        return f'<a href="{quote(file)}">{escape(text)}</a>' if self._has_links else ""
+
     def _read(self, name: str) -> str:
         """The text of a file; nothing when it has gone since."""
         path = self._directory / name
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _header(contents: DumpContents, directory: Path) -> str:
+def _header(contents: DumpContents, name: str, index: str) -> str:
     total = sum(module.compile_ms for module in contents.modules)
     changed = sum(entry.changed for module in contents.modules for entry in module.passes)
     ran = sum(len(module.passes) for module in contents.modules)
     return (
-        f"<header><h1>{_name(directory)}</h1><span class='faint'>{_count(len(contents.modules), 'module')}, "
-        f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps; "
-        f"{_link('index.json', 'index.json')}</span></header>"
+        f"<header><h1>{escape(name)}</h1><span class='faint'>{_count(len(contents.modules), 'module')}, "
+        f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps</span> "
+        f"{index}</header>"
     )
 
 
@@ -170,19 +194,6 @@ def _overview_row(module: ModuleEntry) -> str:
         f'<td class="n">{module.compile_ms:.1f}</td><td class="n">{len(module.passes)}</td>'
         f'<td class="n">{changed}</td><td class="n">{sizes}</td></tr>\n'
     )
-
-
-def _facts(module: ModuleEntry) -> str:
-    facts = [f'<span class="{_STATUS_CLASS[module.status]}">{module.status.value}</span>']
-    if module.started:
-        facts += [
-            f"<span>{module.compile_ms:.1f} ms with dumps</span>",
-            f"<span>{escape(module.started)}</span>",
-            f"<span>process {module.process}: {escape(module.command)}</span>",
-        ]
-    if Artefact.OBJECT.key in module.files:
-        facts.append(f"<span>{_link(module.files[Artefact.OBJECT.key], 'object file')}</span>")
-    return f'<div class="facts">{"".join(facts)}</div>'
 
 
 def _diff_hint(passes: tuple[PassEntry, ...]) -> str:
@@ -217,14 +228,6 @@ def _diff_line(line: str) -> str:
 
 def _change(before: int, after: int) -> str:
     return str(after) if before == after else f"{before} → {after}"
-
-
-def _link(file: str, text: str) -> str:
-    return f'<a href="{quote(file)}">{escape(text)}</a>'
-
-
-def _name(directory: Path) -> str:
-    return escape(f"xlalite dump: {directory.resolve().name}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,6 +13,8 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ProgramShape
 from xlalite.hlo.verifier import verify
 from xlalite.passes.cost_analysis import cost_analysis
+from xlalite.passes.dump import module_dumper
+from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import PassRecord
 
 _STAGES = MappingProxyType({"hlo": "HLO as it was given: the interpreter runs no passes"})
@@ -29,6 +31,10 @@ class InterpreterBackend(Backend):
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
         """Verifies the module and keeps a copy."""
         verify(module)
+        dumper = module_dumper(options.debug, module.name)
+        if dumper is not None:
+            dumper.write_module(Artefact.HLO, module)
+            dumper.finish(())
         return InterpreterExecutable(module.clone())
 
     @property

@@ -78,7 +78,7 @@ def test_stage_behind_chosen_passes_adds_only_what_code_needs(softmax: Path, xla
     ("arguments", "message"),
     [
         (["--stage=lvm"], "--stage: platform cpu has no stage 'lvm'; did you mean 'llvm'?"),
-        (["--stage=asm", "--platform=interpreter"], "platform interpreter has no stage 'asm'; the stages are hlo"),
+        (["--stage=asm", "--platform=interpreter"], "interpreter has no stage 'asm'; the stages are hlo, html"),
         (["--xla_disable_hlo_passes=fuson"], "disable_hlo_passes: there is no pass 'fuson'; did you mean 'fusion'?"),
         (["--xla_dump_to=/proc/nothing"], "dump directory /proc/nothing: cannot be made"),
         (["-o", "/nowhere/out"], "/nowhere/out: No such file or directory"),
@@ -147,8 +147,20 @@ def test_explain_and_time_go_to_standard_error(softmax: Path, xlalite: Callable[
     parse(ran.out)
 
 
+def test_html_is_one_page_without_links_to_files(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, "--stage=html", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert (ran.code, ran.out) == (0, "")
+    assert "<title>xlalite opt: softmax</title>" in page
+    assert "Assembly" in page
+    assert 'href="module_' not in page
+    chosen = xlalite("opt", softmax, "--stage=html", "--passes=dce,fusion").out
+    assert '<td>opt</td><td>fusion</td><td>changed</td>' in chosen
+    assert "HLO before optimizations" in xlalite("opt", softmax, "--stage=html", "--platform=interpreter").out
+
+
 def test_lists(xlalite: Callable[..., object]) -> None:
     passes = xlalite("opt", "--list-passes").out
     assert "fusion  " in passes
     assert "{max_members=128}" in passes
-    assert [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()] == list(STAGES)
+    assert [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()] == [*STAGES, "html"]

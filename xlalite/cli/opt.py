@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,10 +19,14 @@ from xlalite.hlo.decision import Decision
 from xlalite.hlo.module import HloModule
 from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.dump import DumpObserver, module_dumper
-from xlalite.passes.dump_records import Artefact
+from xlalite.passes.dump_page import render_page
+from xlalite.passes.dump_records import Artefact, read_contents
 from xlalite.passes.instrumentation import Instrumentation, PassRecord, time_table
 from xlalite.passes.pipeline import Pipeline, Stage
 from xlalite.passes.registry import PASSES
+
+HTML = "html"
+"""The stage that shows all others."""
 
 _EPILOG = """\
 examples:
@@ -40,7 +46,8 @@ def run(words: Sequence[str]) -> int:
         return 0
     backend = get_backend(arguments.platform)
     if arguments.list_stages:
-        sys.stdout.write("".join(f"{name:28} {shown}\n" for name, shown in backend.stages.items()))
+        stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
+        sys.stdout.write("".join(f"{name:28} {shown}\n" for name, shown in stages.items()))
         return 0
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
@@ -49,11 +56,15 @@ def run(words: Sequence[str]) -> int:
     passes = None if arguments.passes is None else parse_passes(arguments.passes)
     text = read_text(arguments.file)
     parts = split_text(text) if arguments.split_input_file else [text]
+    modules = [module_of(part, arguments.file) for part in parts]
+    if stage == HTML:
+        _write(arguments.output, _page(modules, passes, backend, options))
+        return 0
     outputs = [
         _run_passes(module, passes, stage, backend, options)
         if passes is not None
         else backend.compile_to(stage, module, options)
-        for module in (module_of(part, arguments.file) for part in parts)
+        for module in modules
     ]
     _write(arguments.output, f"{SEPARATOR}\n".join(output.text for output in outputs))
     for output in outputs:
@@ -87,10 +98,11 @@ def _parser() -> CommandParser:
 
 
 def _checked_stage(name: str, backend: Backend) -> str:
-    if name in backend.stages:
+    stages = (*backend.stages, HTML)
+    if name in stages:
         return name
-    near = difflib.get_close_matches(name, backend.stages, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(backend.stages)}"
+    near = difflib.get_close_matches(name, stages, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(stages)}"
     raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}; {hint}")
 
 
@@ -119,6 +131,21 @@ def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) ->
         dumper.write_decisions(module.decisions)
         dumper.finish(observer.entries(instrumentation.records))
     return tuple(instrumentation.records)
+
+
+def _page(
+    modules: Sequence[HloModule], passes: tuple[Stage, ...] | None, backend: Backend, options: CompileOptions
+) -> str:
+    """What a dump of the modules would show."""
+    with tempfile.TemporaryDirectory(prefix="xlalite-opt-") as scratch:
+        debug = dataclasses.replace(options.debug, dump_to=scratch, dump_hlo_pass_re=".*")
+        for module in modules:
+            if passes is None:
+                backend.compile(module, dataclasses.replace(options, debug=debug))
+            else:
+                _run_pipeline(Pipeline("opt", passes), module, debug)
+        title = f"xlalite opt: {', '.join(module.name for module in modules)}"
+        return render_page(read_contents(Path(scratch)), Path(scratch), title=title, has_links=False)
 
 
 def _write(path: str, text: str) -> None:
