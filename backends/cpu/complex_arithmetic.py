@@ -71,7 +71,7 @@ def exponential(fb: FunctionBuilder, x: Complex) -> Complex:
 
 
 def logarithm(fb: FunctionBuilder, x: Complex) -> Complex:
-    """The logarithm: log |x| + i arg x; near modulus 1 half log1p of |x|^2 - 1, whose squares are exact in two parts."""
+    """The logarithm: log |x| + i arg x; near modulus 1, half log1p(|x|^2 - 1) with squares exact in two parts."""
     a, b = fb.fabs(x[0]), fb.fabs(x[1])
     smaller = fb.fcmp("olt", a, b)
     large, small = fb.select(smaller, b, a), fb.select(smaller, a, b)

@@ -46,7 +46,8 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
     one, other = found.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
         size = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
-        allowed = ulps * float(np.finfo(np.float32).eps if dtype.component.bits < 64 else np.finfo(np.float64).eps) * size
+        precision: Any = np.float32 if dtype.component.bits < 64 else np.float64
+        allowed = ulps * float(np.finfo(precision).eps) * size
         if dtype.bits < 32:
             allowed = 2.0**-7 * size if ulps else 0.0
         same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= allowed)

@@ -286,8 +286,7 @@ ENTRY e { x = f32[40,4] parameter(0)
   y = f32[40,4] negate(x)
   z = f32[160] reshape(y)
   w = f32[40,4] fusion(y, z), kind=kLoop, calls=f
-  v = f32[40,4] fusion(w, z), kind=kLoop, calls=f
-  u = f32[4,40] transpose(v), dimensions={1,0}
+  u = f32[4,40] transpose(w), dimensions={1,0}
   ROOT n = f32[4,40] negate(u) }"""
 
 

@@ -1,0 +1,109 @@
+"""Which kernel is chosen, when it is split, and what happens to operations without one."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.errors import ExecutionError
+from xlalite.hlo.evaluator import Evaluator
+from xlalite.hlo.text import parse
+
+ADD = """add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+"""
+PROGRAMS = {
+    "loop": "x = f32[40,50] parameter(0)\n ROOT r = f32[40,50] negate(x)",
+    "transpose": "x = f32[40,50] parameter(0)\n ROOT r = f32[50,40] transpose(x), dimensions={1,0}",
+    "row": "x = f32[40,50] parameter(0)\n z = f32[] constant(0)\n"
+    " ROOT r = f32[40] reduce(x, z), dimensions={1}, to_apply=add",
+    "column": "x = f32[40,50] parameter(0)\n z = f32[] constant(0)\n"
+    " ROOT r = f32[50] reduce(x, z), dimensions={0}, to_apply=add",
+}
+
+
+def planned(executable: Any) -> list[Any]:
+    return [d for d in executable.decisions() if d.decided_by == "kernel planner"]
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_the_kind_is_chosen_and_the_others_say_why_not(compile_text: Any, kind: str) -> None:
+    decisions = planned(compile_text(f"HloModule m\n{ADD}ENTRY e {{ {PROGRAMS[kind]} }}"))
+    assert decisions[-1].verdict == kind
+    assert all(d.verdict.startswith("not ") and d.reason for d in decisions[:-1])
+
+
+@pytest.mark.parametrize(("rows", "threads", "is_split"), [(1, 2, False), (4096, 2, True), (4096, 1, False)])
+def test_work_is_split_only_where_it_pays(compile_text: Any, rows: int, threads: int, is_split: bool) -> None:
+    text = f"HloModule m\nENTRY e {{ x = f32[{rows},1024] parameter(0)\n ROOT r = f32[{rows},1024] negate(x) }}"
+    executable = compile_text(text, num_threads=threads)
+    assert (planned(executable)[-1].numbers["tasks"] > 1) == is_split
+    assert ("xlalite_parallel_for" in executable.as_text("llvm")) == is_split
+
+
+def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
+    text = """HloModule m
+ENTRY e { x = f32[] parameter(0)
+  y = f32[] exponential(x)
+  ROOT r = f32[] add(y, x) }"""
+    assert len(re.findall(r"^define", compile_text(text).as_text("llvm"), re.MULTILINE)) == 1
+
+
+def test_equal_kernels_are_emitted_once(compile_text: Any) -> None:
+    text = """HloModule m
+ENTRY e { x = f32[40,50] parameter(0)
+  a = f32[50,40] transpose(x), dimensions={1,0}
+  y = f32[40,50] parameter(1)
+  b = f32[50,40] transpose(y), dimensions={1,0}
+  ROOT r = (f32[50,40], f32[50,40]) tuple(a, b) }"""
+    assert len(re.findall(r"^define", compile_text(text).as_text("llvm"), re.MULTILINE)) == 2
+
+
+SORT = """HloModule m
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[8] parameter(0)
+  n = f32[8] negate(x)
+  s = f32[8] sort(n), dimensions={0}, to_apply=less
+  ROOT r = f32[8] negate(s) }"""
+FFT = """HloModule m
+ENTRY e { x = c64[8] parameter(0)
+  n = c64[8] negate(x)
+  f = c64[8] fft(n), fft_type=FFT, fft_length={8}
+  ROOT r = c64[8] negate(f) }"""
+
+
+def test_what_has_no_kernel_is_evaluated_and_recorded(check: Any, rng: np.random.Generator) -> None:
+    x = (rng.standard_normal(8) + 1j * rng.standard_normal(8)).astype(np.complex64)
+    executable = check(FFT, x, ulps=8)
+    evaluated = [d for d in planned(executable) if d.verdict == "evaluated"]
+    assert [d.reason for d in evaluated] == ["no kernel computes fft"]
+
+
+def test_a_failure_of_the_evaluator_is_an_execution_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = get_backend("cpu").compile(parse(FFT), CompileOptions(use_cache=False))
+    x = np.ones(8, np.complex64)
+    good = executable(x)
+
+    def fail(*arguments: object) -> None:
+        raise ArithmeticError("no room for the result")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "call", fail)
+        with pytest.raises(ExecutionError, match="m: evaluating f.*: no room for the result"):
+            executable(x)
+    np.testing.assert_array_equal(executable(x), good)
+
+
+@pytest.mark.parametrize("stage", ["hlo", "optimized_hlo", "buffer_assignment", "llvm", "llvm_optimized", "asm"])
+def test_every_stage_has_a_text(compile_text: Any, stage: str) -> None:
+    assert compile_text(SORT).as_text(stage)
+
+
+def test_an_unknown_stage_lists_the_known(compile_text: Any) -> None:
+    with pytest.raises(ValueError, match="no stage 'wasm', expected one of hlo, optimized_hlo"):
+        compile_text(SORT).as_text("wasm")
