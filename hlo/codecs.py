@@ -251,6 +251,7 @@ def _parse_pair(cursor: Cursor) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
+INT_LISTS: Codec[tuple[tuple[int, ...], ...]] = list_codec("list of lists", INT_LIST.parse, INT_LIST.format)
 PAIRS: Codec[tuple[tuple[int, int], ...]] = list_codec("list of pairs", _parse_pair, INT_LIST.format)
 
 

@@ -139,15 +139,45 @@ def first_array_shape(context: ShapeContext) -> Shape:
     return tuple_unless_one([context.array(position) for position in range(len(context.operands))])
 
 
+def permute_shape(context: ShapeContext) -> Shape:
+    """The shapes of the operands; that of the output if it is updated in place."""
+    sizes = context.attrs.slice_sizes
+    if not sizes:
+        return first_array_shape(context)
+    context.require(len(context.operands) == 4, "takes input, output and their start indices with slice_sizes")
+    source, output = context.array(0, "input"), context.array(1, "output")
+    context.require(source.dtype is output.dtype, "input and output must have one element type")
+    for position, target in ((2, source), (3, output)):
+        starts = context.operands[position]
+        rows = starts.elements if starts.is_tuple and all(e.is_tuple for e in starts.elements) else (starts,)
+        context.require(
+            len(rows) == len(sizes)
+            and all(row.is_tuple and len(row.elements) == target.rank for row in rows)
+            and all(e.is_scalar and e.dtype.is_integral for row in rows for e in row.elements),
+            f"operand {position} must hold {len(sizes)} tuples of {target.rank} start indices, found {starts.text()}",
+        )
+    for size in sizes:
+        for array in (source, output):
+            context.require(
+                len(size) == array.rank and all(0 <= n <= dim for n, dim in zip(size, array.dims, strict=True)),
+                f"a slice of sizes {list(size)} does not fit {array.text()}",
+            )
+    return output
+
+
 def permute_start_shape(context: ShapeContext) -> Shape:
     """(operand, result, contexts...)."""
-    shape = first_array_shape(context)
-    inferred = Shape.tuple([shape, shape, Shape.array(DType.U32), Shape.array(DType.U32)])
+    shape = permute_shape(context)
+    first = context.operands[0] if context.attrs.slice_sizes else shape
+    inferred = Shape.tuple([first, shape, Shape.array(DType.U32), Shape.array(DType.U32)])
     declared = context.declared
     if declared is None:
         return inferred
     context.require(
-        declared.is_tuple and len(declared.elements) >= 2 and all(a.compatible(shape) for a in declared.elements[:2]),
+        declared.is_tuple
+        and len(declared.elements) >= 2
+        and declared.elements[0].compatible(first)
+        and declared.elements[1].compatible(shape),
         f"the declared shape {declared.text()} must start with operand and result",
     )
     return declared

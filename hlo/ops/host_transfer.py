@@ -1,7 +1,12 @@
-"""Exchange with the host and between programs: infeed, outfeed, send, recv."""
+"""Exchange with the host and between devices: infeed, outfeed, send, recv.
+
+A send and a recv with the frontend attribute `_xla_send_recv_source_target_pairs` connect devices: partitions, or
+replicas when there is one partition only. All others go to the host, which also stands for what is in the same channel.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,13 +14,15 @@ import numpy as np
 
 from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import BOOL, INT, SHAPE, STRING
+from xlalite.hlo.devices import Device, current_device
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.host_transfers import current_transfers
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal, Token, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.asynchronous import tuple_element
+from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
+from xlalite.hlo.ops.rules import array_value
 from xlalite.hlo.shape import Shape
 
 
@@ -91,8 +98,38 @@ def _send_shape(context: ShapeContext) -> Shape:
     return Shape.tuple([context.operands[0], Shape.array(DType.U32), Shape.token()])
 
 
+_PAIRS_NAME = "_xla_send_recv_source_target_pairs"
+_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+
+
+def _pairs(instruction: HloInstruction) -> list[tuple[int, int]] | None:
+    """(source, target) device numbers; None if the other end is the host."""
+    text = dict(instruction.frontend_attributes).get(_PAIRS_NAME)
+    if text is None or instruction.attrs.is_host_transfer:
+        return None
+    return [(int(source), int(target)) for source, target in _PAIR.findall(text)]
+
+
+def _own_number(device: Device) -> int:
+    return device.replica if device.num_partitions == 1 else device.partition
+
+
+def _rank(device: Device, number: int, instruction: HloInstruction) -> int:
+    count = device.replica_count if device.num_partitions == 1 else device.num_partitions
+    if number >= count:
+        raise EvaluationError(f"{instruction.opcode} (%{instruction.name}) needs device {number}, there are {count}")
+    return number if device.num_partitions == 1 else device.replica * device.num_partitions + number
+
+
 def _send(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    current_transfers("send").send(instruction.attrs.channel_id, operands[0])
+    pairs, channel = _pairs(instruction), instruction.attrs.channel_id
+    if pairs is None:
+        current_transfers("send").send(channel, operands[0])
+    else:
+        device = current_device(instruction)
+        for source, target in pairs:
+            if source == _own_number(device):
+                device.send(channel, _rank(device, target, instruction), operands[0])
     return operands[0], np.zeros((), np.uint32), Token()
 
 
@@ -131,8 +168,16 @@ def _recv_shape(context: ShapeContext) -> Shape:
 
 
 def _recv(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    data = current_transfers("recv").receive(instruction.attrs.channel_id)
-    return _received(data, instruction.shape.elements[0], "recv"), np.zeros((), np.uint32), Token()
+    """The value is there at once if it comes from the host; one from a device is waited for by recv-done.
+
+    The second element, which has no meaning elsewhere, tells recv-done whether to wait.
+    """
+    shape, pairs = instruction.shape.elements[0], _pairs(instruction)
+    if pairs is None:
+        data = current_transfers("recv").receive(instruction.attrs.channel_id)
+        return _received(data, shape, "recv"), np.zeros((), np.uint32), Token()
+    expects = any(target == _own_number(current_device(instruction)) for _, target in pairs)
+    return zero_value(shape), np.full((), expects, np.uint32), Token()
 
 
 def _recv_done_shape(context: ShapeContext) -> Shape:
@@ -141,7 +186,11 @@ def _recv_done_shape(context: ShapeContext) -> Shape:
 
 
 def _recv_done(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    return tuple_element(operands[0], 0), Token()
+    data = tuple_element(operands[0], 0)
+    if array_value(tuple_element(operands[0], 1)):
+        sent = current_device(instruction).receive(instruction, instruction.attrs.channel_id)
+        data = _received(sent, instruction.shape.elements[0], "recv-done")
+    return data, Token()
 
 
 OPS = (
