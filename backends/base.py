@@ -146,6 +146,43 @@ class StageOutput:
     pass_records: tuple[PassRecord, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CachedCode:
+    """The code of one module in a cache.
+
+    Attributes:
+        key: What identifies it.
+        size_bytes: Its size.
+        last_use: When it was last read or written, in seconds since the epoch.
+    """
+
+    key: str
+    size_bytes: int
+    last_use: float
+
+
+class CodeCache(ABC):
+    """Compiled code that outlives the process."""
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where it is, or why nothing is kept."""
+
+    @property
+    @abstractmethod
+    def size_limit_bytes(self) -> int:
+        """How large it may become; 0 when nothing is kept."""
+
+    @abstractmethod
+    def entries(self) -> Sequence[CachedCode]:
+        """What is in it, the code not used for longest first."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Removes everything."""
+
+
 class Backend(ABC):
     """Compiles modules."""
 
@@ -179,6 +216,11 @@ class Backend(ABC):
             PassError: A pass failed.
             CodegenError: No code could be made.
         """
+
+
+    def code_cache(self) -> CodeCache | None:
+        """The cache that compiled code is kept in; None for a backend that has none."""
+        return None
 
 
 class UnknownBackendError(XlaliteError, KeyError):

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from xlalite.backends.base import Backend, CompileOptions, Executable, StageOutput
+from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
 from xlalite.backends.cpu.stages import STAGES, compile_to
 from xlalite.hlo.module import HloModule
+
+
+class ObjectCodeCache(CodeCache):
+    """A view of the cache of object code on disk."""
+
+    def __init__(self, cache: ObjectCache) -> None:
+        """Shows a cache."""
+        self._cache = cache
+
+    @property
+    def location(self) -> str:
+        """The directory, or why there is none."""
+        directory = self._cache.directory
+        if directory is not None:
+            return str(directory.path)
+        return f"in memory only: {'; '.join(self._cache.stats().problems)}"
+
+    @property
+    def size_limit_bytes(self) -> int:
+        """The limit of the directory."""
+        return self._cache.directory.size_limit_bytes if self._cache.directory is not None else 0
+
+    def entries(self) -> Sequence[CachedCode]:
+        """The files of the directory."""
+        if self._cache.directory is None:
+            return ()
+        found = self._cache.directory.entries()
+        return tuple(CachedCode(entry.key, entry.size_bytes, entry.last_use) for entry in found)
+
+    def clear(self) -> None:
+        """Removes the files."""
+        if self._cache.directory is not None:
+            self._cache.directory.clear()
 
 
 class CpuBackend(Backend):
@@ -22,6 +56,14 @@ class CpuBackend(Backend):
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
         """Verifies, optimises and compiles a module."""
         return CpuExecutable(CompiledModule(module, options))
+
+    def code_cache(self) -> CodeCache:
+        """The cache of object code, as the environment has it.
+
+        Raises:
+            CacheError: It cannot be used.
+        """
+        return ObjectCodeCache(default_cache())
 
     @property
     def stages(self) -> Mapping[str, str]:

@@ -45,6 +45,10 @@ COMMANDS = (
     Command("opt", "run passes on HLO and print it at any stage, down to assembly"),
     Command("run", "run HLO on random inputs and compare with the interpreter"),
     Command("dump", "run a Python program and show what was compiled, pass by pass"),
+    Command("explain", "say what the compiler decided about an instruction, and why"),
+    Command("diff", "compare the structure of two modules"),
+    Command("bench", "measure compilation and execution of a module"),
+    Command("cache", "list, measure or clear the cache of compiled code"),
     Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),
 )
 

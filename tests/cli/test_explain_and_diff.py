@@ -1,0 +1,112 @@
+"""`xlalite explain` and `xlalite diff`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+DIFFERENT = 1
+
+
+def test_explain_lists_decisions_by_author(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("explain", softmax)
+    assert ran.code == 0
+    assert ran.out.startswith("fusion:\n  ")
+    assert "  e -> q: fused: " in ran.out
+    assert "\nkernel planner:\n" in ran.out
+
+
+def test_explain_follows_an_instruction_into_its_kernel(softmax: Path, xlalite: Callable[..., object]) -> None:
+    out = xlalite("explain", softmax, "%e").out
+    assert "given, in main: %e = f32[4,16]{1,0} exponential(%d)\n" in out
+    assert "compiled, in fused_q: %e = " in out
+    assert "fusion: e -> q: fused: " in out
+    assert "kernel planner: q_fusion: row: " in out
+    assert "sb -> q" not in out
+
+
+def test_explain_an_instruction_that_is_gone(hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+    path = hlo_file("  a = f32[8] parameter(0)\n  unused = f32[8] exponential(a)\n  ROOT b = f32[8] negate(a)")
+    out = xlalite("explain", path, "unused").out
+    assert "compiled: it is gone" in out
+    assert "no decision concerns it" in out
+
+
+def test_explain_as_json(softmax: Path, xlalite: Callable[..., object]) -> None:
+    decisions = json.loads(xlalite("explain", softmax, "e", "--json").out)
+    assert {"decided_by": "fusion", "subject": ["e", "q"], "verdict": "fused"}.items() <= decisions[0].items()
+
+
+def test_explain_wrong_use(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("explain", softmax, "q_fuson")
+    assert ran.code == 2
+    assert "there is no instruction 'q_fuson' in softmax, before or after optimisation; did you mean" in ran.err
+    ran = xlalite("explain", softmax, "--platform=interpreter")
+    assert ran.code == 2
+    assert "decides nothing" in ran.err
+
+
+@pytest.fixture
+def diff(tmp_path: Path, softmax: Path, xlalite: Callable[..., object]) -> Callable[..., object]:
+    """`diff((old, new), ...)`: compares the softmax with itself after these replacements."""
+
+    def run(*replacements: tuple[str, str]) -> object:
+        text = softmax.read_text()
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "other.hlo").write_text(text)
+        return xlalite("diff", softmax, tmp_path / "other.hlo")
+
+    return run
+
+
+def test_names_order_and_metadata_make_no_difference(diff: Callable[..., object]) -> None:
+    ran = diff(("m = f32[4] reduce(x", "peak = f32[4] reduce(x"), ("broadcast(m)", "broadcast(peak)"))
+    assert ran.code == 0
+    assert "have the same structure" in ran.out
+    assert diff(("x = f32[4,16] parameter(0)", 'x = f32[4,16]{1,0} parameter(0), metadata={op_name="y"}')).code == 0
+
+
+def test_changed_attributes_and_operations(diff: Callable[..., object]) -> None:
+    ran = diff(("zero = f32[] constant(0)", "zero = f32[] constant(1)"), ("exponential", "tanh"))
+    assert ran.code == DIFFERENT
+    assert "computation main: 8 same, 2 changed, 0 only in A, 0 only in B\n" in ran.out
+    assert "  ~ %zero -> %zero: attributes\n    - %zero = f32[] constant(0)\n    + %zero = f32[] constant(1)\n" in ran.out
+    assert "  ~ %e -> %e: operation exponential -> tanh\n" in ran.out
+
+
+def test_added_and_removed_instructions(diff: Callable[..., object]) -> None:
+    ran = diff(("  ROOT q = f32[4,16] divide(e, sb)", "  q = f32[4,16] divide(e, sb)\n  ROOT n = f32[4,16] negate(q)"))
+    assert ran.code == DIFFERENT
+    assert ran.out.endswith(
+        "computation main: 10 same, 0 changed, 0 only in A, 1 only in B\n"
+        "  root: %q -> %n\n"
+        "  + %n = f32[4,16]{1,0} negate(%q)\n"
+    )
+
+
+def test_difference_inside_a_called_computation(diff: Callable[..., object]) -> None:
+    ran = diff(("maximum", "minimum"))
+    assert ran.code == DIFFERENT
+    assert "computation max: 2 same, 1 changed" in ran.out
+    assert "operation maximum -> minimum" in ran.out
+    assert "computation main" not in ran.out
+
+
+def test_swapped_operands_are_a_change(diff: Callable[..., object]) -> None:
+    ran = diff(("subtract(x, mb)", "subtract(mb, x)"))
+    assert ran.code == DIFFERENT
+    assert "  ~ %d -> %d: operand 0, operand 1\n" in ran.out
+
+
+def test_fused_module_shows_what_is_only_on_one_side(
+    softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
+) -> None:
+    xlalite("opt", softmax, "-o", tmp_path / "fused.hlo")
+    ran = xlalite("diff", softmax, tmp_path / "fused.hlo")
+    assert ran.code == DIFFERENT
+    assert "  root: %q -> %q_fusion\n" in ran.out
+    assert "+ computation fused_q: only in B\n" in ran.out
+    assert "computation max" not in ran.out

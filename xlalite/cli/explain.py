@@ -1,0 +1,131 @@
+"""`xlalite explain`: what became of an instruction, and every decision about it with its reason."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.cli.arguments import CommandParser, add_platform
+from xlalite.cli.errors import UsageError
+from xlalite.cli.reading import read_module
+from xlalite.flags import debug_options
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.text import parse, print_instruction
+
+_CODE_STAGE = "llvm-before-optimizations"
+_HLO_STAGE = "hlo-backend"
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command."""
+    arguments, flags = _parser().read(words)
+    module = read_module(arguments.file)
+    backend = get_backend(arguments.platform)
+    if _CODE_STAGE not in backend.stages:
+        raise UsageError(f"platform {backend.name} decides nothing: it runs HLO as it is")
+    options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug_options(flags))
+    decisions: Sequence[Decision] = backend.compile_to(_CODE_STAGE, module, options).decisions
+    if arguments.name is None:
+        lines = list(_all_decisions(decisions))
+    else:
+        optimised = parse(backend.compile_to(_HLO_STAGE, module, options).text)
+        name = arguments.name.removeprefix("%")
+        places = _find(optimised, name)
+        decisions = _about({name, *_names_of_kernels(optimised, places)}, decisions)
+        lines = list(_story(name, module, places, optimised, decisions))
+    if arguments.json:
+        print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
+    else:
+        print("\n".join(lines))
+    return 0
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "explain",
+        "Compiles a module and says what was decided, and why: which instructions share a kernel and which do not, "
+        "where a copy was needed, which kind of kernel was chosen. With a NAME, only what concerns that instruction.",
+        "FILE [NAME] [options]",
+    )
+    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
+    add_platform(parser)
+    parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
+    return parser
+
+
+def _all_decisions(decisions: Sequence[Decision]) -> Iterator[str]:
+    """By who decided, in the order of first appearance."""
+    by: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        by.setdefault(decision.decided_by, []).append(decision)
+    for who, group in by.items():
+        yield f"{who}:"
+        yield from (f"  {_without_author(decision)}" for decision in group)
+    if not by:
+        yield "nothing was decided"
+
+
+def _story(
+    name: str, given: HloModule, places: Sequence[HloInstruction], optimised: HloModule, decisions: Sequence[Decision]
+) -> Iterator[str]:
+    """Where the instruction was, where it is now, and what was decided about it.
+
+    Raises:
+        UsageError: Nobody has heard of it.
+    """
+    before = _find(given, name)
+    if not before and not places and not decisions:
+        raise UsageError(_unknown(name, given, optimised))
+    for instruction in before:
+        yield f"given, in {_home(instruction)}: {print_instruction(instruction)}"
+    for instruction in places:
+        yield f"compiled, in {_home(instruction)}: {print_instruction(instruction)}"
+    if before and not places:
+        yield "compiled: it is gone: unused, merged with an equal one, or simplified away"
+    yield from (f"{decision.decided_by}: {_without_author(decision)}" for decision in decisions)
+    if not decisions:
+        yield "no decision concerns it"
+
+
+def _find(module: HloModule, name: str) -> list[HloInstruction]:
+    return [one for computation in module.computations() for one in computation.instructions if one.name == name]
+
+
+def _names_of_kernels(module: HloModule, places: Sequence[HloInstruction]) -> list[str]:
+    """The fusions that the instructions are inside of."""
+    homes = {instruction.parent for instruction in places}
+    return [
+        instruction.name
+        for computation in module.computations()
+        for instruction in computation.instructions
+        if instruction.opcode == "fusion" and homes.intersection(instruction.called_computations)
+    ]
+
+
+def _about(names: set[str], decisions: Sequence[Decision]) -> list[Decision]:
+    return [decision for decision in decisions if names.intersection(decision.subject)]
+
+
+def _unknown(name: str, *modules: HloModule) -> str:
+    names = dict.fromkeys(
+        instruction.name
+        for module in modules
+        for computation in module.computations()
+        for instruction in computation.instructions
+    )
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"there is no instruction {name!r} in {modules[0].name}, before or after optimisation{hint}"
+
+
+def _home(instruction: HloInstruction) -> str:
+    return instruction.parent.name if instruction.parent is not None else "no computation"
+
+
+def _without_author(decision: Decision) -> str:
+    return str(decision).removeprefix(f"{decision.decided_by}: ")
