@@ -99,6 +99,7 @@ def _plan(
             "extent": extent,
             "tasks": tasks if split else 1,
             "dims": "x".join(map(str, request.body.root.shape.dims)),
+            **(kind.figures(request) if kind.figures is not None else {}),
         },
     )
     scratch = kind.scratch_bytes(request) if kind.scratch_bytes is not None else 0
@@ -107,5 +108,26 @@ def _plan(
 
 def _estimate_ns(request: KernelRequest) -> float:
     cost = CostAnalysis().of_computation(request.body)
-    moved = sum(p.shape.size_bytes for p in request.body.parameters) + request.body.root.shape.size_bytes
+    moved = sum(_bytes_read(p) for p in request.body.parameters) + _bytes_written(request)
     return moved / BYTES_PER_NS + cost.flops / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS
+
+
+_READS_A_PART = frozenset({"slice", "dynamic-slice"})
+
+
+def _bytes_read(parameter: HloInstruction) -> int:
+    """Bytes of a parameter that the kernel reads, about: the parts that slices take, else all of it."""
+    size = parameter.shape.size_bytes
+    parts = [user.shape.size_bytes for user in parameter.users if user.opcode in _READS_A_PART]
+    whole = [user for user in parameter.users if user.opcode not in _READS_A_PART and not _is_updated(parameter, user)]
+    return size if whole else min(size, sum(parts))
+
+
+def _is_updated(parameter: HloInstruction, user: HloInstruction) -> bool:
+    return user.opcode == "dynamic-update-slice" and user.operand(0) is parameter
+
+
+def _bytes_written(request: KernelRequest) -> int:
+    root = request.body.root
+    is_update = root.opcode == "dynamic-update-slice" and request.in_place
+    return root.operand(1).shape.size_bytes if is_update else root.shape.size_bytes

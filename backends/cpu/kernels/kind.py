@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, TargetInfo
 from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.decision import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class KernelKind:
         scratch_bytes: Memory that each running call of the function needs; its address follows those of the results
             (see `scratch.py`). None if it never needs any.
         estimate_ns: Time that it takes on one thread; None to estimate from operations and bytes.
+        figures: What to say of its choices in reports; None for nothing.
     """
 
     name: str
@@ -44,3 +46,4 @@ class KernelKind:
     emit: Callable[[ModuleBuilder, str, KernelRequest], Function]
     scratch_bytes: Callable[[KernelRequest], int] | None = None
     estimate_ns: Callable[[KernelRequest], float] | None = None
+    figures: Callable[[KernelRequest], Mapping[str, Number]] | None = None

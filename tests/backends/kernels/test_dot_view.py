@@ -114,3 +114,12 @@ def test_large_products_are_packed_and_divided() -> None:
     assert plan.packs_lhs
     assert plan.packs_rhs
     assert plan.extent >= 8
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(100, 10, 1 << 20), (10, 100, 1 << 20), (1, 1 << 20, 512), (1 << 20, 3, 64)])
+def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None:
+    for lhs in (0, 1):
+        for rhs in (0, 1):
+            for target in (WIDE, NARROW):
+                plan = plan_dot(plain(m, n, k, lhs_dim=lhs, rhs_dim=rhs), target)
+                assert plan.packed_elements <= 1 << 19

@@ -25,6 +25,7 @@ from xlalite.backends.cpu.kernels.scratch import give_back_slot, take_slot
 from xlalite.backends.cpu.llvm import I8, I64, PTR, VOID, Function, ModuleBuilder, Value, array, constant
 from xlalite.backends.cpu.types import representation
 from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.decision import Number
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.ops.dot import dot_flops
@@ -90,6 +91,20 @@ def _estimate_ns(request: KernelRequest) -> float:
     cost = CostAnalysis().of_computation(body)
     after = (cost.flops - dot_flops(_dots(body)[0])) / _FLOPS_PER_NS + cost.transcendentals
     return max(_plan(request).cycles / _MULTIPLY_ADDS_PER_NS, moved / _BYTES_PER_NS) + after
+
+
+def _figures(request: KernelRequest) -> dict[str, Number]:
+    plan = _plan(request)
+    packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
+    if plan.flipped != (plan.form is Form.ROWS):
+        packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
+    return {
+        "form": plan.form.value,
+        "tile": f"{plan.rows}x{plan.columns}",
+        "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
+        "packed": ", ".join(packed) or "nothing",
+        "scratch_bytes": _layout(request).scratch_bytes,
+    }
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
@@ -330,4 +345,4 @@ class _Tile:
     depth: Scalar
 
 
-DOT = KernelKind("dot", _declines, _extent, _emit, _scratch_bytes, _estimate_ns)
+DOT = KernelKind("dot", _declines, _extent, _emit, _scratch_bytes, _estimate_ns, _figures)

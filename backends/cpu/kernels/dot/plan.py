@@ -31,11 +31,18 @@ _UNIT_CYCLES = 9000.0
 _PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
 
+_FEW_ROWS = 4
+_STREAMS = 8
+"""Rows up to which a product is bound by memory, and how many rows of the other operand are then read at a time."""
+
 _VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
 
-_MAX_UNIT_ELEMENTS = 1 << 17
+_MAX_UNIT_ELEMENTS = 1 << 18
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
+
+_MAX_PACKED_ELEMENTS = 1 << 19
+"""Elements of operands that are packed at a time."""
 
 _MAX_WASTE = 0.15
 """Part of a piece of work that may go into packing what other pieces pack too."""
@@ -84,6 +91,11 @@ class DotPlan:
     packs_rhs: bool
     cycles: float
     flipped: bool = False
+
+    @property
+    def packed_elements(self) -> int:
+        """Elements of operands that are packed at a time."""
+        return _packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
 
     @property
     def row_units(self) -> int:
@@ -142,7 +154,9 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
         plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes:
         plans.append(_inner(view, numbers, lanes, target))
-    return min(plans, key=lambda plan: plan.cycles)
+    # Only the first form can take the depth piece by piece.
+    fitting = [plans[0], *(plan for plan in plans[1:] if plan.packed_elements <= _MAX_PACKED_ELEMENTS)]
+    return min(fitting, key=lambda plan: plan.cycles)
 
 
 def _swapped(numbers: Numbers) -> Numbers:
@@ -164,7 +178,7 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
 def _finished(
     form: Form, view: DotView, numbers: Numbers, lanes: int, tiling: _Tiling, packing: _Packing, unit_depth: int
 ) -> DotPlan:
-    rows, columns = _units(view, tiling, packing)
+    rows, columns = _units(view, tiling, packing, unit_depth)
     cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     return DotPlan(
         form,
@@ -240,7 +254,11 @@ def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_T
         yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
 
 
-def _units(view: DotView, tiling: _Tiling, packing: _Packing) -> tuple[int, int]:
+def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -> int:
+    return depth * (rows * lhs + columns * rhs)
+
+
+def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tuple[int, int]:
     """Rows and columns of a piece of work: few pieces, none of them small or mostly packing."""
     rows, columns = view.m, view.n
 
@@ -252,7 +270,8 @@ def _units(view: DotView, tiling: _Tiling, packing: _Packing) -> tuple[int, int]
 
     count = view.batch_count
     while True:
-        large = rows * columns > _MAX_UNIT_ELEMENTS
+        packed = _packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
+        large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
         if not large and (count >= _PIECES or work(rows, columns) < 2 * _UNIT_CYCLES):
             return rows, columns
         choices = [(_half(rows, tiling.rows), columns), (rows, _half(columns, tiling.columns))]
@@ -272,8 +291,11 @@ def _half(size: int, step: int) -> int:
 
 def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
     """A panel of both operands stays in the nearest cache, but short depths are not worth a second pass."""
-    limit = max(256, (target.cache_bytes[0] // (32 * numbers.kept.size_bytes)) // 64 * 64)
-    if view.k <= 2 * limit or view.m == 1:
+    limit = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+    if view.m <= _FEW_ROWS and view.k * view.n * numbers.kept.size_bytes > target.cache_bytes[1]:
+        # The matrix comes from memory once: few rows of it at a time, so that they are read like streams.
+        limit = _STREAMS
+    if view.k <= 2 * limit:
         return max(view.k, 1)
     pieces = -(-view.k // limit)
     return -(-view.k // pieces)
