@@ -61,6 +61,12 @@ class Cursor(Protocol):
     def literal(self, shape: Shape) -> Literal:
         """Consumes a literal of a shape."""
 
+    def enter(self) -> None:
+        """Notes that something nested starts, which may not go on for ever; `leave` notes its end."""
+
+    def leave(self) -> None:
+        """Notes that something nested ended."""
+
     def error(self, message: str) -> Exception:
         """The error to raise for the token at the cursor."""
 
@@ -88,6 +94,7 @@ class AttributeField:
     codec: Codec[Any]
     default: Any
     print_default: bool
+    after_calls: bool
 
     @property
     def required(self) -> bool:
@@ -96,7 +103,12 @@ class AttributeField:
 
 
 def attribute(
-    codec: Codec[T], *, name: str | None = None, default: Any = dataclasses.MISSING, print_default: bool = False
+    codec: Codec[T],
+    *,
+    name: str | None = None,
+    default: Any = dataclasses.MISSING,
+    print_default: bool = False,
+    after_calls: bool = False,
 ) -> Any:
     """Declares a field of an attributes dataclass.
 
@@ -105,8 +117,9 @@ def attribute(
         name: The name in HLO text; the field's own name when absent.
         default: The value when the text does not give it; without one the attribute is required.
         print_default: Whether the printer writes the attribute even when it has its default value.
+        after_calls: Whether the printer writes it behind the called computations, not before.
     """
-    metadata = {"codec": codec, "text_name": name, "print_default": print_default}
+    metadata = {"codec": codec, "text_name": name, "print_default": print_default, "after_calls": after_calls}
     if default is dataclasses.MISSING:
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -122,6 +135,7 @@ def attribute_fields(attrs_class: type) -> tuple[AttributeField, ...]:
             field.metadata["codec"],
             field.default,
             field.metadata["print_default"],
+            field.metadata["after_calls"],
         )
         for field in dataclasses.fields(attrs_class)
         if "codec" in field.metadata

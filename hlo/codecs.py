@@ -261,15 +261,37 @@ SHAPE: Codec[Shape] = Codec("shape", lambda cursor: cursor.shape(), str)
 SHAPE_LIST: Codec[tuple[Shape, ...]] = list_codec("list of shapes", lambda cursor: cursor.shape(), str, separator=", ")
 
 
+# literal=( ( s32[2] {1, 2}, f32[] 0.5 ) ): each array has its shape before it.
+
+
 def _parse_literal(cursor: Cursor) -> Literal:
     cursor.expect("(")
-    literal = cursor.literal(cursor.shape())
+    literal = _parse_typed_literal(cursor)
     cursor.expect(")")
     return literal
 
 
+def _parse_typed_literal(cursor: Cursor) -> Literal:
+    if not cursor.accept("("):
+        return cursor.literal(cursor.shape())
+    cursor.enter()
+    elements: list[Literal] = []
+    while not cursor.accept(")"):
+        if elements:
+            cursor.expect(",")
+        elements.append(_parse_typed_literal(cursor))
+    cursor.leave()
+    return Literal(tuple(elements))
+
+
 def _format_literal(literal: Literal) -> str:
-    return f"({literal.shape} {format_literal(literal)})"
+    return f"( {_format_typed_literal(literal)} )"
+
+
+def _format_typed_literal(literal: Literal) -> str:
+    if literal.shape.is_tuple:
+        return "( " + ", ".join(map(_format_typed_literal, literal.elements)) + " )"
+    return f"{literal.shape} {format_literal(literal)}"
 
 
 LITERAL: Codec[Literal] = Codec("(shape literal)", _parse_literal, _format_literal)

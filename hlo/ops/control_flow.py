@@ -75,7 +75,7 @@ def _conditional(instruction: HloInstruction, operands: Sequence[Value], call: C
 class CallAttrs:
     """Whether the call stands for a composite operation that a backend may implement as a whole."""
 
-    is_composite: bool = attribute(BOOL, default=False)
+    is_composite: bool = attribute(BOOL, default=False, after_calls=True)
 
 
 def _call_shape(context: ShapeContext) -> Shape:

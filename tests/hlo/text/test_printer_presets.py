@@ -6,6 +6,7 @@ import pytest
 
 from xlalite.hlo.builder import Builder
 from xlalite.hlo.dtype import DType
+from xlalite.hlo.errors import ParseError
 from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import PrintOptions, parse, print_computation, print_instruction, print_module
 
@@ -162,3 +163,27 @@ def test_built_modules_print_and_parse() -> None:
     x = builder.parameter(Shape.array(DType.F32, (2, 3)), name="x")
     module = builder.build_module(x + x)
     assert str(parse(str(module))) == str(module)
+
+
+@pytest.mark.parametrize("literal", ["f32[] 0.5", "s32[2]{0} {1, 2}", "( s32[2]{0} {1, 2}, ( pred[] true ) )", "(  )"])
+def test_attributes_stand_where_and_as_xla_writes_them(literal: str) -> None:
+    text = f"""HloModule m, entry_computation_layout={{(f32[])->f32[]}}
+
+%f (p: f32[]) -> f32[] {{
+  ROOT %p = f32[] parameter(0)
+}}
+
+ENTRY %e (x: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  %t = f32[] custom-call(%x), custom_call_target="t", literal=( {literal} )
+  ROOT %c = f32[] call(%t), to_apply=%f, is_composite=true, frontend_attributes={{composite.name="n"}}
+}}
+
+"""
+    assert str(parse(text)) == text
+
+
+def test_deeply_nested_literals_of_attributes_are_refused() -> None:
+    text = f'ENTRY e {{ ROOT r = f32[] custom-call(), custom_call_target="t", literal={"(" * 500} }}'
+    with pytest.raises(ParseError, match="nested more than 100 deep"):
+        parse(text)
