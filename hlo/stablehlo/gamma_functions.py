@@ -115,6 +115,7 @@ def zeta(s: Handle, q: Handle) -> Handle:
     pole = builder.op("and", (builder.compare(q, 0.0, "LE"), whole))
     even = builder.compare(unary("floor", s * 0.5), s * 0.5, "EQ")
     total = builder.select(pole, builder.select(even, infinity, nan), total)
+    total = builder.select(builder.compare(q, math.inf, "EQ"), s * 0.0, total)
     total = builder.select(builder.compare(s, 1.0, "LT"), nan, total)
     return builder.select(builder.compare(s, 1.0, "EQ"), infinity, total)
 

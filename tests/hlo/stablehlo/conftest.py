@@ -1,0 +1,103 @@
+"""Programs of jax as StableHLO text, with what jax computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.fingerprint import structurally_equal
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+
+
+@dataclass(frozen=True)
+class StablehloProgram:
+    """A function that jax lowered and ran.
+
+    Attributes:
+        pretty: The text that jax prints by default.
+        located: The same with locations.
+        generic: The same in MLIR's generic spelling.
+        arguments: One array for each parameter.
+        results: The leaves of what jax computed.
+        tolerance: Allowed error relative to the largest absolute value of a result.
+    """
+
+    pretty: str
+    located: str
+    generic: str
+    arguments: tuple[np.ndarray, ...]
+    results: tuple[np.ndarray, ...]
+    tolerance: float
+
+    def check(self) -> None:
+        """Asserts that all spellings mean the same valid HLO, which evaluates to jax's values."""
+        module = parse(self.pretty)
+        verify(module)
+        assert str(parse(str(module))) == str(module)
+        assert structurally_equal(parse(self.generic), module)
+        located = parse(self.located)
+        assert structurally_equal(located, module)
+        assert any(
+            instruction.metadata.op_name
+            for computation in located.computations()
+            for instruction in computation.instructions
+        )
+        self.check_values(evaluate(module, *self.arguments))
+
+    def check_cpu(self) -> None:
+        """Asserts that the program, compiled by the CPU backend, gives jax's values."""
+        executable = get_backend("cpu").compile(parse(self.pretty), CompileOptions())
+        self.check_values(executable(*self.arguments))
+
+    def check_values(self, found: object) -> None:
+        """Asserts that values have jax's types and sizes and are as close as the tolerance says."""
+        arrays = _leaves(found)
+        assert len(arrays) == len(self.results)
+        for array, wanted in zip(arrays, self.results, strict=True):
+            assert (array.dtype, array.shape) == (wanted.dtype, wanted.shape)
+            dtype = DType.from_numpy(wanted.dtype)
+            if not (dtype.is_floating or dtype.is_complex):
+                np.testing.assert_array_equal(array, wanted)
+                continue
+            wide = np.complex128 if dtype.is_complex else np.float64
+            exact = wanted.astype(wide)
+            size = np.abs(exact).max(where=np.isfinite(exact), initial=1e-30)
+            np.testing.assert_allclose(array.astype(wide), exact, rtol=0, atol=self.tolerance * size)
+
+
+def _leaves(value: object) -> list[np.ndarray]:
+    if isinstance(value, (tuple, list)):
+        return [leaf for element in value for leaf in _leaves(element)]
+    return [np.asarray(value)]
+
+
+@pytest.fixture(scope="session")
+def stablehlo_program() -> Callable[..., StablehloProgram]:
+    """Lets jax lower and run a function: `stablehlo_program(function, arguments, tolerance, x64=False)`."""
+    jax = pytest.importorskip("jax")
+
+    def make(
+        function: Callable[..., Any], arguments: tuple[Any, ...], tolerance: float, x64: bool = False
+    ) -> StablehloProgram:
+        with jax.enable_x64(x64):
+            lowered = jax.jit(function, keep_unused=True).lower(*arguments)
+            results = jax.tree.leaves(lowered.compile()(*arguments))
+        operation = lowered.compiler_ir("stablehlo").operation
+        return StablehloProgram(
+            lowered.as_text(),
+            lowered.as_text(debug_info=True),
+            operation.get_asm(print_generic_op_form=True),
+            tuple(np.asarray(argument) for argument in jax.tree.leaves(arguments)),
+            tuple(np.asarray(result) for result in results),
+            tolerance,
+        )
+
+    return make
