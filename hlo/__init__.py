@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from xlalite.hlo.fingerprint import structurally_equal as structurally_equal
     from xlalite.hlo.instruction import HloInstruction as HloInstruction, Metadata as Metadata
     from xlalite.hlo.literal import Literal as Literal
+    from xlalite.hlo.loading import load as load
     from xlalite.hlo.module import HloModule as HloModule, ModuleConfig as ModuleConfig
     from xlalite.hlo.ops import OPS as OPS
+    from xlalite.hlo.proto.serialization import parse_pbtxt as parse_pbtxt, parse_proto as parse_proto
     from xlalite.hlo.shape import Layout as Layout, ProgramShape as ProgramShape, Shape as Shape
+    from xlalite.hlo.spmd import evaluate_spmd as evaluate_spmd
     from xlalite.hlo.text import (
         ParseLimits as ParseLimits,
         PrintOptions as PrintOptions,
@@ -51,9 +54,12 @@ _NAMES = {
     "fingerprint": "structurally_equal",
     "instruction": "HloInstruction, Metadata",
     "literal": "Literal",
+    "loading": "load",
     "module": "HloModule, ModuleConfig",
     "ops": "OPS",
+    "proto.serialization": "parse_pbtxt, parse_proto",
     "shape": "Layout, ProgramShape, Shape",
+    "spmd": "evaluate_spmd",
     "text": (
         "ParseLimits, PrintOptions, parse, parse_literal, parse_shape, print_computation, print_instruction, "
         "print_module"

@@ -167,6 +167,27 @@ class HloModule:
 
         return print_module(self, preset)
 
+    def to_proto(self) -> bytes:
+        """The module as a serialized `HloModuleProto`, as XLA reads it."""
+        from xlalite.hlo.proto.serialization import write_proto
+
+        return write_proto(self)
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        """The same as `to_proto`, under the name that jaxlib gives it."""
+        return self.to_proto()
+
+    @staticmethod
+    def from_serialized_hlo_module_proto(data: bytes) -> HloModule:
+        """The module in a serialized `HloModuleProto` or `HloProto`.
+
+        Raises:
+            ParseError: The bytes are neither.
+        """
+        from xlalite.hlo.proto.serialization import parse_proto
+
+        return parse_proto(data)
+
     def __str__(self) -> str:
         """The module as HLO text with the default preset."""
         return self.to_string()

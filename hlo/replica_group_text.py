@@ -50,7 +50,8 @@ def _read_iota(cursor: Cursor) -> ReplicaGroups:
     return ReplicaGroups.iota(sizes, reshape, permutation)
 
 
-def _read_mesh(cursor: Cursor) -> ReplicaGroups:
+def read_mesh(cursor: Cursor) -> Mesh:
+    """Consumes `mesh['a'=2,'b'=2]`."""
     cursor.expect("mesh")
     cursor.expect("[")
     axes: list[tuple[str, int]] = []
@@ -58,23 +59,50 @@ def _read_mesh(cursor: Cursor) -> ReplicaGroups:
         if axes:
             cursor.expect(",")
         axes.append((_read_axis_name(cursor), cursor.integer()))
-    mesh = Mesh(tuple(axes))
+    return Mesh(tuple(axes))
+
+
+def read_devices(cursor: Cursor, mesh: Mesh) -> Mesh:
+    """Consumes `device_ids=(0,2,1,3)` or `device_ids=([2,2]T(1,0))`: the mesh with these device numbers.
+
+    Raises:
+        ValueError: The device numbers are impossible.
+    """
+    cursor.expect("device_ids=")
+    cursor.expect("(")
+    if not cursor.at("["):
+        numbers = [cursor.integer()]
+        while not cursor.accept(")"):
+            cursor.expect(",")
+            numbers.append(cursor.integer())
+        return Mesh(mesh.axes, tuple(numbers))
+    sizes = read_integers(cursor, "[", "]")
+    order = read_integers(cursor, "(", ")") if cursor.accept("T") else tuple(range(len(sizes)))
+    cursor.expect(")")
+    return Mesh.transposed(mesh.axes, sizes, order)
+
+
+def read_axis(cursor: Cursor) -> MeshAxis:
+    """Consumes `'a'`, or `'a':(1)2` for a part of an axis."""
+    name = cursor.string()
+    if not cursor.accept(":"):
+        return MeshAxis(name)
+    cursor.expect("(")
+    before = cursor.integer()
+    cursor.expect(")")
+    return MeshAxis(name, before, cursor.integer())
+
+
+def _read_mesh(cursor: Cursor) -> ReplicaGroups:
+    mesh = read_mesh(cursor)
     if cursor.accept(","):
-        cursor.expect("device_ids=")
-        mesh = _read_devices(cursor, axes)
+        mesh = read_devices(cursor, mesh)
     cursor.expect("{")
     wanted: list[MeshAxis] = []
     while not cursor.accept("}"):
         if wanted:
             cursor.expect(",")
-        name = cursor.string()
-        if cursor.accept(":"):
-            cursor.expect("(")
-            before = cursor.integer()
-            cursor.expect(")")
-            wanted.append(MeshAxis(name, before, cursor.integer()))
-        else:
-            wanted.append(MeshAxis(name))
+        wanted.append(read_axis(cursor))
     return ReplicaGroups.mesh(mesh, wanted)
 
 
@@ -85,18 +113,3 @@ def _read_axis_name(cursor: Cursor) -> str:
     name = cursor.string()
     cursor.expect("=")
     return name
-
-
-def _read_devices(cursor: Cursor, axes: list[tuple[str, int]]) -> Mesh:
-    """`(0,2,1,3)` or `([2,2]T(1,0))`."""
-    cursor.expect("(")
-    if not cursor.at("["):
-        numbers = [cursor.integer()]
-        while not cursor.accept(")"):
-            cursor.expect(",")
-            numbers.append(cursor.integer())
-        return Mesh(tuple(axes), tuple(numbers))
-    sizes = read_integers(cursor, "[", "]")
-    order = read_integers(cursor, "(", ")") if cursor.accept("T") else tuple(range(len(sizes)))
-    cursor.expect(")")
-    return Mesh.transposed(axes, sizes, order)

@@ -1,0 +1,61 @@
+"""Whole files: bytes and text to modules and back."""
+
+from __future__ import annotations
+
+from xlalite.hlo.errors import ParseError
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.module_reader import read_module
+from xlalite.hlo.proto.module_writer import write_module
+from xlalite.hlo.proto.text_format import decode_text, encode_text, field_names
+from xlalite.hlo.proto.wire import decode, encode, field_numbers
+
+# An `HloProto` has a module in field 1, where an `HloModuleProto` has its name.
+_WRAPPER_NUMBERS = frozenset({1, 3})
+_WRAPPER_FIELD = "hlo_module"
+
+
+def parse_proto(data: bytes | bytearray | memoryview) -> HloModule:
+    """The module in a serialized `HloModuleProto` or `HloProto`.
+
+    Raises:
+        ParseError: The bytes are neither; says at which byte.
+    """
+    data = bytes(data)
+    if field_numbers(data) <= _WRAPPER_NUMBERS:
+        return _unwrapped(decode(data, "HloProto"))
+    return read_module(decode(data, "HloModuleProto"))
+
+
+def parse_pbtxt(text: str | bytes) -> HloModule:
+    """The module in the text form of an `HloModuleProto` or `HloProto`.
+
+    Raises:
+        ParseError: The text is neither; says where.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "surrogateescape")
+    if _WRAPPER_FIELD in field_names(text):
+        return _unwrapped(decode_text(text, "HloProto"))
+    return read_module(decode_text(text, "HloModuleProto"))
+
+
+def write_proto(module: HloModule) -> bytes:
+    """The serialized `HloModuleProto` of a module."""
+    return encode(write_module(module))
+
+
+def write_hlo_proto(module: HloModule) -> bytes:
+    """The serialized `HloProto` of a module, the form of XLA's dumps."""
+    return encode(Message("HloProto").put(_WRAPPER_FIELD, write_module(module)))
+
+
+def write_pbtxt(module: HloModule) -> str:
+    """The text form of a module's `HloModuleProto`."""
+    return encode_text(write_module(module))
+
+
+def _unwrapped(message: Message) -> HloModule:
+    if not message.has(_WRAPPER_FIELD):
+        raise ParseError("the HloProto holds no module")
+    return read_module(message.message(_WRAPPER_FIELD))
