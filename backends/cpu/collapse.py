@@ -178,23 +178,25 @@ def _relate_dot(boundaries: _Boundaries, instruction: HloInstruction) -> None:
     rhs_free = free_dimensions(rhs.shape.rank, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
     batch, left = len(attrs.lhs_batch_dims), len(attrs.lhs_batch_dims) + len(lhs_free)
     rows, columns = range(batch, left), range(left, instruction.shape.rank)
-    runs: tuple[tuple[tuple[HloInstruction, Sequence[int]], ...], ...] = (
-        ((lhs, attrs.lhs_batch_dims), (rhs, attrs.rhs_batch_dims), (instruction, range(batch))),
-        ((lhs, lhs_free), (instruction, rows)),
-        ((rhs, rhs_free), (instruction, columns)),
-        ((lhs, attrs.lhs_contracting_dims), (rhs, attrs.rhs_contracting_dims)),
+    # One array may be both operands, so what is tied counts by role, not by instruction.
+    arrays = (lhs, rhs, instruction)
+    runs: tuple[dict[int, Sequence[int]], ...] = (
+        {0: attrs.lhs_batch_dims, 1: attrs.rhs_batch_dims, 2: range(batch)},
+        {0: lhs_free, 2: rows},
+        {1: rhs_free, 2: columns},
+        {0: attrs.lhs_contracting_dims, 1: attrs.rhs_contracting_dims},
     )
-    tied: set[tuple[HloInstruction, int]] = set()
+    tied: set[tuple[int, int]] = set()
     for run in runs:
-        for number in range(1, len(run[0][1])):
-            if all(dimensions[number] == dimensions[number - 1] + 1 for _, dimensions in run):
-                first, *others = [(array, dimensions[number]) for array, dimensions in run]
+        for number in range(1, len(next(iter(run.values())))):
+            if all(dimensions[number] == dimensions[number - 1] + 1 for dimensions in run.values()):
+                first, *others = [(role, dimensions[number]) for role, dimensions in run.items()]
                 tied.update((first, *others))
-                for other in others:
-                    boundaries.tie(*first, *other)
-    for array in (lhs, rhs, instruction):
+                for role, dimension in others:
+                    boundaries.tie(arrays[first[0]], first[1], arrays[role], dimension)
+    for role, array in enumerate(arrays):
         for dimension in range(1, array.shape.rank):
-            if (array, dimension) not in tied:
+            if (role, dimension) not in tied:
                 boundaries.cut(array, dimension)
 
 
@@ -217,6 +219,15 @@ def _relate_partial(touched: Callable[[HloInstruction], set[int]]) -> Callable[[
                     boundaries.tie(array, dimension, instruction, dimension)
 
     return relate
+
+
+def _relate_concatenate(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    """Only the boundary in front of the concatenated dimension stays: what is inside lies in one piece with it."""
+    for dimension in range(1, instruction.shape.rank):
+        for operand in instruction.operands:
+            boundaries.tie(operand, dimension, instruction, dimension)
+        if dimension == instruction.attrs.dimension:
+            boundaries.cut(instruction, dimension)
 
 
 def _resized(instruction: HloInstruction) -> set[int]:
@@ -246,7 +257,7 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "dynamic-update-slice": _relate_partial(_resized),
     "pad": _relate_partial(lambda i: {d for d, amounts in enumerate(i.attrs.padding) if any(amounts)}),
     "reverse": _relate_partial(lambda i: set(i.attrs.dimensions)),
-    "concatenate": _relate_partial(lambda i: {i.attrs.dimension}),
+    "concatenate": _relate_concatenate,
 }
 
 

@@ -16,6 +16,8 @@ class GroupKind(enum.Enum):
     ROW = "row"
     COLUMN = "column"
     DOT = "dot"
+    PIECES = "pieces"
+    UPDATE = "update"
     ALONE = "alone"
 
 

@@ -76,6 +76,8 @@ def operand_place(user: HloInstruction, number: int, place: Place, domain: Domai
         return Place.SCALAR if place is not Place.OTHER else Place.OTHER
     if user.op.is_elementwise or user.opcode == "copy":
         return place
+    if user.opcode == "dynamic-update-slice" and place is Place.FULL and number == 1:
+        return Place.FULL
     if user.opcode == "broadcast" and place is Place.FULL and domain.columns:
         return Place.ROW if tuple(user.attrs.dimensions) == domain.rows else Place.OTHER
     return Place.OTHER

@@ -121,6 +121,8 @@ class FusionPlanner:
             return reason
         if group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
+        if group.kind is GroupKind.UPDATE and _touches_updated_memory(producer, group.root):
+            return "it reads, or is, what the kernel updates in place"
         if any(user.opcode == "dot" and user in group for user in producer.users):
             return "dot takes its operands from memory"
         place, reads = group.place_of_operand(producer)
@@ -258,6 +260,10 @@ def _kind_of(instruction: HloInstruction) -> tuple[GroupKind, Domain | None]:
     if instruction.opcode == "reduce":
         domain = reduced_domain(instruction)
         return (GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN), domain
+    if instruction.opcode == "concatenate":
+        return GroupKind.PIECES, Domain(instruction.shape.dims)
+    if instruction.opcode == "dynamic-update-slice" and _is_updated_in_place(instruction):
+        return GroupKind.UPDATE, Domain(instruction.operand(1).shape.dims)
     if why_not_fusible(instruction) is None:
         return GroupKind.LOOP, Domain(instruction.shape.dims)
     return GroupKind.ALONE, None
@@ -283,7 +289,31 @@ def _is_free(producer: HloInstruction) -> bool:
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
 
 
+def _is_updated_in_place(update: HloInstruction) -> bool:
+    """Whether what is updated is memory of the program, not an input or a constant of which a whole copy is made."""
+    target = _memory(update.operand(0))
+    if not update.shape.rank or target.opcode == "constant":
+        return False
+    computation = update.parent
+    return target.opcode != "parameter" or (computation is not None and not computation.is_entry)
+
+
+def _touches_updated_memory(producer: HloInstruction, update: HloInstruction) -> bool:
+    target = _memory(update.operand(0))
+    return _memory(producer) is target or any(_memory(operand) is target for operand in producer.operands)
+
+
+def _memory(instruction: HloInstruction) -> HloInstruction:
+    """The instruction whose memory one has, as far as renaming of arrays goes."""
+    while instruction.opcode in ("reshape", "bitcast"):
+        instruction = instruction.operand(0)
+    return instruction
+
+
 def _repeats(producer: HloInstruction, group: Group) -> bool:
-    """Whether the kernel's domain has more elements than the producer."""
+    """Whether the kernel computes more elements from the producer than it has."""
     assert group.domain is not None, "the caller asked"
+    if group.kind is GroupKind.PIECES:
+        users = [user for user in producer.users if user in group and user is not group.root]
+        return any(user.shape.element_count > producer.shape.element_count for user in users)
     return group.domain.element_count > producer.shape.element_count

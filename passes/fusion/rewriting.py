@@ -18,6 +18,8 @@ _FUSION_KIND = {
     GroupKind.ROW: FusionKind.INPUT,
     GroupKind.COLUMN: FusionKind.INPUT,
     GroupKind.DOT: FusionKind.OUTPUT,
+    GroupKind.PIECES: FusionKind.LOOP,
+    GroupKind.UPDATE: FusionKind.LOOP,
 }
 
 

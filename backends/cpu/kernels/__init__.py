@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xlalite.backends.cpu.kernels.column import COLUMN
+from xlalite.backends.cpu.kernels.concatenate import CONCATENATE
 from xlalite.backends.cpu.kernels.dot import DOT
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.loop import LOOP
@@ -10,7 +11,7 @@ from xlalite.backends.cpu.kernels.row import ROW
 from xlalite.backends.cpu.kernels.transpose import TRANSPOSE
 from xlalite.backends.cpu.kernels.update import UPDATE
 
-KERNEL_KINDS: tuple[KernelKind, ...] = (UPDATE, TRANSPOSE, DOT, ROW, COLUMN, LOOP)
+KERNEL_KINDS: tuple[KernelKind, ...] = (UPDATE, TRANSPOSE, CONCATENATE, DOT, ROW, COLUMN, LOOP)
 """All kinds, the most special first; the loop kernel takes what the others decline."""
 
 __all__ = ["KERNEL_KINDS", "KernelKind", "KernelRequest"]

@@ -135,7 +135,7 @@ CASES = {
         """x = f32[2,3,4] parameter(0)
            y = f32[2,1,4] parameter(1)
            ROOT r = f32[2,4,4] concatenate(x, y), dimensions={1}""",
-        "f32[2,3,4] f32[2,1,4]",
+        "f32[2,12] f32[2,4]",
     ),
     "an iota keeps its own dimension": (
         """x = s32[2,3,4] parameter(0)
@@ -185,6 +185,23 @@ CASES = {
            z = s32[] constant(0)
            ROOT r = f32[6,3,4] dynamic-update-slice(x, u, i, z, z)""",
         "f32[6,12] f32[2,12] s32[]",
+    ),
+    "a product of runs": (
+        """x = f32[2,3,4,5] parameter(0)
+           y = f32[4,5,6,7] parameter(1)
+           ROOT r = f32[2,3,6,7] dot(x, y), lhs_contracting_dims={2,3}, rhs_contracting_dims={0,1}""",
+        "f32[6,20] f32[20,42]",
+    ),
+    "a product contracted in another order": (
+        """x = f32[2,3,4,5] parameter(0)
+           y = f32[4,5,6,7] parameter(1)
+           ROOT r = f32[2,3,6,7] dot(x, y), lhs_contracting_dims={3,2}, rhs_contracting_dims={1,0}""",
+        "f32[6,4,5] f32[4,5,42]",
+    ),
+    "a product of an array with itself in two ways": (
+        """x = f32[2,2,3] parameter(0)
+           ROOT r = f32[2,3,2,3] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={1}""",
+        "f32[2,2,3]",
     ),
     "nothing": (
         """x = f32[2,0,4] parameter(0)

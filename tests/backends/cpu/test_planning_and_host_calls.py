@@ -94,7 +94,7 @@ def test_a_failure_of_the_evaluator_is_an_execution_error(monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         patch.setattr(Evaluator, "call", fail)
-        with pytest.raises(ExecutionError, match="m: evaluating f.*: no room for the result"):
+        with pytest.raises(ExecutionError, match=r"m: evaluating f.*: no room for the result"):
             executable(x)
     np.testing.assert_array_equal(executable(x), good)
 
