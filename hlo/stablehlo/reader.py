@@ -205,14 +205,15 @@ class _ProgramReader:
         while not cursor.accept("}"):
             if not cursor.peek():
                 raise cursor.error_at(opening, "the region does not end")
+            operation = self._operation()
+            if operation.name not in _RETURNS:
+                region.operations.append(operation)
+                continue
+            region.returned, region.return_token = operation.operands, operation.token
             if cursor.peek().startswith("^"):
                 raise cursor.error("a region with several blocks cannot be read")
-            operation = self._operation()
-            if operation.name in _RETURNS:
-                region.returned, region.return_token = operation.operands, operation.token
-                cursor.expect("}")
-                break
-            region.operations.append(operation)
+            cursor.expect("}")
+            break
         cursor.shallower()
         return region
 

@@ -125,7 +125,11 @@ def flash_like(q: Any, k: Any, v: Any) -> Any:
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
     "mlp_gradient": (mlp_gradient, (normal(5, 6), normal(6, 8), normal(8, 3)), 1e-5),
-    "convolutional_gradient": (convolutional_gradient, (normal(2, 8, 8, 3), normal(3, 3, 3, 4), normal(2, 2, 4, 5)), 1e-5),
+    "convolutional_gradient": (
+        convolutional_gradient,
+        (normal(2, 8, 8, 3), normal(3, 3, 3, 4), normal(2, 2, 4, 5)),
+        1e-5,
+    ),
     "attention": (attention, (normal(2, 6, 8), normal(2, 8, 4), normal(2, 8, 4), normal(2, 8, 4)), 1e-5),
     "layer_norm": (layer_norm, (normal(4, 16), normal(16)), 1e-6),
     "batch_norm_gradient": (batch_norm_gradient, (normal(6, 4),), 1e-5),

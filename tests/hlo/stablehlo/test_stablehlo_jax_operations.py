@@ -120,14 +120,31 @@ def scatters(x: Any, i: Any) -> Any:
 
 def reductions(x: Any) -> Any:
     return (
-        *(x.sum(), x.sum(0), x.prod(1), x.max(1), x.min(), x.mean((0, 1)), x.var(0), x.std(1), (x > 0).all(), (x > 1).any()),
+        *(
+            x.sum(),
+            x.sum(0),
+            x.prod(1),
+            x.max(1),
+            x.min(),
+            x.mean((0, 1)),
+            x.var(0),
+            x.std(1),
+            (x > 0).all(),
+            (x > 1).any(),
+        ),
         *(jnp.argmax(x, 1), jnp.argmin(x, 0), jax.nn.logsumexp(x, 1), jnp.linalg.norm(x), jnp.median(x, 1)),
     )
 
 
 def cumulative(x: Any) -> Any:
     return (
-        *(jnp.cumsum(x, 1), jnp.cumprod(x, 0), lax.cummax(x, 1), lax.cummin(x, 0, reverse=True), lax.cumlogsumexp(x, 1)),
+        *(
+            jnp.cumsum(x, 1),
+            jnp.cumprod(x, 0),
+            lax.cummax(x, 1),
+            lax.cummin(x, 0, reverse=True),
+            lax.cumlogsumexp(x, 1),
+        ),
         lax.associative_scan(jnp.add, x),
     )
 
@@ -220,8 +237,16 @@ def random_bits(key: Any) -> Any:
     keys = jax.random.split(key, 3)
     return (
         *(keys, jax.random.bits(key, (5,)), jax.random.uniform(keys[0], (4, 3)), jax.random.normal(keys[1], (7,))),
-        *(jax.random.randint(keys[2], (6,), -5, 100), jax.random.permutation(key, 8), jax.random.bernoulli(key, 0.3, (9,))),
-        *(jax.random.exponential(key, (3,)), jax.random.gumbel(key, (3,)), jax.random.categorical(key, jnp.ones((2, 5)))),
+        *(
+            jax.random.randint(keys[2], (6,), -5, 100),
+            jax.random.permutation(key, 8),
+            jax.random.bernoulli(key, 0.3, (9,)),
+        ),
+        *(
+            jax.random.exponential(key, (3,)),
+            jax.random.gumbel(key, (3,)),
+            jax.random.categorical(key, jnp.ones((2, 5))),
+        ),
     )
 
 
