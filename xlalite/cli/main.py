@@ -47,6 +47,7 @@ COMMANDS = (
     Command("dump", "run a Python program and show what was compiled, pass by pass"),
     Command("explain", "say what the compiler decided about an instruction, and why"),
     Command("diff", "compare the structure of two modules"),
+    Command("bisect", "find the pass, and its change, that makes a module go wrong"),
     Command("bench", "measure compilation and execution of a module"),
     Command("cache", "list, measure or clear the cache of compiled code"),
     Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),

@@ -1,0 +1,215 @@
+"""What lies in a directory of dumps: files around single passes, numbers, records, reports, and the page about them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from xlalite.hlo.decision import Decision
+from xlalite.hlo.errors import DumpError
+from xlalite.hlo.text import parse
+from xlalite.passes import dump_page
+from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.cse import CommonSubexpressionElimination
+from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.dump import DumpObserver, module_dumper, session_dumper
+from xlalite.passes.dump_index import write_index
+from xlalite.passes.dump_records import Artefact, DumpContents, ModuleEntry, read_contents, write_atomically
+from xlalite.passes.instrumentation import Instrumentation
+from xlalite.passes.pipeline import Pipeline
+from xlalite.passes.schedule_report import schedule_report
+
+TEXT = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  dead = f32[4] tanh(x)
+  one = f32[4] exponential(x)
+  two = f32[4] exponential(x)
+  sum = f32[4] add(one, two)
+  n = f32[4] negate(sum)
+  ROOT m = f32[4] negate(n)
+}
+"""
+STAGES = (DeadCodeElimination(), CommonSubexpressionElimination(), AlgebraicSimplifier())
+
+
+def dump(directory: Path, pattern: str | None, name: str = "m") -> ModuleEntry:
+    """Runs passes with dumps, and gives the record that they left."""
+    options = DebugOptions(dump_to=str(directory), dump_hlo_pass_re=pattern)
+    module = parse(TEXT)
+    dumper = module_dumper(options, name)
+    assert dumper is not None
+    dumper.write_module(Artefact.HLO, module)
+    observer = DumpObserver(dumper, options)
+    instrumentation = Instrumentation(options, [observer])
+    Pipeline("p", STAGES).run(module, instrumentation)
+    dumper.write_decisions(module.decisions)
+    dumper.finish(observer.entries(instrumentation.records))
+    return read_contents(directory).modules[-1]
+
+
+def test_pass_in_the_middle_is_shown_before_and_after(tmp_path: Path) -> None:
+    dead, equal, simplified = dump(tmp_path, "^cse$").passes
+    assert dead.changed
+    assert simplified.changed
+    assert dead.after is simplified.after is None
+    assert equal.before == "module_0000.m.0001.p.after_dce.before_cse.txt"
+    assert equal.after == "module_0000.m.0002.p.after_cse.before_algebraic-simplifier.txt"
+    before, after = ((tmp_path / name).read_text().count("exponential(") for name in (equal.before, equal.after))
+    assert (before, after) == (2, 1)
+
+
+def test_after_of_one_pass_is_before_of_the_next(tmp_path: Path) -> None:
+    entry = dump(tmp_path, "dce|cse|algebraic")
+    files = [name for one in entry.passes for name in (one.before, one.after)]
+    assert files[0] == "module_0000.m.before_optimizations.txt"
+    assert files[1::2][:-1] == files[2::2]
+
+
+def test_record_reads_back_as_it_was(tmp_path: Path) -> None:
+    entry = dump(tmp_path, ".*")
+    assert ModuleEntry.from_json(json.loads(json.dumps(entry.as_json()))) == entry
+    assert (entry.process, entry.status.value) == (os.getpid(), "compiled")
+    assert dict(entry.files) == {
+        "hlo": "module_0000.m.before_optimizations.txt",
+        "decisions": "module_0000.m.decisions.json",
+    }
+
+
+def test_numbers_go_on_behind_those_of_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "module_0041.other.before_optimizations.txt").write_text("HloModule other\n")
+    assert [dump(tmp_path, None, name).prefix for name in ("a", "b")] == ["module_0042.a", "module_0043.b"]
+
+
+def test_sessions_overwrite_their_own_reports_only(tmp_path: Path) -> None:
+    options = DebugOptions(dump_to=str(tmp_path))
+    one, other = session_dumper(options), session_dumper(options)
+    assert one is not None
+    assert other is not None
+    decision = Decision("clustering", ("MatMul",), "clustered", "<reason>")
+    one.write("first\n", [])
+    one.write("second\n", [decision])
+    other.write("third\n", [])
+    contents = read_contents(tmp_path)
+    assert [(report.name, (tmp_path / report.file).read_text()) for report in contents.reports] == [
+        ("session_0000", "second\n"),
+        ("session_0001", "third\n"),
+    ]
+    write_index(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    assert "second" in page
+    assert "&lt;reason&gt;" in page
+    assert session_dumper(DebugOptions()) is None
+
+
+def test_reports_go_to_standard_output_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    dumper = session_dumper(DebugOptions(dump_to="-"))
+    assert dumper is not None
+    dumper.write("report\n", [])
+    assert capsys.readouterr().out.endswith(".cluster_report.txt\nreport\n\n")
+
+
+def test_long_texts_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = dump(tmp_path, None)
+    monkeypatch.setattr(dump_page, "_SHOWN_BYTES", 120)
+    page = dump_page.render_page(DumpContents((entry,)), tmp_path)
+    assert "... the rest is in the file\n" in page
+    assert "%two" not in page.split("HLO before optimizations")[1]
+
+
+def test_page_has_a_whole_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = dump(tmp_path, None)
+    monkeypatch.setattr(dump_page, "_PAGE_BYTES", 0)
+    assert "%two" not in dump_page.render_page(DumpContents((entry,)), tmp_path)
+
+
+def test_modules_that_differ_in_too_many_lines_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = dump(tmp_path, ".*")
+    monkeypatch.setattr(dump_page, "_DIFF_LINES", 3)
+    assert "too long to compare" in dump_page.render_page(DumpContents((entry,)), tmp_path)
+
+
+def test_files_that_went_away_do_not_break_the_page(tmp_path: Path) -> None:
+    entry = dump(tmp_path, ".*")
+    for path in tmp_path.glob("module_*.txt"):
+        path.unlink()
+    assert "module_0000.m" in dump_page.render_page(DumpContents((entry,)), tmp_path)
+
+
+def test_page_of_nothing(tmp_path: Path) -> None:
+    assert write_index(tmp_path / "new") == 0
+    assert "No module has been compiled." in (tmp_path / "new" / "index.html").read_text()
+
+
+def test_failing_writes_name_the_directory_and_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "index.json").mkdir()
+    with pytest.raises(DumpError, match=r"dump of index\.json: cannot write to directory .*: "):
+        write_atomically(tmp_path / "index.json", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+
+def test_record_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "module_0000.m.record.json").write_text('{"format": 99}')
+    assert read_contents(tmp_path) == DumpContents()
+
+
+def test_schedule_report_counts_bytes_alive() -> None:
+    module = parse(
+        """HloModule m, is_scheduled=true
+
+ENTRY e {
+  x = f32[100] parameter(0)
+  a = f32[100] exponential(x)
+  b = f32[50] slice(a), slice={[0:50]}
+  c = f32[50] negate(b)
+  ROOT t = (f32[50], f32[50]) tuple(b, c)
+}
+"""
+    )
+    lines = schedule_report(module).splitlines()
+    assert lines[0] == "Schedule: module m, 5 steps"
+    rows = [line.split()[:4] for line in lines if "%" in line]
+    assert rows == [
+        ["0", "0", "0", "%x"],
+        ["1", "400", "400", "%a"],
+        ["2", "200", "600", "%b"],
+        ["3", "200", "400", "%c"],
+        ["4", "0", "400", "%t"],
+    ]
+    assert lines[-1] == "Most alive at once: 600 bytes, at step 2"
+
+
+def test_schedule_report_follows_loops() -> None:
+    module = parse(
+        """HloModule m, is_scheduled=true
+
+body {
+  s = (s32[], f32[10]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[10] get-tuple-element(s), index=1
+  w = f32[10] negate(v)
+  ROOT o = (s32[], f32[10]) tuple(i, w)
+}
+
+condition {
+  s = (s32[], f32[10]) parameter(0)
+  ROOT p = pred[] constant(false)
+}
+
+ENTRY e {
+  i = s32[] parameter(0)
+  x = f32[10] parameter(1)
+  t = (s32[], f32[10]) tuple(i, x)
+  ROOT l = (s32[], f32[10]) while(t), condition=condition, body=body
+}
+"""
+    )
+    text = schedule_report(module)
+    assert "computation body:" in text
+    assert "computation condition:" in text
+    assert text.index("%w = ") < text.index("%l = ")

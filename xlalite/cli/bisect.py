@@ -1,0 +1,152 @@
+"""`xlalite bisect`: which pass, and which of its changes, makes a module go wrong.
+
+Every trial is `xlalite run` in a process of its own, so that code that crashes is a result like any other.
+"""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, bound
+from xlalite.cli.reading import module_of, read_text
+from xlalite.flags import debug_options
+from xlalite.hlo.errors import PassError
+from xlalite.hlo.module import HloModule
+from xlalite.passes.registry import PASSES
+
+FOUND = 1
+_MOST_CHANGES = 1 << 24
+_HLO_STAGE = "hlo-backend"
+
+
+class Outcome(enum.Enum):
+    """How a trial ended."""
+
+    GOOD = "agrees"
+    MISMATCH = "gives other results"
+    ERROR = "fails with an error"
+    CRASH = "crashes"
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """What makes the module go wrong.
+
+    Attributes:
+        pass_name: The pass without which all is well.
+        change: The number of its first change that does harm; None when its changes cannot be counted apart.
+    """
+
+    pass_name: str
+    change: int | None
+
+
+Trial = Callable[[Sequence[str]], Outcome]
+"""Runs the module with some flags."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command; the exit code is 1 when something goes wrong with the module, found or not."""
+    arguments, flags = _parser().read(words)
+    text = read_text(arguments.file)
+    module = module_of(text, arguments.file)
+    options = [f"--platform={arguments.platform}", f"--random_seed={arguments.random_seed}"]
+    options += [f"--{name}={value}" for name in _BOUNDS if (value := getattr(arguments, name)) is not None]
+    flag_words = [word for word in words if word.startswith(FLAG_PREFIXES)]
+
+    def trial(more: Sequence[str]) -> Outcome:
+        return _run_in_process(text, [*options, *flag_words, *more])
+
+    first = trial(())
+    if first is Outcome.GOOD:
+        print(f"{module.name} agrees with the interpreter: there is nothing to find")
+        return 0
+    print(f"{module.name} {first.value}")
+    debug = debug_options(flags)
+    names = _passes_that_change(module, arguments.platform, CompileOptions(debug=debug))
+    culprit = find_culprit(names, trial, first)
+    print(_verdict(culprit))
+    return FOUND
+
+
+def find_culprit(names: Sequence[str], trial: Trial, first: Outcome) -> Culprit | None:
+    """The first pass without which the module is good, with the first of its changes that does harm.
+
+    Args:
+        names: The passes that may be to blame.
+        trial: Runs the module.
+        first: How it ends when all passes run.
+    """
+    for name in names:
+        if trial([f"--xla_disable_hlo_passes={name}"]) is Outcome.GOOD:
+            return Culprit(name, _first_bad_change(name, trial, first))
+    return None
+
+
+def _first_bad_change(name: str, trial: Trial, first: Outcome) -> int | None:
+    """The smallest amount of fuel with which the pass does harm, by doubling and then halving."""
+
+    def is_good(changes: int) -> bool:
+        return trial([f"--xla_fuel={name}={changes}"]) is not first
+
+    high = 1
+    while is_good(high):
+        high *= 2
+        if high > _MOST_CHANGES:
+            return None
+    low = high // 2  # good, or no change at all
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_good(middle) else (low, middle)
+    return high
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "bisect",
+        "Finds the pass that makes a module differ from the interpreter, fail or crash, and the first of its changes "
+        "that does harm. The exit code is 1 when something is wrong with the module.",
+        "FILE [options]",
+    )
+    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    add_platform(parser)
+    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
+    parser.add_argument("--abs_error_bound", type=bound, metavar="X", help="allowed absolute error, as for run")
+    parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error, as for run")
+    return parser
+
+
+_BOUNDS = ("abs_error_bound", "rel_error_bound")
+
+
+def _run_in_process(text: str, options: list[str]) -> Outcome:
+    command = [sys.executable, "-m", "xlalite", "run", "-", *options]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+    outcomes = {0: Outcome.GOOD, 1: Outcome.MISMATCH, 2: Outcome.ERROR}
+    return outcomes.get(done.returncode, Outcome.CRASH)
+
+
+def _passes_that_change(module: HloModule, platform: str, options: CompileOptions) -> list[str]:
+    """The passes that change the module, last ones first; all of them when the pipeline does not get through."""
+    try:
+        records = get_backend(platform).compile_to(_HLO_STAGE, module, options).pass_records
+    except PassError:
+        return list(PASSES)
+    return list(dict.fromkeys(record.run.pass_name for record in reversed(records) if record.changed))
+
+
+def _verdict(culprit: Culprit | None) -> str:
+    if culprit is None:
+        return "no single pass is to blame: it goes wrong without any of them, or in making code"
+    lines = [f"{culprit.pass_name} is to blame: without it all is well (--xla_disable_hlo_passes={culprit.pass_name})"]
+    if culprit.change is not None:
+        lines.append(
+            f"its change number {culprit.change} does the harm: good with --xla_fuel={culprit.pass_name}="
+            f"{culprit.change - 1}, wrong with --xla_fuel={culprit.pass_name}={culprit.change}"
+        )
+    return "\n".join(lines)
