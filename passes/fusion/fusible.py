@@ -42,10 +42,17 @@ def is_cheap_to_repeat(instruction: HloInstruction) -> bool:
     """Whether several kernels may compute it for themselves rather than share an array."""
     if instruction.opcode in _CHEAP_TO_REPEAT or is_immediate(instruction) or instruction.shape.is_scalar:
         return instruction.opcode in _CHEAP_TO_REPEAT or is_immediate(instruction) or not is_expensive(instruction)
+    if instruction.op.is_elementwise and not is_expensive(instruction) and _needs_no_array(instruction):
+        return True
     if instruction.opcode == "convert":
         source, target = instruction.operand(0).shape.dtype, instruction.shape.dtype
         return source.size_bytes < target.size_bytes or source is DType.PRED
     return False
+
+
+def _needs_no_array(instruction: HloInstruction) -> bool:
+    """Whether the elements are made of spread-out scalars, rows and positions, such as those of a one-hot encoding."""
+    return all(operand.opcode in _CHEAP_TO_REPEAT for operand in instruction.operands if operand.shape.rank)
 
 
 def is_expensive(instruction: HloInstruction) -> bool:

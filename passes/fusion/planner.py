@@ -49,7 +49,7 @@ class FusionPlanner:
         self._limits = limits
         self._record = record
         self._dot_epilogues = dot_epilogues
-        self._group_of: dict[HloInstruction, Group] = {}
+        self._groups_of: dict[HloInstruction, list[Group]] = {}
 
     def plan(self) -> list[Group]:
         """The kernels with more than one member, users first."""
@@ -60,7 +60,7 @@ class FusionPlanner:
             if self._join_users(instruction):
                 continue
             group = _new_group(instruction)
-            self._group_of[instruction] = group
+            self._groups_of.setdefault(instruction, []).append(group)
             groups.append(group)
         for group in groups:
             self._add_immediates(group)
@@ -70,8 +70,8 @@ class FusionPlanner:
         """Makes the producer a member of its users' kernels, if that pays."""
         if producer is self._computation.root or not producer.users:
             return False
-        groups = list(dict.fromkeys(self._group_of[user] for user in producer.users if user in self._group_of))
-        outside = any(user not in self._group_of for user in producer.users)
+        groups = list(dict.fromkeys(group for user in producer.users for group in self._groups_of.get(user, ())))
+        outside = any(user not in self._groups_of for user in producer.users)
         if not groups or producer.control_predecessors or producer.control_successors:
             return False
         if len(groups) == 1 and not outside:
@@ -216,8 +216,8 @@ class FusionPlanner:
             instruction = waiting.pop()
             if len(seen) > self._limits.search:
                 return True
-            together = self._group_of.get(instruction)
-            members = list(together.places) if together is not None else [instruction]
+            together = self._groups_of.get(instruction, ())
+            members = [member for part in together for member in part.places] or [instruction]
             for member in members:
                 for follower in (*member.users, *member.control_successors):
                     if follower in group:
@@ -230,7 +230,7 @@ class FusionPlanner:
     def _add(self, producer: HloInstruction, group: Group, place: Place) -> None:
         group.places[producer] = place
         group.reductions += producer.opcode == "reduce"
-        self._group_of[producer] = group
+        self._groups_of.setdefault(producer, []).append(group)
 
     def _add_immediates(self, group: Group) -> None:
         for member in list(group.places):
