@@ -186,7 +186,8 @@ def _overview(modules: tuple[ModuleEntry, ...]) -> str:
 def _overview_row(module: ModuleEntry) -> str:
     changed = sum(entry.changed for entry in module.passes)
     sizes = _change(module.passes[0].instructions[0], module.passes[-1].instructions[1]) if module.passes else ""
-    words = f"{module.prefix} {module.status.value}"
+    passes = " ".join(dict.fromkeys(entry.name for entry in module.passes if entry.changed))
+    words = f"{module.prefix} {module.status.value} {passes}"
     return (
         f'<tr data-words="{escape(words)}"><td class="mono"><a href="#{escape(module.prefix)}">'
         f"{escape(module.prefix)}</a></td>"
