@@ -78,6 +78,8 @@ class FusionPlanner:
             return self._join_one(producer, groups[0])
         if is_cheap_to_repeat(producer) and why_not_fusible(producer) is None:
             return self._join_all(producer, groups, outside=outside)
+        if producer.opcode == "reduce" and not outside and self._join_siblings(producer, groups):
+            return True
         return any(self._join_as_output(producer, group) for group in groups)
 
     def _join_one(self, producer: HloInstruction, group: Group) -> bool:
@@ -96,6 +98,46 @@ class FusionPlanner:
             else:
                 refusals.append(reason)
         return not refusals and not outside
+
+    def _join_siblings(self, reduce: HloInstruction, groups: list[Group]) -> bool:
+        """Makes one kernel of several over the rows that a reduction is needed for, and the reduction a member."""
+        merged = self._siblings_over_rows(reduce, groups)
+        if merged is None:
+            return False
+        first, *others = groups
+        first.become(merged)
+        first.outputs, first.duplicates, first.reductions = merged.outputs, merged.duplicates, merged.reductions
+        for other in others:
+            for member in other.places:
+                kept = [group for group in self._groups_of[member] if group not in (first, other)]
+                self._groups_of[member] = [*kept, first]
+            self._record((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
+            other.places = {}
+        return self._join_one(reduce, first)
+
+    def _siblings_over_rows(self, reduce: HloInstruction, groups: list[Group]) -> Group | None:
+        """The kernel that several would be together; None if they cannot be one."""
+        domain = reduced_domain(reduce)
+        if not reduce.shape.is_array or not domain.has_minor_columns or not self._fits_nearest_cache(reduce):
+            return None
+        merged = Group(groups[0].root, GroupKind.ROW, domain)
+        for group in groups:
+            if group.kind is GroupKind.LOOP and group.domain is not None and group.domain.dims == domain.dims:
+                group = group.with_domain(domain)
+            if group.kind is not GroupKind.ROW or group.domain != domain or group.root.shape.is_tuple:
+                return None
+            if any(merged.places.get(member, place) is not place for member, place in group.places.items()):
+                return None
+            merged.places |= group.places
+            merged.outputs += group.outputs
+            merged.duplicates |= group.duplicates
+        merged.reductions = sum(member.opcode == "reduce" for member in merged.places)
+        too_many = len(merged) > self._limits.members or merged.reductions >= self._limits.reductions
+        if too_many or merged.place_of_operand(reduce)[0] is not Place.ROW:
+            return None
+        if any(_is_read_by_another(output, groups) or self._closes_cycle(output, merged) for output in merged.outputs):
+            return None
+        return merged
 
     def _join_as_output(self, producer: HloInstruction, group: Group) -> bool:
         """The kernel computes the producer once, for itself and for others."""
@@ -287,6 +329,11 @@ def _reduce_behind(producer: HloInstruction) -> HloInstruction | None:
 
 def _is_free(producer: HloInstruction) -> bool:
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
+
+
+def _is_read_by_another(output: HloInstruction, groups: list[Group]) -> bool:
+    """Whether one of the kernels needs what another gives."""
+    return any(user in group and output not in group for user in output.users for group in groups)
 
 
 def _is_updated_in_place(update: HloInstruction) -> bool:
