@@ -96,7 +96,7 @@ class CpuExecutable(Executable):
             argument_size_bytes=sum(s.size_bytes for s in _arrays(self._program_shape.parameters)),
             output_size_bytes=sum(s.size_bytes for s in outputs),
             alias_size_bytes=sum(outputs[donation.output].size_bytes for donation in assignment.donations),
-            temp_size_bytes=sizes[AllocationKind.ARENA],
+            temp_size_bytes=self._record.arena_bytes,
             constant_size_bytes=sizes[AllocationKind.CONSTANT],
             generated_code_size_bytes=self._record.code_bytes,
             report=assignment.report,

@@ -58,7 +58,7 @@ def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
     dims = results[0].shape.dims
     if any(not result.shape.is_array or result.shape.dims != dims for result in results):
         return ()
-    if any(instruction.opcode in ("reduce", "dot", "reduce-window") for instruction in body.instructions):
+    if any(instruction.opcode in ("reduce", "reduce-window") for instruction in body.instructions):
         return ()
     pairs: list[tuple[int, int]] = []
     for number, parameter in enumerate(body.parameters):

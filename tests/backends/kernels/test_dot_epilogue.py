@@ -123,6 +123,24 @@ ENTRY main {
     check(text, rng, ["dot"])
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(300, 10, 100), (64, 64, 64), (90, 70, 2500)])
+def test_an_update_after_a_product_is_in_place(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    text = f"""HloModule update, input_output_alias={{ {{}}: (2, {{}}, must-alias) }}
+ENTRY main {{
+  x = f32[{k},{m}] parameter(0)
+  g = f32[{k},{n}] parameter(1)
+  w = f32[{m},{n}] parameter(2)
+  d = f32[{m},{n}] dot(x, g), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+  ROOT after = f32[{m},{n}] subtract(w, d)
+}}"""
+    x, g, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((k, m), (k, n), (m, n)))
+    wanted = w.astype(np.float64) - x.astype(np.float64).T @ g.astype(np.float64)
+    executable = compile_text(text)
+    assert kernels_of(executable) == ["dot"]
+    assert executable.memory_analysis().alias_size_bytes == w.nbytes
+    np.testing.assert_allclose(executable(x, g, w), wanted, rtol=1e-4, atol=1e-3)
+
+
 def test_a_conversion_rounds_once(rng: np.random.Generator) -> None:
     text = """HloModule narrow
 ENTRY main {

@@ -1,6 +1,7 @@
 """The dot kernel against the evaluator: sizes, layouts, element types, batches, odd values, threads."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -241,6 +242,23 @@ def test_results_do_not_depend_on_the_threads(m: int, n: int, k: int, rng: np.ra
     results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 3)]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].view(np.uint32), other.view(np.uint32))
+
+
+def test_calls_at_the_same_time_have_their_own_scratch_memory(rng: np.random.Generator) -> None:
+    text = dot_text(260, 520, 700)
+    executable = compile_text(text)
+    inputs = [arrays_for(text, rng) for _ in range(4)]
+    alone = [executable(*arrays) for arrays in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda arrays: executable(*arrays), inputs * 5))
+    for got, wanted in zip(together, alone * 5, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_scratch_memory_is_accounted_for() -> None:
+    small, large = (compile_text(dot_text(size, size, size)).memory_analysis() for size in (16, 512))
+    assert small.temp_size_bytes == 0
+    assert 0 < large.temp_size_bytes < 8 << 20
 
 
 def test_runs_are_equal_bit_for_bit(rng: np.random.Generator) -> None:

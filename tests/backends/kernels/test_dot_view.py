@@ -2,6 +2,8 @@
 
 import pytest
 
+from xlalite.backends.cpu.collapse import collapse
+from xlalite.backends.cpu.kernel_body import kernel_body
 from xlalite.backends.cpu.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.cpu.kernels.dot.view import Matrix, view_of, why_not_viewable
 from xlalite.backends.cpu.llvm import TargetInfo
@@ -64,6 +66,28 @@ def test_neighbouring_dimensions_are_one() -> None:
         dot_of("f32[2,9,20]", "f32[20,3,8]", "f32[2,9,3,8]", "lhs_contracting_dims={2}, rhs_contracting_dims={0}")
     )
     assert (view.m, view.n, view.k) == (18, 24, 20)
+
+
+def test_collapse_merges_dimensions_of_a_dot_that_follow_one_another() -> None:
+    dot = dot_of(
+        "f32[2,5,9,3,4]",
+        "f32[2,5,3,4,6,7]",
+        "f32[2,5,9,6,7]",
+        "lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3,4}, rhs_contracting_dims={2,3}",
+    )
+    merged = collapse(kernel_body(dot).computation).root
+    assert [operand.shape.dims for operand in merged.operands] == [(10, 9, 12), (10, 12, 42)]
+    assert merged.shape.dims == (10, 9, 42)
+
+
+def test_collapse_keeps_dimensions_of_a_dot_that_lie_apart() -> None:
+    dot = dot_of(
+        "f32[2,9,3,8]",
+        "f32[2,11,3,8]",
+        "f32[2,3,9,11]",
+        "lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}",
+    )
+    assert collapse(kernel_body(dot).computation).root.shape.dims == (2, 3, 9, 11)
 
 
 def test_dimensions_that_lie_apart_have_no_view() -> None:

@@ -56,9 +56,10 @@ def _declines(request: KernelRequest) -> str | None:
         return "a result differs from the product in size"
     if dot.shape.element_count == 0:
         return "the product has no elements"
-    if request.in_place:
-        return "a result lies in the memory of an operand"
-    return why_not_viewable(dot) or why_no_numbers(dot)
+    reason = why_not_viewable(dot) or why_no_numbers(dot)
+    if reason is None and any(body.parameters[number] in dot.operands for _, number in request.in_place):
+        reason = "a result lies in the memory of the product's operand"
+    return reason
 
 
 def _plan(request: KernelRequest) -> DotPlan:
