@@ -11,6 +11,7 @@ from xlalite.backends.cpu import (
     reduction,
     reshaping,
     slicing,
+    stochastic,
 )
 from xlalite.backends.cpu.elements import Rule
 
@@ -23,4 +24,5 @@ RULES: dict[str, Rule] = {
     **slicing.RULES,
     **reduction.RULES,
     **dot.RULES,
+    **stochastic.RULES,
 }

@@ -272,6 +272,12 @@ CASES = [
         X,
         expected=lambda x: x / np.linalg.norm(x, axis=1, keepdims=True),
     ),
+    Case(
+        "StochasticCastToInt",
+        lambda x, *state: node("StochasticCastToInt", [x, *state, constant(1)], {"Tout": dtypes.int8}),
+        (np.array([[-3, 0, 7], [np.nan, 1e9, -np.inf]], F), np.uint64([5]), np.uint64([1, 2])),
+        lambda x, *_: np.int8([[-3, 0, 7], [0, 127, -128]]),
+    ),
     case("clip_by_value", lambda x: m.clip_by_value(x, -1.0, 1.0), X, expected=lambda x: np.clip(x, -1, 1)),
 ]
 

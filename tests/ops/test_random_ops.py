@@ -4,11 +4,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xlalite.framework import dtypes
+from xlalite.framework.errors import ElementTypeError
 from xlalite.framework.graph import Graph
 from xlalite.framework.random_seed import get_seed, set_random_seed
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops import array as a
+from xlalite.ops.constant import constant
 from xlalite.ops.nn import dropout
+from xlalite.ops.node import node
 from xlalite.ops.random_ops import random_normal, random_shuffle, random_uniform, truncated_normal
 
 
@@ -84,3 +88,28 @@ def test_dropout_keeps_the_mean(run: Any) -> None:
     kept = run(dropout(np.ones(20000, np.float32), 0.25, seed=5))
     assert set(np.unique(kept)) == {0.0, 4.0}
     assert abs(kept.mean() - 1) < 0.05
+
+
+@pytest.mark.parametrize("algorithm", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+def test_stochastic_cast_rounds_to_the_nearer_neighbour_more_often(algorithm: int, dtype: Any, run: Any) -> None:
+    x = constant(np.full(4000, -2.25), dtype)
+
+    def cast(key: int, counter: int) -> np.ndarray:
+        state = [constant(np.uint64([key])), constant(np.uint64([counter, 0])), constant(algorithm)]
+        return np.asarray(run(node("StochasticCastToInt", [x, *state], {"Tout": dtypes.int32})))
+
+    rounded = cast(1, 2)
+    assert set(rounded.tolist()) == {-2, -3}
+    assert abs(rounded.mean() + 2.25) < 0.03
+    np.testing.assert_array_equal(rounded, cast(1, 2))
+    assert (rounded != cast(2, 2)).any()
+    assert (rounded != cast(1, 5000)).any()
+
+
+def test_stochastic_cast_refuses_what_it_cannot_do() -> None:
+    state = [constant(np.uint64([1])), constant(np.uint64([1, 2])), constant(1)]
+    with pytest.raises(ElementTypeError, match="cannot round int32 to int8"):
+        node("StochasticCastToInt", [constant(np.int32([1])), *state], {"Tout": dtypes.int8})
+    with pytest.raises(ShapeError, match=r"counter is uint64 of shape \(1,\), expected uint64 of \[2\]"):
+        node("StochasticCastToInt", [constant(1.5), state[0], state[0], state[2]], {"Tout": dtypes.int8})

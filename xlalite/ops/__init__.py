@@ -22,6 +22,7 @@ from xlalite.ops import (
     shape_queries as shape_queries,
     slicing as slicing,
     softmax as softmax,
+    stochastic_cast as stochastic_cast,
     strided_slice as strided_slice,
     training_ops as training_ops,
     type_conversion as type_conversion,
