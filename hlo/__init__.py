@@ -13,6 +13,7 @@ if not __name__.startswith("xlalite."):
 
 if TYPE_CHECKING:
     from xlalite.hlo.builder import Builder as Builder
+    from xlalite.hlo.compare import compare_modules as compare_modules
     from xlalite.hlo.computation import HloComputation as HloComputation
     from xlalite.hlo.dtype import DType as DType
     from xlalite.hlo.errors import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         XlaliteError as XlaliteError,
     )
     from xlalite.hlo.evaluator import evaluate as evaluate
+    from xlalite.hlo.extraction import extract as extract
     from xlalite.hlo.fingerprint import structurally_equal as structurally_equal
     from xlalite.hlo.instruction import HloInstruction as HloInstruction, Metadata as Metadata
     from xlalite.hlo.literal import Literal as Literal
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from xlalite.hlo.proto.serialization import parse_pbtxt as parse_pbtxt, parse_proto as parse_proto
     from xlalite.hlo.shape import Layout as Layout, ProgramShape as ProgramShape, Shape as Shape
     from xlalite.hlo.spmd import evaluate_spmd as evaluate_spmd
+    from xlalite.hlo.statistics import collect_statistics as collect_statistics
     from xlalite.hlo.text import (
         ParseLimits as ParseLimits,
         PrintOptions as PrintOptions,
@@ -47,10 +50,12 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "builder": "Builder",
+    "compare": "compare_modules",
     "computation": "HloComputation",
     "dtype": "DType",
     "errors": "EvaluationError, LiteralError, ParseError, ShapeError, VerificationError, XlaliteError",
     "evaluator": "evaluate",
+    "extraction": "extract",
     "fingerprint": "structurally_equal",
     "instruction": "HloInstruction, Metadata",
     "literal": "Literal",
@@ -60,6 +65,7 @@ _NAMES = {
     "proto.serialization": "parse_pbtxt, parse_proto",
     "shape": "Layout, ProgramShape, Shape",
     "spmd": "evaluate_spmd",
+    "statistics": "collect_statistics",
     "text": (
         "ParseLimits, PrintOptions, parse, parse_literal, parse_shape, print_computation, print_instruction, "
         "print_module"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import XlaliteError
@@ -274,6 +276,27 @@ class HloComputation:
                 copies[instruction].add_control_predecessor(copies[predecessor])
         twin.set_root(copies[self.root])
         return twin
+
+    def to_string(self, preset: str = "default") -> str:
+        """The computation as HLO text, its name included.
+
+        Raises:
+            ValueError: There is no such preset.
+        """
+        from xlalite.hlo.printer import print_computation
+
+        return print_computation(self, preset)
+
+    def render_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the computation as an HTML page; the name is jaxlib's."""
+        page = f"<!DOCTYPE html><meta charset=utf-8><title>HLO</title>{self._repr_html_()}"
+        Path(path).write_text(page, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """The computation as notebooks show it."""
+        from xlalite.hlo.html import render_html
+
+        return render_html(self)
 
     def __repr__(self) -> str:
         """Name and size."""

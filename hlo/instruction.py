@@ -281,6 +281,16 @@ class HloInstruction:
         else:
             del self._users[user]
 
+    def to_string(self, preset: str = "default") -> str:
+        """The instruction as one line of HLO text, without `ROOT`.
+
+        Raises:
+            ValueError: There is no such preset.
+        """
+        from xlalite.hlo.printer import print_instruction
+
+        return print_instruction(self, preset)
+
     def __repr__(self) -> str:
         """Name, shape, opcode and operand names."""
         operands = ", ".join("%" + operand.name for operand in self._operands)

@@ -188,6 +188,12 @@ class HloModule:
 
         return parse_proto(data)
 
+    def _repr_html_(self) -> str:
+        """The module as notebooks show it."""
+        from xlalite.hlo.html import render_html
+
+        return render_html(self)
+
     def __str__(self) -> str:
         """The module as HLO text with the default preset."""
         return self.to_string()

@@ -1,4 +1,4 @@
-"""Finds which instructions of two modules correspond.
+"""Compares the structure of two modules: which instructions correspond, which of those differ, and which are alone.
 
 Bottom up first: what computes the same from parameters and constants up corresponds. What is left is matched by place
 (the same operand of users that correspond), then by name, then by what its operands correspond to.
@@ -7,13 +7,14 @@ Bottom up first: what computes the same from parameters and constants up corresp
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.fingerprint import Fingerprints, instruction_key
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.printer import print_instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,55 @@ class ComputationMatch:
         """Whether nothing differs."""
         paired = self.one is not None and self.other is not None
         return paired and not (self.changed or self.only_one or self.only_other or self.roots_differ)
+
+    def lines(self, one: str = "A", other: str = "B") -> Iterator[str]:
+        """What differs, with names for the two modules."""
+        if self.other is None:
+            assert self.one is not None, "a match has a side"
+            yield f"- computation {self.one.name}: only in {one}"
+            return
+        if self.one is None:
+            yield f"+ computation {self.other.name}: only in {other}"
+            return
+        counts = (
+            f"{len(self.same)} same, {len(self.changed)} changed, {len(self.only_one)} only in {one}, "
+            f"{len(self.only_other)} only in {other}"
+        )
+        name = self.one.name if self.one.name == self.other.name else f"{self.one.name} -> {self.other.name}"
+        yield f"computation {name}: {counts}"
+        if self.roots_differ:
+            yield f"  root: %{self.one.root.name} -> %{self.other.root.name}"
+        for change in self.changed:
+            yield f"  ~ %{change.one.name} -> %{change.other.name}: {', '.join(change.reasons)}"
+            yield f"    - {print_instruction(change.one)}"
+            yield f"    + {print_instruction(change.other)}"
+        yield from (f"  - {print_instruction(instruction)}" for instruction in self.only_one)
+        yield from (f"  + {print_instruction(instruction)}" for instruction in self.only_other)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleComparison:
+    """What is the same and what is not in two modules.
+
+    Attributes:
+        computations: Pairs of computations, the entries first, and computations without counterpart.
+    """
+
+    computations: tuple[ComputationMatch, ...]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs."""
+        return all(match.is_same for match in self.computations)
+
+    def __str__(self) -> str:
+        """What differs, a line for each finding; "" when nothing does."""
+        return "\n".join(line for match in self.computations if not match.is_same for line in match.lines())
+
+
+def compare_modules(one: HloModule, other: HloModule) -> ModuleComparison:
+    """Compares two modules; names, metadata and the order of lines do not count."""
+    return ModuleComparison(tuple(match_modules(one, other)))
 
 
 def match_modules(one: HloModule, other: HloModule) -> list[ComputationMatch]:
@@ -154,9 +204,7 @@ class _Matcher:
                 candidates.remove(chosen)
                 self._pair(instruction, chosen)
 
-    def _numbered(
-        self, computation: HloComputation, numbers: dict[Hashable, int]
-    ) -> dict[HloInstruction, int]:
+    def _numbered(self, computation: HloComputation, numbers: dict[Hashable, int]) -> dict[HloInstruction, int]:
         """A number for each instruction; the same number for the same value."""
         result: dict[HloInstruction, int] = {}
         for instruction in computation.post_order():
