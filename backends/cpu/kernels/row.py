@@ -18,6 +18,7 @@ from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.row_plan import RowPlan, plan_rows, why_no_rows
 from xlalite.backends.cpu.kernels.sweep import Registers, Sweep
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value, array
+from xlalite.backends.cpu.reduction import flatten
 from xlalite.backends.cpu.types import Element, representation
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
@@ -124,25 +125,16 @@ class _RowKernel:
 
     def _reduce(self, row: _Row, level: int, accumulations: tuple[Accumulation, ...]) -> None:
         plan, fb = self._plan, self._frame.fb
-        first = self._emitter(row, self._lanes)
         kept_now = [member for member, computed_in in plan.kept.items() if computed_in == level]
-        sample: list[list[Element]] = []
         peeled = any(accumulation.identity is None for accumulation in accumulations)
-        initial: list[Registers] = []
-        sets = 1 if peeled else plan.accumulator_sets(level, self._lanes)
-        sweep = Sweep(plan.column_dims, self._lanes, sets, self._lanes if peeled else 0)
-        for accumulation in accumulations:
-            if not peeled:
-                initial.append(accumulation.identities(first))
-                sample.append([accumulation.identity] if accumulation.identity is not None else [])
+        sets = plan.accumulator_sets(level, self._lanes)
+        sweep = Sweep(plan.column_dims, self._lanes, sets, sets * self._lanes if peeled else 0)
         if peeled:
-            at = (*row.index, *(Affine(0) for _ in plan.column_dims[:-1]), Affine(0, 1 if self._lanes > 1 else 0))
-            for accumulation in accumulations:
-                elements = [first.spread(first.element(source, at)) for source in accumulation.arrays]
-                sample.append(elements)
-                initial.append(tuple(r for e in elements for r in (e if isinstance(e, tuple) else (e,))))
-            self._keep(first, kept_now, at, None)
-        widths = [len(registers) for registers in initial]
+            starts = [self._first_elements(row, accumulations, kept_now, number) for number in range(sets)]
+        else:
+            starts = [self._identities(row, accumulations)] * sets
+        sample = starts[0]
+        widths = [len(flatten(elements)) for elements in sample]
 
         def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
             emitter = self._emitter(row, self._lanes, mask)
@@ -156,8 +148,8 @@ class _RowKernel:
             self._keep(emitter, kept_now, index, mask)
             return tuple(after)
 
-        joined = tuple(register for registers in initial for register in registers)
-        swept = sweep.run(fb, [joined] * sets, step)
+        initial = [tuple(r for elements in of_set for r in flatten(elements)) for of_set in starts]
+        swept = sweep.run(fb, initial, step)
         scalar = self._emitter(row, 1)
         offset = 0
         for accumulation, width, like in zip(accumulations, widths, sample, strict=True):
@@ -166,6 +158,22 @@ class _RowKernel:
             self._publish(row, accumulation.reduce, results)
             offset += width
         row.sources.update({member: self._read_scratch(member) for member in kept_now})
+
+    def _identities(self, row: _Row, accumulations: tuple[Accumulation, ...]) -> list[list[Element]]:
+        """What accumulators of known monoids hold before the sweep."""
+        emitter = self._emitter(row, self._lanes)
+        return [[emitter.spread(a.identity)] for a in accumulations if a.identity is not None]
+
+    def _first_elements(
+        self, row: _Row, accumulations: tuple[Accumulation, ...], kept_now: list[HloInstruction], number: int
+    ) -> list[list[Element]]:
+        """What accumulators hold before the sweep where some have no identity: a set's first vector of columns."""
+        emitter = self._emitter(row, self._lanes)
+        outer = (Affine(0) for _ in self._plan.column_dims[:-1])
+        at = (*row.index, *outer, Affine(number * self._lanes, 1 if self._lanes > 1 else 0))
+        elements = [[emitter.spread(emitter.element(array, at)) for array in a.arrays] for a in accumulations]
+        self._keep(emitter, kept_now, at, None)
+        return elements
 
     def _keep(self, emitter: ElementEmitter, members: list[HloInstruction], index: Index, mask: Value | None) -> None:
         """Stores members that later passes need again."""
