@@ -7,7 +7,6 @@ of the whole goes into the directory's index (`dump_records.py`, `dump_index.py`
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import json
 import os
@@ -65,7 +64,7 @@ class ModuleDumper:
         self._text_preset = text_preset
         self._files: dict[str, str] = {}
         self._start = time.perf_counter()
-        self._started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+        self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
     def write(self, suffix: str, content: str | bytes) -> str:
         """Writes the file PREFIX.SUFFIX and returns its path; text is UTF-8.

@@ -1,5 +1,7 @@
 """The program as a whole: help, version, and what happens to mistakes."""
 
+import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ import pytest
 
 import xlalite as package
 from xlalite.cli.main import COMMANDS
+from xlalite.flags import Flags
 
 
 def test_help_names_every_command_in_80_columns(xlalite: Callable[..., object]) -> None:
@@ -103,3 +106,16 @@ def test_a_reader_that_goes_away_is_no_error(softmax: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_the_document_has_every_command(repository: Path) -> None:
+    text = (repository / "docs" / "tools.md").read_text()
+    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
+    assert {command.name for command in COMMANDS} <= rows
+
+
+def test_the_document_knows_only_flags_that_exist(repository: Path) -> None:
+    text = (repository / "docs" / "tools.md").read_text()
+    names = set(re.findall(r"--((?:tf_)?xla(?:lite)?_\w+)", text))
+    assert names
+    assert names <= {field.name for field in dataclasses.fields(Flags)}

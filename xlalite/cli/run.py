@@ -12,6 +12,7 @@ import numpy as np
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
+from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import random_value, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.flags import debug_options
@@ -39,6 +40,7 @@ class RunOptions:
         large_range: Whether floating-point inputs have all sizes.
         prints_values: Whether inputs and results are printed.
         inputs: A file with the arguments, instead of random ones.
+        isolates: Whether each instruction runs by itself, instead of the module as a whole.
     """
 
     platform: str
@@ -50,6 +52,7 @@ class RunOptions:
     large_range: bool
     prints_values: bool
     inputs: str | None
+    isolates: bool
 
 
 @dataclass(slots=True)
@@ -76,8 +79,10 @@ def run(words: Sequence[str]) -> int:
         large_range=arguments.use_large_float_range,
         prints_values=arguments.print_literals,
         inputs=arguments.inputs,
+        isolates=arguments.isolate_instructions,
     )
-    passed = [run_file(path, options) for path in arguments.files]
+    run_one = run_instructions if options.isolates else run_file
+    passed = [run_one(path, options) for path in arguments.files]
     if len(passed) > 1:
         print(f"{sum(passed)} of {len(passed)} modules agree")
     return 0 if all(passed) else MISMATCH
@@ -100,6 +105,20 @@ def run_file(path: str, options: RunOptions) -> bool:
     if reference is not None and not agrees:
         print(f"  MISMATCH with {options.reference} (inputs of --random_seed={options.seed})")
     return agrees
+
+
+def run_instructions(path: str, options: RunOptions) -> bool:
+    """Runs each instruction of the module of a file by itself, prints the wrong ones, and says whether there are none."""
+    module = read_module(path)
+    shapes = module.entry_computation.program_shape.parameters
+    arguments = _arguments(shapes, np.random.default_rng(options.seed), options)
+    print(f"{shown_name(path)}: module {module.name} on {options.platform}, one instruction at a time")
+    runs = list(run_isolated(module, arguments, get_backend(options.platform), options.compile, options.bounds))
+    wrong = [run for run in runs if not run.agrees]
+    for run in wrong:
+        print(f"  {run}")
+    print(f"  {len(runs) - len(wrong)} of {len(runs)} instructions agree with the interpreter")
+    return not wrong
 
 
 def _parser() -> CommandParser:
@@ -129,6 +148,10 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--use_large_float_range", action="store_true", help="inputs of all sizes, instead of -1 to 1"
     )
+    parser.add_argument(
+        "--isolate_instructions", action="store_true",
+        help="run each instruction by itself, on the values that it has in the module",
+    )  # fmt: skip
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser
 
