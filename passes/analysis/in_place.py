@@ -29,10 +29,20 @@ def _updated_parameter(body: HloComputation, fusion: HloInstruction) -> tuple[in
     target = root.operand(0)
     while target.opcode in ("bitcast", "reshape") and target.user_count == 1:
         target = target.operand(0)
-    if target.opcode != "parameter" or target.user_count != 1 or root.operands.count(root.operand(0)) != 1:
+    if target.opcode != "parameter" or root.operands.count(root.operand(0)) != 1:
+        return ()
+    if any(user is not root and not _reads_what_is_updated(user, root) for user in target.users):
         return ()
     number = target.attrs.number
     return (number,) if fusion.operands.count(fusion.operand(number)) == 1 else ()
+
+
+def _reads_what_is_updated(reader: HloInstruction, update: HloInstruction) -> bool:
+    """Whether a dynamic-slice takes the very elements that an update replaces, each needed for itself only."""
+    is_window = reader.opcode == "dynamic-slice" and reader.operand(0) is update.operand(0)
+    if not is_window or reader.operands[1:] != update.operands[2:] or reader.shape.dims != update.operand(1).shape.dims:
+        return False
+    return _read_at_own_index(reader, update)
 
 
 def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
@@ -69,6 +79,11 @@ def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
+def _keeps_index_of(root: HloInstruction, operand: HloInstruction) -> bool:
+    """Whether a kernel's root hands elements of an operand on at the kernel's own index."""
+    return root.opcode == "tuple" or (root.opcode == "dynamic-update-slice" and root.operand_positions(operand) == (1,))
+
+
 def _read_at_own_index(parameter: HloInstruction, root: HloInstruction) -> bool:
     """Whether every path from the parameter to the root keeps the index."""
     waiting, seen = [parameter], {parameter}
@@ -77,7 +92,7 @@ def _read_at_own_index(parameter: HloInstruction, root: HloInstruction) -> bool:
         for user in instruction.users:
             if user in seen:
                 continue
-            if user is root and user.opcode == "tuple":
+            if user is root and _keeps_index_of(user, instruction):
                 continue
             if not user.op.is_elementwise or user.shape.dims != parameter.shape.dims:
                 return False

@@ -163,7 +163,7 @@ class FusionPlanner:
             return reason
         if group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
-        if group.kind is GroupKind.UPDATE and _touches_updated_memory(producer, group.root):
+        if group.kind is GroupKind.UPDATE and _touches_updated_memory(producer, group):
             return "it reads, or is, what the kernel updates in place"
         if any(user.opcode == "dot" and user in group for user in producer.users):
             return "dot takes its operands from memory"
@@ -345,8 +345,14 @@ def _is_updated_in_place(update: HloInstruction) -> bool:
     return target.opcode != "parameter" or (computation is not None and not computation.is_entry)
 
 
-def _touches_updated_memory(producer: HloInstruction, update: HloInstruction) -> bool:
+def _touches_updated_memory(producer: HloInstruction, group: Group) -> bool:
+    """Whether a kernel that updates in place would read other elements than the one it replaces at a time."""
+    update = group.root
     target = _memory(update.operand(0))
+    is_window = producer.opcode == "dynamic-slice" and producer.operand(0) is update.operand(0)
+    if is_window and producer.operands[1:] == update.operands[2:]:
+        same_sizes = producer.shape.dims == update.operand(1).shape.dims
+        return not same_sizes or group.place_of_operand(producer)[0] is not Place.FULL
     return _memory(producer) is target or any(_memory(operand) is target for operand in producer.operands)
 
 
