@@ -223,9 +223,8 @@ def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | Non
     if not options.dumps_module(module_name):
         return None
     assert options.dump_to is not None, "dumps_module says so"
-    number = _next_number(options.dump_to, "module")
     preset = "short_parsable" if options.dump_large_constants else "default"
-    prefix = f"module_{number:04d}.{_file_safe(module_name)}"
+    prefix = _claim(options.dump_to, "module", f".{_file_safe(module_name)}", Artefact.HLO.suffix)
     return ModuleDumper(options.dump_to, prefix, module_name, preset)
 
 
@@ -237,15 +236,34 @@ def session_dumper(options: DebugOptions) -> ReportDumper | None:
     """
     if options.dump_to is None:
         return None
-    return ReportDumper(options.dump_to, f"session_{_next_number(options.dump_to, 'session'):04d}")
+    return ReportDumper(options.dump_to, _claim(options.dump_to, "session", "", REPORT_SUFFIX))
 
 
 _numbers: dict[tuple[str, str], Iterator[int]] = {}
 _numbers_lock = threading.Lock()
 
 
+def _claim(directory: str, kind: str, rest: str, first_suffix: str) -> str:
+    """A prefix for file names, `KIND_0003REST`, that is ours alone: its first file is made at once, empty.
+
+    Raises:
+        DumpError: The directory cannot be made or written to.
+    """
+    while True:
+        prefix = f"{kind}_{_next_number(directory, kind):04d}{rest}"
+        if directory == STANDARD_OUTPUT:
+            return prefix
+        try:
+            (Path(directory) / f"{prefix}.{first_suffix}").open("x").close()
+        except FileExistsError:  # by another process, since the numbers were looked at
+            continue
+        except OSError as error:
+            raise DumpError(f"dump directory {directory}: cannot be written: {error.strerror}") from error
+        return prefix
+
+
 def _next_number(directory: str, kind: str) -> int:
-    """Numbers the modules of a directory, so that two of one name, or of two runs, get files of their own."""
+    """Counts on from the highest number that was in the directory when this process first used it."""
     with _numbers_lock:
         numbers = _numbers.get((directory, kind))
         if numbers is None:

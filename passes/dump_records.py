@@ -247,9 +247,18 @@ def _file_names(directory: Path) -> list[str]:
 def _records(directory: Path, names: list[str]) -> Iterator[ModuleEntry]:
     for name in names:
         if name.endswith(f".{RECORD_SUFFIX}"):
-            data = json.loads((directory / name).read_text(encoding="utf-8"))
+            data = _read_object(directory / name)
             if data.pop("format", None) == FORMAT:
                 yield ModuleEntry.from_json(data)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; an empty one for a file that is damaged or has gone."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _unfinished(prefix: str, names: list[str]) -> ModuleEntry:

@@ -84,6 +84,16 @@ def test_numbers_go_on_behind_those_of_other_processes(tmp_path: Path) -> None:
     assert [dump(tmp_path, None, name).prefix for name in ("a", "b")] == ["module_0042.a", "module_0043.b"]
 
 
+def test_processes_at_the_same_time_get_names_of_their_own(tmp_path: Path) -> None:
+    options = DebugOptions(dump_to=str(tmp_path))
+    first = module_dumper(options, "m")
+    assert first is not None
+    (tmp_path / "module_0001.m.before_optimizations.txt").write_text("of another process")
+    second = module_dumper(options, "m")
+    assert second is not None
+    assert (first.prefix, second.prefix) == ("module_0000.m", "module_0002.m")
+
+
 def test_sessions_overwrite_their_own_reports_only(tmp_path: Path) -> None:
     options = DebugOptions(dump_to=str(tmp_path))
     one, other = session_dumper(options), session_dumper(options)
@@ -153,8 +163,9 @@ def test_failing_writes_name_the_directory_and_leave_nothing(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
 
 
-def test_record_of_another_version_is_left_alone(tmp_path: Path) -> None:
+def test_records_of_other_versions_and_damaged_ones_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "module_0000.m.record.json").write_text('{"format": 99}')
+    (tmp_path / "module_0001.m.record.json").write_text("[damaged")
     assert read_contents(tmp_path) == DumpContents()
 
 

@@ -108,7 +108,7 @@ def run_file(path: str, options: RunOptions) -> bool:
 
 
 def run_instructions(path: str, options: RunOptions) -> bool:
-    """Runs each instruction of the module of a file by itself, prints the wrong ones, and says whether there are none."""
+    """Runs each instruction of the module of a file by itself, prints the wrong ones, and says if there are none."""
     module = read_module(path)
     shapes = module.entry_computation.program_shape.parameters
     arguments = _arguments(shapes, np.random.default_rng(options.seed), options)
