@@ -62,8 +62,11 @@ def _extent(request: KernelRequest) -> int:
     return root.shape.dims[outer[0]] if outer else -(-root.shape.dims[-1] // _COLUMNS)
 
 
-_COLUMNS = 16
-"""Result columns of one unit of the extent of a two-dimensional transpose."""
+_COLUMNS = 64
+"""Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
+
+_BLOCK = 64
+"""Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
@@ -108,7 +111,7 @@ class _TransposeKernel:
             nest(1, {outer[0]: Affine(position)})
 
     def _tile_loops(self, positions: dict[int, Position]) -> None:
-        """Columns outside, rows inside: a column of tiles writes whole cache lines of the result one after another."""
+        """Blocks of tiles, in each rows outside and columns inside; then the elements that fill no tile."""
         fb, side = self._frame.fb, self._tiles.side
         rows, columns = self._dims[self._tiles.rows], self._dims[-1]
         start: Value | int = 0
@@ -118,8 +121,11 @@ class _TransposeKernel:
             stop = fb.smin(fb.mul(self._frame.end, _COLUMNS, "nsw"), columns)
         whole = columns - columns % side
         limit = fb.smin(stop, whole) if isinstance(stop, Value) else whole
-        with fb.loop(start, limit, side) as column, fb.loop(0, rows - rows % side, side) as row:
-            self._tile(positions, Affine(row), Affine(column))
+        whole_rows = rows - rows % side
+        with fb.loop(start, limit, _BLOCK) as left, fb.loop(0, whole_rows, _BLOCK) as top:
+            right, bottom = fb.smin(fb.add(left, _BLOCK), limit), fb.smin(fb.add(top, _BLOCK), whole_rows)
+            with fb.loop(top, bottom, side) as row, fb.loop(left, right, side) as column:
+                self._tile(positions, Affine(row), Affine(column))
         if rows % side:
             with fb.loop(start, limit) as column, fb.loop(rows - rows % side, rows) as row:
                 self._one(positions, Affine(row), Affine(column))

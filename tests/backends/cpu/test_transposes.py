@@ -45,7 +45,7 @@ def test_every_order_of_four(check: Any, order: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", NUMPY)
-@pytest.mark.parametrize("dims", [(4, 4), (5, 67), (70, 9), (33, 31), (64, 128), (1, 5), (3, 2)], ids=str)
+@pytest.mark.parametrize("dims", [(4, 4), (5, 67), (70, 9), (33, 31), (64, 128), (1, 5), (3, 2), (150, 139)], ids=str)
 def test_matrices_of_every_width(check: Any, dtype: str, dims: tuple[int, ...]) -> None:
     check(transpose(dims, (1, 0), dtype), numbers(dims, dtype))
 
@@ -53,6 +53,13 @@ def test_matrices_of_every_width(check: Any, dtype: str, dims: tuple[int, ...]) 
 @pytest.mark.parametrize("dims", [(0, 5), (5, 0), (0, 0)], ids=str)
 def test_nothing(check: Any, dims: tuple[int, ...]) -> None:
     check(transpose(dims, (1, 0), "f32"), np.zeros(dims, np.float32))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_large_matrix_on_threads(compile_text: Any, threads: int) -> None:
+    x = numbers((701, 1003), "f32")
+    found = compile_text(transpose(x.shape, (1, 0), "f32"), num_threads=threads)(x)
+    np.testing.assert_array_equal(found, x.T)
 
 
 def test_a_matrix_uses_the_tiled_kernel(check: Any, kernels: Any) -> None:
