@@ -139,7 +139,16 @@ def check(program) -> None:
     program.check_cpu()
 
 
-@pytest.mark.parametrize(("name", "letter"), [(name, t) for name, (_, _, types) in PROGRAMS.items() for t in types])
+# One element type of each by default, the others in the slow run.
+FIRST_TYPES = [(name, types[0]) for name, (_, _, types) in PROGRAMS.items()]
+OTHER_TYPES = [
+    pytest.param(name, letter, marks=pytest.mark.slow)
+    for name, (_, _, types) in PROGRAMS.items()
+    for letter in types[1:]
+]
+
+
+@pytest.mark.parametrize(("name", "letter"), [*FIRST_TYPES, *OTHER_TYPES])
 def test_linear_algebra_gives_what_jax_computes(name, letter, rng, jax_program):
     function, count, _ = PROGRAMS[name]
     sizes = ((3, 6, 6), (3, 6, 2))[:count]
@@ -147,6 +156,11 @@ def test_linear_algebra_gives_what_jax_computes(name, letter, rng, jax_program):
     check(jax_program(function, arguments, 5e-4 if letter in "fF" else 1e-9, x64=True))
 
 
-@pytest.mark.parametrize("name", SINGLE)
+LONG = {"exponential", "square_root", "polar", "gradient_of_eigh"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SINGLE]
+)
 def test_function_of_one_matrix_gives_what_jax_computes(name, rng, jax_program):
     check(jax_program(SINGLE[name], (matrices(rng, (6, 6), "d"),), 1e-9, x64=True))

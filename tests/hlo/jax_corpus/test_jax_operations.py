@@ -299,7 +299,12 @@ OPERATIONS: dict[str, tuple[Callable[..., object], tuple[np.ndarray, ...], float
 }
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+LONG = {"rejection_sampled", "special_functions", "searched", "found"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in OPERATIONS]
+)
 def test_operation_gives_what_jax_computes(name, jax_program):
     function, arguments, tolerance = OPERATIONS[name]
     program = jax_program(function, arguments, tolerance)
