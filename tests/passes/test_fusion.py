@@ -147,3 +147,72 @@ def test_fusion_keeps_values(random_module, random_arguments, assert_same_bits) 
         Fusion().run(module)
         verify(module)
         assert_same_bits(expected, evaluate(module, *arguments), str(module))
+
+
+SHARED_SUM = """x = f32[6,9] parameter(0)
+ z = f32[] constant(0)
+ e = f32[6,9] exponential(x)
+ s = f32[6] reduce(e, z), dimensions={1}, to_apply=add
+ sb = f32[6,9] broadcast(s), dimensions={0}
+ y = f32[6,9] divide(e, sb)
+"""
+
+
+def test_fusion_joins_kernels_over_rows_that_need_one_reduction() -> None:
+    module = fused(
+        SHARED_SUM
+        + """ q = f32[6,9] multiply(x, sb)
+ m = f32[6] reduce(q, z), dimensions={1}, to_apply=add
+ ROOT t = (f32[6,9], f32[6]) tuple(y, m)"""
+    )
+    assert kernels(module) == ["fusion"]
+
+
+def test_fusion_keeps_kernels_apart_when_one_needs_what_another_gives() -> None:
+    """The rows of `q` are those of `y` turned round, so `y` must be whole before."""
+    module = fused(
+        SHARED_SUM
+        + """ v = f32[6,9] reverse(y), dimensions={0}
+ q = f32[6,9] multiply(v, sb)
+ m = f32[6] reduce(q, z), dimensions={1}, to_apply=add
+ ROOT t = (f32[6,9], f32[6]) tuple(y, m)"""
+    )
+    assert kernels(module).count("fusion") > 1
+
+
+def test_fusion_repeats_one_hot_encodings() -> None:
+    module = fused(
+        """labels = s32[6] parameter(0)
+ x = f32[6,9] parameter(1)
+ z = f32[] constant(0)
+ i = s32[6,9] iota(), iota_dimension=1
+ b = s32[6,9] broadcast(labels), dimensions={0}
+ hit = pred[6,9] compare(i, b), direction=EQ
+ hot = f32[6,9] convert(hit)
+ y = f32[6,9] multiply(x, hot)
+ s = f32[9] reduce(y, z), dimensions={0}, to_apply=add
+ d = f32[6,9] subtract(x, hot)
+ m = f32[6] reduce(d, z), dimensions={1}, to_apply=add
+ ROOT t = (f32[9], f32[6]) tuple(s, m)"""
+    )
+    assert kernels(module) == ["fusion", "fusion"]
+
+
+def test_fusion_computes_the_pieces_of_a_concatenation() -> None:
+    module = fused(
+        """x = f32[6,9] parameter(0)
+ n = f32[6,9] negate(x)
+ ROOT c = f32[6,18] concatenate(n, x), dimensions={1}"""
+    )
+    assert kernels(module) == ["fusion"]
+
+
+def test_fusion_computes_no_expensive_piece_twice() -> None:
+    module = fused(
+        """x = f32[6] parameter(0)
+ e = f32[6] exponential(x)
+ b = f32[6,9] broadcast(e), dimensions={0}
+ y = f32[6,3] parameter(1)
+ ROOT c = f32[6,12] concatenate(b, y), dimensions={1}"""
+    )
+    assert kernels(module) == ["exponential", "fusion"]
