@@ -41,7 +41,7 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
-_EMBEDDED_CONSTANTI8S = 256
+_EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
 
 _NO_CODE = frozenset(
@@ -115,7 +115,7 @@ class _ModuleEmitter:
     def _constant_pointer(self, literal: Literal) -> Value:
         found = self._constants.get(literal)
         if found is None:
-            if literal.size_bytes <= _EMBEDDED_CONSTANTI8S:
+            if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
                 found = self._module.constant_bytes(literal.value.tobytes())
             else:
                 found = self._module.global_variable(
