@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction, Metadata
+from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.passes.base import HloPass
 from xlalite.passes.dce import remove_uncalled_computations
-from xlalite.passes.inlining import inline_body
+from xlalite.passes.inlining import inline_instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CallInliner(HloPass):
                     continue
                 total += len(callee)
                 sites.update(c for inner in callee.instructions for c in inner.called_computations)
-                _inline(instruction, callee, computation)
+                inline_instruction(instruction, callee, computation)
                 changed = True
         if changed:
             remove_uncalled_computations(module)
@@ -63,13 +63,3 @@ class CallInliner(HloPass):
             module.record(self.name, (call.name,), "not inlined", "module would grow too large", figures)
             return False
         return True
-
-
-def _inline(call: HloInstruction, callee: HloComputation, caller: HloComputation) -> None:
-    root, copies = inline_body(callee, call.operands, caller)
-    for twin in copies:
-        if twin.metadata == Metadata():
-            twin.metadata = call.metadata
-    caller.replace(call, root)
-    for twin in copies:
-        caller.remove_dead(twin)

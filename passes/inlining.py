@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.ops.reshaping import BroadcastAttrs
 from xlalite.hlo.shape import Shape
 
@@ -32,6 +32,17 @@ def inline_body(
         copies[instruction] = twin
         added.append(twin)
     return copies[callee.root], tuple(added)
+
+
+def inline_instruction(instruction: HloInstruction, callee: HloComputation, computation: HloComputation) -> None:
+    """Puts the body of what an instruction calls in its place; copies without metadata take the instruction's."""
+    root, copies = inline_body(callee, instruction.operands, computation)
+    for copy in copies:
+        if copy.metadata == Metadata():
+            copy.metadata = instruction.metadata
+    computation.replace(instruction, root)
+    for copy in copies:
+        computation.remove_dead(copy)
 
 
 def apply_elementwise(

@@ -12,6 +12,7 @@ from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.defusion import Defusion
 from xlalite.passes.dot_canonicalizer import DotCanonicalizer
 from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.flatten_call_graph import FlattenCallGraph
@@ -42,6 +43,7 @@ PASSES: dict[str, type[HloPass]] = {
         ConstantFolding,
         CopyInsertion,
         DeadCodeElimination,
+        Defusion,
         DotCanonicalizer,
         DynamicIndexSplitter,
         FlattenCallGraph,

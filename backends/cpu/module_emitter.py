@@ -232,7 +232,8 @@ class _ModuleEmitter:
 
         def build() -> Function:
             self._emitted.kernel_count += 1
-            name = self._module.unique_name(instruction.name)
+            # The prefix keeps an instruction called `fmod` from standing in for the C library's function.
+            name = self._module.unique_name(f"kernel.{instruction.name}")
             return plan.kind.emit(self._module, name, plan.request)
 
         return self._module.define_once(key, build)

@@ -38,3 +38,16 @@ def test_cpu_agrees_with_evaluator(op_case: Any, op_dtype: DType, rng: np.random
     if op_dtype.is_floating or op_dtype.is_complex:
         op_case = dataclasses.replace(op_case, tolerance_ulps=max(op_case.tolerance_ulps, ULPS))
     op_case.check(found, evaluate(module, *arguments))
+
+
+def test_instruction_named_like_a_c_function_is_no_such_function(compile_text: Callable[..., Executable]) -> None:
+    """Remainders of large quotients call the C library's fmod."""
+    text = """HloModule n
+ENTRY e {
+  x = f64[4,64] parameter(0)
+  y = f64[4,64] parameter(1)
+  fmod = f64[4,64] remainder(x, y)
+  ROOT r = f64[64,4] transpose(fmod), dimensions={1,0}
+}"""
+    x, y = np.full((4, 64), 1e300), np.full((4, 64), 0.7)
+    np.testing.assert_array_equal(compile_text(text)(x, y), np.fmod(x, y).T)

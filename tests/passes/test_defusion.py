@@ -1,0 +1,47 @@
+"""Kernels of other compilers are taken apart."""
+
+import numpy as np
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.text import parse
+from xlalite.passes.defusion import Defusion
+
+FUSED = """HloModule f
+less { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=LT }
+inner { p = f32[4] parameter(0)
+  ROOT n = f32[4] negate(p) }
+outer { a = f32[4] parameter(0)
+  b = f32[4] fusion(a), kind=kLoop, calls=inner
+  s = f32[4] sort(b), dimensions={0}, to_apply=less
+  ROOT t = (f32[4], f32[4]) tuple(b, s) }
+ENTRY e { x = f32[4] parameter(0)
+  f = (f32[4], f32[4]) fusion(x), kind=kLoop, calls=outer
+  u = f32[4] get-tuple-element(f), index=0
+  v = f32[4] get-tuple-element(f), index=1
+  ROOT r = f32[4] add(u, v) }
+"""
+
+
+def test_defusion_takes_nested_fusions_apart(transform) -> None:
+    module = transform(Defusion(), FUSED).module
+    assert sorted(i.opcode for i in module.entry_computation.instructions if i.op.arity != 0) == [
+        "add",
+        "get-tuple-element",
+        "get-tuple-element",
+        "negate",
+        "sort",
+        "tuple",
+    ]
+
+
+def test_defusion_leaves_other_modules_alone(transform) -> None:
+    assert not transform(Defusion(), "HloModule m\nENTRY e {\n ROOT x = f32[4] parameter(0)\n}").changed
+
+
+def test_fusion_of_what_no_kernel_computes_runs() -> None:
+    module, x = parse(FUSED), np.array([3, -1, 2, 0], np.float32)
+    found = get_backend("cpu").compile(module, CompileOptions())(x)
+    np.testing.assert_array_equal(found, evaluate(module, x))
