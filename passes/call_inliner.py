@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.passes.base import HloPass

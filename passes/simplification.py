@@ -9,7 +9,6 @@ from xlalite.passes.conditional_simplifier import ConditionalSimplifier
 from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
-from xlalite.passes.defusion import Defusion
 from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.layout_normalization import LayoutNormalization
@@ -32,7 +31,6 @@ def normalization() -> Pipeline:
         "normalization",
         (
             Unschedule(),
-            Defusion(),
             LayoutNormalization(),
             DeadCodeElimination(),
             RngExpander(),

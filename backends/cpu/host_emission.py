@@ -18,7 +18,9 @@ from xlalite.hlo.ops.structural import ParameterAttrs
 def why_on_host(instruction: HloInstruction) -> str | None:
     """Why an instruction is evaluated rather than compiled; None if it is compiled."""
     if instruction.opcode == "fusion":
-        return None
+        body = instruction.called_computations[0].instructions
+        missing = sorted({i.opcode for i in body if i.opcode not in RULES} - {"parameter", "tuple"})
+        return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims:
         return "no kernel changes the width of elements"
     if instruction.shape.is_tuple and instruction.opcode != "reduce":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xlalite.backends.cpu.kernels.dot.canonicalizer import DotCanonicalizerForKernel
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.defusion import Defusion
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.reduction_splitter import ReductionSplitter
@@ -31,6 +32,7 @@ def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
     if not optimize:
         return (normalization(), finishing())
     return (
+        Defusion(),
         normalization(),
         simplification(),
         finishing(),

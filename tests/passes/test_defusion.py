@@ -1,6 +1,7 @@
 """Kernels of other compilers are taken apart."""
 
 import numpy as np
+import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.evaluator import evaluate
@@ -41,7 +42,8 @@ def test_defusion_leaves_other_modules_alone(transform) -> None:
     assert not transform(Defusion(), "HloModule m\nENTRY e {\n ROOT x = f32[4] parameter(0)\n}").changed
 
 
-def test_fusion_of_what_no_kernel_computes_runs() -> None:
+@pytest.mark.parametrize("optimize", [True, False])
+def test_fusion_of_what_no_kernel_computes_runs(optimize: bool) -> None:
     module, x = parse(FUSED), np.array([3, -1, 2, 0], np.float32)
-    found = get_backend("cpu").compile(module, CompileOptions())(x)
+    found = get_backend("cpu").compile(module, CompileOptions(optimize=optimize))(x)
     np.testing.assert_array_equal(found, evaluate(module, x))
