@@ -37,7 +37,9 @@ def read_type(cursor: MlirCursor) -> Shape:
     """
     token = cursor.peek()
     if token.startswith("tensor<"):
-        shape = _array_type(cursor, token)
+        shape = cursor.array_types.get(token)
+        if shape is None:
+            shape = cursor.array_types[token] = _array_type(cursor, token)
         cursor.index += 1
         return shape
     if token in ("!stablehlo.token", "!mhlo.token"):
@@ -175,16 +177,21 @@ def _number(cursor: MlirCursor) -> Attribute:
         except ValueError as error:
             raise cursor.error(str(error)) from None
     if shape is not None and shape.dtype.is_floating:
-        return float(_plain_number(cursor, token))  # type: ignore[arg-type]
+        return float(_plain_number(cursor, token))
     return _plain_number(cursor, token)
 
 
-def _plain_number(cursor: MlirCursor, token: str) -> Attribute:
+def _plain_number(cursor: MlirCursor, token: str) -> int | float:
+    """The number that a token behind the cursor spells."""
     if len(token) > 400:
         raise cursor.error_at(cursor.index - 1, "the number is too long")
-    if token.startswith("0x"):
-        return int(token, 16)
-    return int(token) if token.removeprefix("-").isdigit() else float(token)
+    is_hexadecimal = token.startswith("0x")
+    if not (is_hexadecimal or token.removeprefix("-").isdigit()):
+        return float(token)
+    value = int(token, 16 if is_hexadecimal else 10)
+    if not -(1 << 63) <= value < 1 << 63:
+        raise cursor.error_at(cursor.index - 1, f"{token[:40]} does not fit into 64 bits")
+    return value
 
 
 def read_list(cursor: MlirCursor) -> tuple[Attribute, ...]:

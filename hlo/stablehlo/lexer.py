@@ -12,6 +12,7 @@ from array import array
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.limits import DEFAULT_LIMITS, ParseLimits
+from xlalite.hlo.shape import Shape
 
 _TOKEN = re.compile(
     r"""
@@ -43,9 +44,10 @@ class MlirCursor:
         tokens: The tokens in order; empty strings mark the end.
         index: The next token.
         limits: What the text may ask for.
+        array_types: Types that were read already, by their token; the same ones come again and again.
     """
 
-    __slots__ = ("_depth", "_starts", "index", "limits", "text", "tokens")
+    __slots__ = ("_depth", "_starts", "array_types", "index", "limits", "text", "tokens")
 
     def __init__(self, text: str | bytes, limits: ParseLimits = DEFAULT_LIMITS) -> None:
         """Cuts the text; bytes are taken as UTF-8.
@@ -58,6 +60,7 @@ class MlirCursor:
         self.tokens: list[str] = _TOKEN.findall(self.text)
         self.index = 0
         self.limits = limits
+        self.array_types: dict[str, Shape] = {}
         self._depth = 0
         self._starts: array[int] | None = None
         while self.tokens and not self.tokens[-1]:

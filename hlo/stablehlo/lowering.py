@@ -24,6 +24,7 @@ from xlalite.hlo.stablehlo.syntax import Attribute, Function, Operation, Region
 
 _REPEATED = frozenset({"constant", "broadcast", "reshape", "convert"})
 _REPEATED_DEPTH = 4
+_ANNOTATIONS = frozenset({"mhlo.sharding", "mhlo.frontend_attributes"})
 _NOT_IN_NAMES = re.compile(r"[^\w.]", re.ASCII)
 
 
@@ -168,7 +169,8 @@ class ComputationLowering:
                 operation.token,
                 f"{operation.name}: the operands are {_texts(found)}, the types say {_texts(declared)}",
             )
-        before = len(self.builder.computation.instructions)
+        is_annotated = not _ANNOTATIONS.isdisjoint(operation.attributes)
+        before = len(self.builder.computation.instructions) if is_annotated else 0
         with self.builder.metadata(self.table.locations.metadata(operation.location)):
             results = self._apply(rule, OperationContext(operation, operands, self))
         shapes = tuple(result.shape for result in results)
@@ -179,7 +181,7 @@ class ComputationLowering:
             )
         for name, value in zip(operation.results, results, strict=bool(operation.results)):
             self.define(name, value, operation.token)
-        if "mhlo.sharding" in operation.attributes or "mhlo.frontend_attributes" in operation.attributes:
+        if is_annotated:
             _annotate(self.builder.computation.instructions[before:], operation.attributes)
 
     def _apply(self, rule: Rule, context: OperationContext) -> Sequence[Handle]:

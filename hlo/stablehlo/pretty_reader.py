@@ -126,7 +126,7 @@ def _read_items(cursor: MlirCursor, operation: Operation) -> None:
     first = True
     parenthesised = cursor.at("(") and cursor.tokens[cursor.index + 1][:1] in ("%", ")")
     cursor.index += parenthesised
-    while cursor.peek() and cursor.peek() not in (":", "{", "}", ")", "loc"):
+    while cursor.peek()[:1] not in ("", "^") and cursor.peek() not in (":", "{", "}", ")", "loc"):
         if not first:
             cursor.expect(",")
         first = False
