@@ -42,7 +42,7 @@ ROOMS: dict[str, Room] = {
     "xlalite.framework": Room(GRAPH, NUMERIC),
     "xlalite.ops": Room(GRAPH, NUMERIC),
     # level 4
-    "xlalite.clustering": Room(GRAPH, (*NUMERIC, "networkx")),
+    "xlalite.clustering": Room(GRAPH, NUMERIC),
     # level 5
     "xlalite.flags": Room(("xlalite.hlo", "xlalite.passes")),
     "xlalite.runtime": Room(BELOW_RUNTIME, (*NUMERIC, "platformdirs")),

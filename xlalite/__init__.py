@@ -1,7 +1,7 @@
 """XLA's JIT in Python and llvmlite: graph, clustering, HLO, passes and native CPU kernels.
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
-`import xlalite` loads neither llvmlite nor networkx nor NumPy. A public name stands in the tables below, and its module
+`import xlalite` loads neither llvmlite nor NumPy. A public name stands in the tables below, and its module
 in the block for type checkers; a test compares the two and resolves every name.
 """
 
