@@ -217,7 +217,6 @@ class Backend(ABC):
             CodegenError: No code could be made.
         """
 
-
     def code_cache(self) -> CodeCache | None:
         """The cache that compiled code is kept in; None for a backend that has none."""
         return None

@@ -1,7 +1,7 @@
 """What an operation is: the one declaration that everything generic reads.
 
-Printer, parser, verifier, clone, fingerprint, constant folding, evaluator and cost analysis ask an `OpDef`; they contain
-no operation names beyond the few structural ones.
+Printer, parser, verifier, clone, fingerprint, constant folding, evaluator and cost analysis ask an `OpDef`; they
+contain no operation names beyond the few structural ones.
 """
 
 from __future__ import annotations

@@ -78,7 +78,9 @@ class Shape:
         if any(size < 0 and not (flags and flags[i] and size == -1) for i, size in enumerate(sizes)):
             raise ShapeError(f"array shape: sizes must not be negative, found {list(sizes)}")
         if layout is not None and sorted(layout.minor_to_major) != list(range(len(sizes))):
-            raise ShapeError(f"array shape: layout {layout} does not order the {len(sizes)} dimensions of {list(sizes)}")
+            raise ShapeError(
+                f"array shape: layout {layout} does not order the {len(sizes)} dimensions of {list(sizes)}"
+            )
         if flags and len(flags) != len(sizes):
             raise ShapeError(f"array shape: {len(flags)} dynamic flags for {len(sizes)} dimensions")
         return Shape(dtype, sizes, layout, flags)
@@ -216,8 +218,7 @@ class Shape:
             return "b(" + self.elements[0].text(layout=layout) + ")"
         flags = self.dynamic or (False,) * len(self.dims)
         sizes = ",".join(
-            "?" if size < 0 else f"<={size}" if flag else str(size)
-            for size, flag in zip(self.dims, flags, strict=True)
+            "?" if size < 0 else f"<={size}" if flag else str(size) for size, flag in zip(self.dims, flags, strict=True)
         )
         written: str = self.dtype.value + "[" + sizes + "]"
         if not layout or not self.is_array or not (self.dims or self.layout):

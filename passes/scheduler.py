@@ -51,9 +51,7 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
     ready: list[tuple[int, int, HloInstruction]] = []
 
     def priority(instruction: HloInstruction) -> int:
-        freed = sum(
-            _bytes(operand) for operand in dict.fromkeys(instruction.operands) if uses_left[operand] == 1
-        )
+        freed = sum(_bytes(operand) for operand in dict.fromkeys(instruction.operands) if uses_left[operand] == 1)
         return _bytes(instruction) - freed
 
     def push(instruction: HloInstruction) -> None:
@@ -90,8 +88,7 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
 def _successors(post_order: tuple[HloInstruction, ...]) -> dict[HloInstruction, dict[HloInstruction, None]]:
     """What must, or had better, run after each instruction."""
     successors: dict[HloInstruction, dict[HloInstruction, None]] = {
-        instruction: dict.fromkeys((*instruction.users, *instruction.control_successors))
-        for instruction in post_order
+        instruction: dict.fromkeys((*instruction.users, *instruction.control_successors)) for instruction in post_order
     }
     for instruction in post_order:
         for number in overwritable_operands(instruction):

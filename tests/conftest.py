@@ -41,9 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "op_dtype" not in metafunc.fixturenames:
         metafunc.parametrize("op_case", [pytest.param(case, id=name) for name, case in cases])
         return
-    pairs = [
-        pytest.param(case, dtype, id=f"{name}-{dtype.value}") for name, case in cases for dtype in case.dtypes
-    ]
+    pairs = [pytest.param(case, dtype, id=f"{name}-{dtype.value}") for name, case in cases for dtype in case.dtypes]
     metafunc.parametrize(("op_case", "op_dtype"), pairs)
 
 

@@ -109,8 +109,10 @@ class _Generator:
         if dtype is DType.PRED:
             number: object = self.chance.random() < 0.5
         elif dtype.is_integral:
-            number = self.chance.choice((0, 1, 2, 3, 4, 8, 31, 32)) if dtype.is_unsigned else self.chance.choice(
-                (0, 1, -1, 2, 3, 4, 8, 32, -(2**31), 2**31 - 1)
+            number = (
+                self.chance.choice((0, 1, 2, 3, 4, 8, 31, 32))
+                if dtype.is_unsigned
+                else self.chance.choice((0, 1, -1, 2, 3, 4, 8, 32, -(2**31), 2**31 - 1))
             )
         else:
             number = self.chance.choice(SPECIAL_FLOATS)

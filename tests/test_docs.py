@@ -69,4 +69,6 @@ def test_code_in_the_readme_runs(block: Block, output: str | None, tmp_path: Pat
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"README.md:{block.line}\n{done.stderr}"
     if output is not None:
-        assert without_times(done.stdout.rstrip()) == without_times(output.rstrip()), f"README.md:{block.line} shows another output"
+        assert without_times(done.stdout.rstrip()) == without_times(output.rstrip()), (
+            f"README.md:{block.line} shows another output"
+        )

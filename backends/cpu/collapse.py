@@ -247,9 +247,7 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "slice": _relate_partial(
         lambda i: {
             d
-            for d, ((start, _, stride), size) in enumerate(
-                zip(i.attrs.slice, i.operand(0).shape.dims, strict=True)
-            )
+            for d, ((start, _, stride), size) in enumerate(zip(i.attrs.slice, i.operand(0).shape.dims, strict=True))
             if start or stride != 1 or i.shape.dims[d] != size
         }
     ),
@@ -358,9 +356,7 @@ def _dot_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> A
 
 
 def _iota_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    return replace(
-        instruction.attrs, iota_dimension=_number_of(groups[instruction], instruction.attrs.iota_dimension)
-    )
+    return replace(instruction.attrs, iota_dimension=_number_of(groups[instruction], instruction.attrs.iota_dimension))
 
 
 def _slice_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
@@ -375,9 +371,7 @@ def _slice_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) ->
 
 
 def _pad_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    amounts = [
-        instruction.attrs.padding[group[0]] if len(group) == 1 else (0, 0, 0) for group in groups[instruction]
-    ]
+    amounts = [instruction.attrs.padding[group[0]] if len(group) == 1 else (0, 0, 0) for group in groups[instruction]]
     return replace(instruction.attrs, padding=tuple(amounts))
 
 

@@ -76,9 +76,7 @@ def logarithm(fb: FunctionBuilder, x: Complex) -> Complex:
     smaller = fb.fcmp("olt", a, b)
     large, small = fb.select(smaller, b, a), fb.select(smaller, a, b)
     squared, small_squared = fb.fmul(large, large, ""), fb.fmul(small, small, "")
-    lost = fb.fadd(
-        fb.fma(large, large, fb.fneg(squared)), fb.fma(small, small, fb.fneg(small_squared)), ""
-    )
+    lost = fb.fadd(fb.fma(large, large, fb.fneg(squared)), fb.fma(small, small, fb.fneg(small_squared)), "")
     beyond_one = fb.fadd(fb.fadd(fb.fsub(squared, 1.0, ""), small_squared, ""), lost, "")
     near = fb.fmul(emit_math(fb, "log-plus-one", beyond_one), 0.5, "")
     is_near = fb.fcmp("olt", fb.fabs(beyond_one), 0.5)
@@ -183,9 +181,7 @@ def minus_one(fb: FunctionBuilder, x: Complex) -> Complex:
     """e^x - 1, accurate near 0: expm1(a) cos b - 2 sin^2(b/2) + i e^a sin b."""
     half_sine = emit_math(fb, "sine", fb.fmul(x[1], 0.5, ""))
     shrunk = fb.fmul(fb.fmul(half_sine, half_sine, ""), 2.0, "")
-    real = fb.fsub(
-        fb.fmul(emit_math(fb, "exponential-minus-one", x[0]), emit_math(fb, "cosine", x[1]), ""), shrunk, ""
-    )
+    real = fb.fsub(fb.fmul(emit_math(fb, "exponential-minus-one", x[0]), emit_math(fb, "cosine", x[1]), ""), shrunk, "")
     return real, exponential(fb, x)[1]
 
 

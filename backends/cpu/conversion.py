@@ -136,4 +136,3 @@ RULES: dict[str, Rule] = {
     "bitcast-convert": _bitcast_convert,
     "reduce-precision": _reduce_precision,
 }
-

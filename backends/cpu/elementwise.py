@@ -22,10 +22,7 @@ def operand_elements(emitter: ElementEmitter, instruction: HloInstruction, index
     """The operands' elements at the index; a scalar operand of an array operation is read at no index."""
     rank = instruction.shape.rank
     return emitter.unify(
-        [
-            emitter.element(operand, index if operand.shape.rank == rank else ())
-            for operand in instruction.operands
-        ]
+        [emitter.element(operand, index if operand.shape.rank == rank else ()) for operand in instruction.operands]
     )
 
 

@@ -88,9 +88,7 @@ class CpuExecutable(Executable):
     def memory_analysis(self) -> MemoryAnalysis:
         """Memory of one call, as buffer assignment laid it out."""
         assignment = self._compiled.assignment
-        sizes = {
-            kind: sum(a.size_bytes for a in assignment.allocations if a.kind is kind) for kind in AllocationKind
-        }
+        sizes = {kind: sum(a.size_bytes for a in assignment.allocations if a.kind is kind) for kind in AllocationKind}
         outputs = _arrays((self._program_shape.result,))
         return MemoryAnalysis(
             argument_size_bytes=sum(s.size_bytes for s in _arrays(self._program_shape.parameters)),

@@ -186,5 +186,3 @@ def lanes_below(fb: FunctionBuilder, base: Value | int, bound: Value | int, lane
     left = constant(I64, base) if isinstance(base, int) else base
     right = constant(I64, bound) if isinstance(bound, int) else bound
     return fb.icmp("slt", numbers, fb.splat(fb.sub(right, left), lanes))
-
-

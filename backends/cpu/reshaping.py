@@ -129,4 +129,3 @@ RULES: dict[str, Rule] = {
     "reverse": _reverse,
     "constant": _constant,
 }
-

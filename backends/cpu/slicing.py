@@ -54,9 +54,7 @@ def _dynamic_update_slice(emitter: ElementEmitter, instruction: HloInstruction, 
     operand, update, *starts = instruction.operands
     offsets = clamped_starts(emitter, tuple(starts), operand.shape.dims, update.shape.dims)
     math = emitter.math
-    source = tuple(
-        math.add(position, math.scale(offset, -1)) for position, offset in zip(index, offsets, strict=True)
-    )
+    source = tuple(math.add(position, math.scale(offset, -1)) for position, offset in zip(index, offsets, strict=True))
     inside = Window(emitter)
     for position, size, full in zip(source, update.shape.dims, operand.shape.dims, strict=True):
         if size != full:
@@ -69,9 +67,7 @@ def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
     math = emitter.math
     inside = Window(emitter)
     source: list[Position] = []
-    for position, size, (low, high, interior) in zip(
-        index, operand.shape.dims, instruction.attrs.padding, strict=True
-    ):
+    for position, size, (low, high, interior) in zip(index, operand.shape.dims, instruction.attrs.padding, strict=True):
         shifted = math.add_constant(position, -low)
         if interior:
             inside.require_range(shifted, (size - 1) * (interior + 1) + 1)

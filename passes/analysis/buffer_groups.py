@@ -130,5 +130,3 @@ class BufferGroups:
 def _new_group(value: BufferValue, module: HloModule) -> BufferGroup:
     constant = value.instruction.opcode == "constant"
     return BufferGroup([value], is_constant=constant, is_writable=not constant)
-
-

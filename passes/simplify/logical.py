@@ -159,10 +159,7 @@ RULES: tuple[Rule, ...] = (
     Rule("not", not_twice),
     Rule("not", not_of_comparison),
     *(Rule(opcode, pred_arithmetic) for opcode in ("add", "multiply", "maximum", "minimum")),
-    *(
-        Rule(opcode, shift_by_zero)
-        for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")
-    ),
+    *(Rule(opcode, shift_by_zero) for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")),
     Rule("shift-left", shift_out),
     Rule("shift-right-logical", shift_out),
     *(Rule(opcode, shift_of_shift) for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")),

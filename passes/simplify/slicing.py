@@ -282,9 +282,7 @@ def slice_of_is_whole(operand: HloInstruction, ranges: Sequence[Range]) -> bool:
     )
 
 
-def _clamped_starts(
-    starts: Sequence[HloInstruction], sizes: Sequence[int], window: Sequence[int]
-) -> list[int] | None:
+def _clamped_starts(starts: Sequence[HloInstruction], sizes: Sequence[int], window: Sequence[int]) -> list[int] | None:
     values = [splat_integer(start) for start in starts if start.shape.is_scalar]
     if len(values) != len(sizes):
         return None
@@ -307,9 +305,7 @@ def _piece(operand: HloInstruction) -> tuple[HloInstruction, list[Range]] | None
     return operand.operand(0), list(operand.attrs.slice)
 
 
-def _follows(
-    last: tuple[HloInstruction, list[Range]], piece: tuple[HloInstruction, list[Range]], along: int
-) -> bool:
+def _follows(last: tuple[HloInstruction, list[Range]], piece: tuple[HloInstruction, list[Range]], along: int) -> bool:
     if last[0] is not piece[0] or last[1][along][1] != piece[1][along][0]:
         return False
     return all(a == b for d, (a, b) in enumerate(zip(last[1], piece[1], strict=True)) if d != along)

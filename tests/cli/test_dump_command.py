@@ -69,7 +69,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path
     """A directory with the dumps of two runs of one module, whose name is hostile to HTML."""
     directory = tmp_path_factory.mktemp("two_runs")
     (directory / "m.hlo").write_text(
-        'HloModule m\nENTRY e {\n  a = f32[4,16] parameter(0)\n  z = f32[4,16] negate(a)\n'
+        "HloModule m\nENTRY e {\n  a = f32[4,16] parameter(0)\n  z = f32[4,16] negate(a)\n"
         '  ROOT b = f32[4,16] negate(z), metadata={op_name="<b>&amp"}\n}\n'
     )
     (directory / "program.py").write_text(PROGRAM)
@@ -113,9 +113,7 @@ def test_page_is_self_contained_and_escaped(two_runs: Path) -> None:
     assert '<a href="module_0001.m.s">file</a>' in page
 
 
-def test_clear_removes_earlier_dumps_only(
-    two_runs: Path, tmp_path: Path, xlalite: Callable[..., object]
-) -> None:
+def test_clear_removes_earlier_dumps_only(two_runs: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
     directory = tmp_path / "d"
     directory.mkdir()
     for name in ("module_0000.x.s", "session_0000.cluster_report.txt", "index.html", "notes.txt"):

@@ -155,7 +155,7 @@ def test_html_is_one_page_without_links_to_files(softmax: Path, tmp_path: Path, 
     assert "Assembly" in page
     assert 'href="module_' not in page
     chosen = xlalite("opt", softmax, "--stage=html", "--passes=dce,fusion").out
-    assert '<td>opt</td><td>fusion</td><td>changed</td>' in chosen
+    assert "<td>opt</td><td>fusion</td><td>changed</td>" in chosen
     assert "HLO before optimizations" in xlalite("opt", softmax, "--stage=html", "--platform=interpreter").out
 
 

@@ -77,9 +77,7 @@ def test_donated_arguments_do_not_leak_into_the_reference(tmp_path: Path, xlalit
     assert ran.code == 0
 
 
-def test_inputs_from_files(
-    tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]
-) -> None:
+def test_inputs_from_files(tmp_path: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
     path = hlo_file("  a = bf16[2] parameter(0)\n  b = s32[] parameter(1)\n  ROOT t = (bf16[2], s32[]) tuple(a, b)")
     np.savez(tmp_path / "in.npz", np.array([1, 2], ml_dtypes.bfloat16), np.int32(7))
     ran = xlalite("run", path, f"--inputs={tmp_path / 'in.npz'}", "--print_literals")

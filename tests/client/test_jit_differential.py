@@ -69,9 +69,7 @@ class _Random:
         self.writes.append(change(value * 0.25, read_value=False))
 
 
-@settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_random_graphs_give_the_same_values(data: st.DataObject) -> None:
     with tf.Graph().as_default():

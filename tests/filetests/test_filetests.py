@@ -58,9 +58,7 @@ def errors_of(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(FOLDER).as_posix())
-def test_file(
-    path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file(path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XLALITE_FLAGS", raising=False)
     text = path.read_text()
     runs = runs_of(text)

@@ -25,9 +25,7 @@ SCHEDULED = {"copy-insertion"}
 @pytest.mark.parametrize("name", sorted(set(PASSES) - REORDERING - SCHEDULED))
 @given(chance=st.randoms(use_true_random=False), operations=st.integers(2, 20))
 @settings(max_examples=20, deadline=None, derandomize=True)
-def test_pass_keeps_every_bit(
-    name: str, chance: random.Random, operations: int, random_module, transform
-) -> None:
+def test_pass_keeps_every_bit(name: str, chance: random.Random, operations: int, random_module, transform) -> None:
     hlo_pass = STRICT.get(name) or PASSES[name]()
     transform(hlo_pass, random_module(chance, operations), idempotent=name not in NOT_IDEMPOTENT)
 

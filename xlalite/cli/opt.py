@@ -87,9 +87,7 @@ def _parser() -> CommandParser:
     )
     add_platform(parser)
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="write to a file")
-    parser.add_argument(
-        "--split-input-file", action="store_true", help=f"take the file apart at lines '{SEPARATOR}'"
-    )
+    parser.add_argument("--split-input-file", action="store_true", help=f"take the file apart at lines '{SEPARATOR}'")
     parser.add_argument("--explain", action="store_true", help="print every decision with its reason to stderr")
     parser.add_argument("--time", action="store_true", help="print a table of the passes to stderr")
     parser.add_argument("--list-passes", action="store_true", help="list the passes with their options")

@@ -145,9 +145,7 @@ def _parser() -> CommandParser:
         help="allowed absolute error (default: by type; 1e-4 for f32, 1e-9 for f64)",
     )  # fmt: skip
     parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error (same defaults)")
-    parser.add_argument(
-        "--use_large_float_range", action="store_true", help="inputs of all sizes, instead of -1 to 1"
-    )
+    parser.add_argument("--use_large_float_range", action="store_true", help="inputs of all sizes, instead of -1 to 1")
     parser.add_argument(
         "--isolate_instructions", action="store_true",
         help="run each instruction by itself, on the values that it has in the module",

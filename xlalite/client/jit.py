@@ -52,9 +52,7 @@ class JitFunction:
         decisions: What was compiled, and which argument differed from the nearest signature.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], static_argnames: Sequence[str], num_threads: int | None
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], static_argnames: Sequence[str], num_threads: int | None) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
         self.decisions: list[Decision] = []
@@ -130,9 +128,7 @@ class JitFunction:
         )
         with Graph().as_default():
             inputs = [placeholder(array.dtype, array.shape, f"argument_{i}") for i, array in enumerate(arrays)]
-            traced = [
-                TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, leaves, strict=True)
-            ]
+            traced = [TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, leaves, strict=True)]
             positional, named = rebuild(structure, traced)
             result = self._function(*positional, **named, **static)
             results, result_structure = flatten(result)

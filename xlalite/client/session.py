@@ -149,9 +149,7 @@ class Session:
         keys = tuple(feed_list or ())
         prepared = self._prepare((fetch_key(fetches), keys), fetches, keys)
 
-        def call(
-            *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
-        ) -> Any:
+        def call(*values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
             if len(values) != len(prepared.feeds):
                 raise FeedError(f"the callable takes {len(prepared.feeds)} values, found {len(values)}")
             if (options is not None or run_metadata is not None) and not accept_options:

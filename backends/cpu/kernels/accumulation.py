@@ -78,9 +78,7 @@ class Accumulation:
             registers = self._combine(scalar, low, high, like)
         starts = flatten([scalar.element(start, ()) for start in self.starts])
         total = unflatten(self._combine(scalar, starts, registers, like), like)
-        return tuple(
-            round_element(scalar, array, element) for array, element in zip(self.arrays, total, strict=True)
-        )
+        return tuple(round_element(scalar, array, element) for array, element in zip(self.arrays, total, strict=True))
 
     def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: list[Element]) -> Registers:
         wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)

@@ -155,9 +155,7 @@ class _ColumnKernel:
             if at_tail < columns:
                 self._emit_columns(outer, at_tail, 1, lanes_below(fb, at_tail, columns, self._lanes))
 
-    def _emit_columns(
-        self, outer: tuple[Position, ...], start: Value | int, vectors: int, mask: Value | None
-    ) -> None:
+    def _emit_columns(self, outer: tuple[Position, ...], start: Value | int, vectors: int, mask: Value | None) -> None:
         """Reduces and stores `vectors` neighbouring vectors of columns."""
         fb = self._frame.fb
         stride = 1 if self._lanes > 1 else 0
@@ -227,9 +225,7 @@ class _ColumnKernel:
             loop.yield_(*(r for registers in after for r in registers))
         return [loop.results[n * width : (n + 1) * width] for n in range(len(positions))]
 
-    def _take(
-        self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]
-    ) -> Registers:
+    def _take(self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]) -> Registers:
         emitter = self._frame.emitter(self._lanes, mask)
         after: list[Value] = []
         offset = 0
@@ -240,9 +236,7 @@ class _ColumnKernel:
             offset += width
         return tuple(after)
 
-    def _store(
-        self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]
-    ) -> None:
+    def _store(self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]) -> None:
         """Joins the initial values, computes what follows, and stores the results of one vector of columns."""
         sources: dict[HloInstruction, Source] = dict(self._frame.sources)
         plain = self._frame.emitter(self._lanes, mask)
@@ -255,8 +249,7 @@ class _ColumnKernel:
             starts = [plain.spread(plain.element(start, ())) for start in accumulation.starts]
             joined = plain.apply(accumulation.reduce.called_computations[0], [*starts, *held], rounds=False)
             results = tuple(
-                round_element(plain, array, element)
-                for array, element in zip(accumulation.arrays, joined, strict=True)
+                round_element(plain, array, element) for array, element in zip(accumulation.arrays, joined, strict=True)
             )
             variadic = results
             sources[accumulation.reduce] = _always(results[0])
@@ -274,9 +267,7 @@ class _ColumnKernel:
 
     def _full_index(self, outer: tuple[Position, ...], reduced: tuple[Position, ...], minor: Position) -> Index:
         kept, taken = iter((*outer, minor)), iter(reduced)
-        return tuple(
-            next(taken) if d in self._domain.columns else next(kept) for d in range(len(self._domain.dims))
-        )
+        return tuple(next(taken) if d in self._domain.columns else next(kept) for d in range(len(self._domain.dims)))
 
 
 def _always(element: Element) -> Source:

@@ -153,9 +153,7 @@ def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:
     return levels
 
 
-def _members_of_pass(
-    seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]
-) -> dict[HloInstruction, None]:
+def _members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]) -> dict[HloInstruction, None]:
     """What a pass computes for each column, and, at the edge, what it needs once a row."""
     found: dict[HloInstruction, None] = {}
     waiting = list(seeds)

@@ -134,9 +134,7 @@ class _TransposeKernel:
             with fb.loop(first, stop) as column, fb.loop(0, rows) as row:
                 self._one(positions, Affine(row), Affine(column))
 
-    def _offset(
-        self, strides: tuple[int, ...], positions: dict[int, Position], row: Affine, column: Affine
-    ) -> Value:
+    def _offset(self, strides: tuple[int, ...], positions: dict[int, Position], row: Affine, column: Affine) -> Value:
         index: Index = tuple(
             row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions[d]
             for d in range(len(self._dims))

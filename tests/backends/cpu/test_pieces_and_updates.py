@@ -111,9 +111,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("optimize", [True, False])
-def test_updates_in_a_loop(
-    check: Any, kernels: Any, rng: np.random.Generator, name: str, optimize: bool
-) -> None:
+def test_updates_in_a_loop(check: Any, kernels: Any, rng: np.random.Generator, name: str, optimize: bool) -> None:
     x, h = rng.standard_normal((9, 6)).astype(np.float32), rng.standard_normal(6).astype(np.float32)
     executable = check(LOOP.replace("$BODY", BODIES[name]), x, h, optimize=optimize)
     if name != "the same rows":  # which changes nothing and goes

@@ -189,9 +189,7 @@ def test_layer_norm_writes_full_and_row_results_in_one_kernel(
 
 
 @pytest.mark.parametrize("columns", [1, 10, 33])
-def test_cross_entropy_with_its_gradient(
-    check: Any, kernels: Any, rng: np.random.Generator, columns: int
-) -> None:
+def test_cross_entropy_with_its_gradient(check: Any, kernels: Any, rng: np.random.Generator, columns: int) -> None:
     labels = rng.integers(0, columns, 11).astype(np.int32)
     executable = check(program(CROSS_ENTROPY, 11, columns), numbers(rng, 11, columns), labels, ulps=16)
     if columns > 1:

@@ -22,18 +22,14 @@ def kernels_of(executable: Executable) -> list[str]:
 
 def check(text: str, rng: np.random.Generator, kernels: list[str], tolerance: float = 1e-4) -> None:
     parameters = parse(text).entry_computation.parameters
-    arrays = [
-        rng.standard_normal(parameter.shape.dims).astype(parameter.shape.dtype.numpy) for parameter in parameters
-    ]
+    arrays = [rng.standard_normal(parameter.shape.dims).astype(parameter.shape.dtype.numpy) for parameter in parameters]
     executable = compile_text(text)
     assert kernels_of(executable) == kernels
     got, wanted = executable(*arrays), evaluate(parse(text), *arrays)
     pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
     for mine, theirs in pairs:
         assert mine.dtype == theirs.dtype
-        np.testing.assert_allclose(
-            mine.astype(np.float64), theirs.astype(np.float64), rtol=tolerance, atol=tolerance
-        )
+        np.testing.assert_allclose(mine.astype(np.float64), theirs.astype(np.float64), rtol=tolerance, atol=tolerance)
 
 
 def layer(m: int, n: int, k: int, added: str) -> str:
@@ -191,8 +187,6 @@ ENTRY main {
 
 def test_an_epilogue_does_not_depend_on_the_threads(rng: np.random.Generator) -> None:
     text = layer(200, 150, 1200, "d, spread")
-    arrays = [
-        rng.standard_normal(p.shape.dims).astype(np.float32) for p in parse(text).entry_computation.parameters
-    ]
+    arrays = [rng.standard_normal(p.shape.dims).astype(np.float32) for p in parse(text).entry_computation.parameters]
     one, two = (compile_text(text, threads)(*arrays) for threads in (1, 2))
     np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32))

@@ -88,9 +88,7 @@ def assert_close(got: Array, wanted: Array, terms: int) -> None:
         return
     own = EPSILON[{np.dtype(t): name for name, t in TYPES.items()}[got.dtype]]
     kept = min(own, EPSILON["f32"])
-    np.testing.assert_allclose(
-        got.astype(np.float64), wanted.astype(np.float64), rtol=own, atol=kept * (terms + 8) * 2
-    )
+    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=own, atol=kept * (terms + 8) * 2)
 
 
 def check(text: str, rng: np.random.Generator, terms: int, *, kind: str = "dot") -> None:

@@ -43,9 +43,7 @@ class TilePlace:
 class Finisher:
     """Emits the end of a tile: reads its sums, computes the kernel's results from them, and stores those."""
 
-    def __init__(
-        self, frame: Frame, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout
-    ) -> None:
+    def __init__(self, frame: Frame, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout) -> None:
         """For the tiles of a plan."""
         self._frame = frame
         self._body = body

@@ -177,5 +177,3 @@ class _OuterTileEmitter:
             self._fb.store(value, address, self._align)
         else:
             self._fb.masked_store(value, address, mask, self._align)
-
-
