@@ -21,9 +21,9 @@ _PYTHON = re.compile(r"python(3(\.\d+)?)?(\.exe)?")
 _OURS = re.compile(r"(module|session)_\d{4}\..*")
 _EPILOG = """\
 examples:
-  xlalite dump --to /tmp/d -- train.py --steps=10
-  xlalite dump --to /tmp/d -- -m xlalite.examples.mnist_softmax_xla
-  xlalite dump --to /tmp/d --xla_dump_hlo_module_re=cluster_0 -- train.py
+  xlalite dump --to dumps -- train.py --steps=10
+  xlalite dump --to dumps -- -m xlalite.examples.mnist_softmax_xla
+  xlalite dump --to dumps --xla_dump_hlo_module_re=cluster_0 -- train.py
 
 Every module is dumped around every pass that changed it, unless
 --xla_dump_hlo_pass_re says which. Caches of compiled code stay unused.
