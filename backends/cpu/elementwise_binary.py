@@ -80,25 +80,22 @@ def _shift(kind: str) -> RealRule:
     return compute
 
 
-def _maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """The larger value; NaN if either is; +0 is larger than -0."""
     if dtype.is_floating:
-        return propagating_extremum(fb, "ogt", *operands)
+        return fb.maximum(*operands)
     if dtype is DType.PRED:
         return fb.or_(operands[0], operands[1])
     return (fb.smax if dtype.is_signed else fb.umax)(*operands)
 
 
-def _minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """The smaller value; NaN if either is; -0 is smaller than +0."""
     if dtype.is_floating:
-        return propagating_extremum(fb, "olt", *operands)
+        return fb.minimum(*operands)
     if dtype is DType.PRED:
         return fb.and_(*operands)
     return (fb.smin if dtype.is_signed else fb.umin)(*operands)
-
-
-def propagating_extremum(fb: FunctionBuilder, predicate: str, x: Value, y: Value) -> Value:
-    """The larger (`ogt`) or smaller (`olt`) operand; NaN if either is NaN; +0 is larger than -0."""
-    return fb.maximum(x, y) if predicate == "ogt" else fb.minimum(x, y)
 
 
 def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
@@ -138,8 +135,8 @@ RULES: dict[str, Rule] = {
     "multiply": real_rule(_multiply, complex_rule=COMPLEX_BINARY["multiply"]),
     "divide": real_rule(_divide, complex_rule=COMPLEX_BINARY["divide"]),
     "remainder": real_rule(_remainder),
-    "maximum": real_rule(_maximum, exact=True),
-    "minimum": real_rule(_minimum, exact=True),
+    "maximum": real_rule(maximum, exact=True),
+    "minimum": real_rule(minimum, exact=True),
     "mulhi": real_rule(_mulhi),
     "power": real_rule(_power, complex_rule=COMPLEX_BINARY["power"]),
     "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_BINARY["atan2"]),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.elementwise import operand_elements
-from xlalite.backends.cpu.elementwise_binary import propagating_extremum
+from xlalite.backends.cpu.elementwise_binary import maximum, minimum
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.types import Element
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.ops.comparison import ComparisonType
 
@@ -62,21 +61,7 @@ def _clamp(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -
     assert isinstance(value, Value), "complex numbers have no order"
     assert isinstance(high, Value), "complex numbers have no order"
     fb, dtype = emitter.fb, instruction.shape.dtype
-    return smaller(fb, dtype, larger(fb, dtype, value, low), high)
-
-
-def larger(fb: FunctionBuilder, dtype: DType, x: Value, y: Value) -> Value:
-    """The larger value; NaN if either is."""
-    if dtype.is_floating:
-        return propagating_extremum(fb, "ogt", x, y)
-    return (fb.smax if dtype.is_signed else fb.umax)(x, y)
-
-
-def smaller(fb: FunctionBuilder, dtype: DType, x: Value, y: Value) -> Value:
-    """The smaller value; NaN if either is."""
-    if dtype.is_floating:
-        return propagating_extremum(fb, "olt", x, y)
-    return (fb.smin if dtype.is_signed else fb.umin)(x, y)
+    return minimum(fb, dtype, (maximum(fb, dtype, (value, low)), high))
 
 
 RULES: dict[str, Rule] = {"compare": _compare, "select": _select, "clamp": _clamp}
