@@ -233,11 +233,6 @@ _BACKENDS = {
 _loaded: dict[str, Backend] = {}
 
 
-def backend_names() -> tuple[str, ...]:
-    """Names of all backends."""
-    return tuple(_BACKENDS)
-
-
 def get_backend(name: str) -> Backend:
     """The backend with a name.
 

@@ -244,13 +244,6 @@ class HloComputation:
             raise XlaliteError(f"computation {self.name}: the order holds an instruction twice")
         self._snapshot = None
 
-    def renumber_parameters(self, parameters: Sequence[HloInstruction]) -> None:
-        """Numbers the given parameters 0, 1, ...; others must be removed before."""
-        self._parameters = {}
-        for number, parameter in enumerate(parameters):
-            parameter.attrs = parameter.with_attrs(number=number)
-            self._parameters[number] = parameter
-
     def clone(
         self,
         name: str | None = None,

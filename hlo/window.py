@@ -43,11 +43,6 @@ class WindowDimension:
         room = self.padded_size(array_size) - self.dilated_size
         return room // self.stride + 1 if room >= 0 and self.padded_size(array_size) > 0 else 0
 
-    @property
-    def is_trivial(self) -> bool:
-        """Whether the window is one element that visits every array element once."""
-        return self == WindowDimension(1) or self == WindowDimension(1, reversal=True)
-
 
 @dataclass(frozen=True, slots=True)
 class Window:

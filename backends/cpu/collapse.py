@@ -72,8 +72,10 @@ class _Boundaries:
         return self.find(instruction, dimension) in self._cut
 
     def groups(self, instruction: HloInstruction) -> Groups:
+        """The runs of dimensions of an array, or of the arrays of equal sizes that a variadic reduce gives."""
+        shape = instruction.shape
         groups: list[tuple[int, ...]] = []
-        for dimension in range(instruction.shape.rank):
+        for dimension in range(shape.elements[0].rank if shape.is_tuple else shape.rank):
             if dimension and not self.is_cut(instruction, dimension):
                 groups[-1] += (dimension,)
             else:
@@ -283,21 +285,11 @@ def _merged_shape(instruction: HloInstruction, boundaries: _Boundaries) -> Shape
         return Shape.tuple([_merged_shape(operand, boundaries) for operand in instruction.operands])
     if shape.is_tuple:
         # The element arrays of a variadic reduce have equal sizes; their boundaries are kept under the instruction.
-        groups = _tuple_groups(instruction, boundaries)
+        groups = boundaries.groups(instruction)
         return Shape.tuple([element.with_dims(_merge(element.dims, groups)) for element in shape.elements])
     if not shape.is_array:
         return shape
     return shape.with_dims(_merge(shape.dims, boundaries.groups(instruction)))
-
-
-def _tuple_groups(instruction: HloInstruction, boundaries: _Boundaries) -> Groups:
-    groups: list[tuple[int, ...]] = []
-    for dimension in range(instruction.shape.elements[0].rank):
-        if dimension and not boundaries.is_cut(instruction, dimension):
-            groups[-1] += (dimension,)
-        else:
-            groups.append((dimension,))
-    return tuple(groups)
 
 
 def _merge(dims: tuple[int, ...], groups: Groups) -> tuple[int, ...]:

@@ -46,16 +46,6 @@ def elementwise(
     return evaluate
 
 
-def same_for_all(function: ArrayFunction) -> Evaluator:
-    """An evaluator that applies one function whatever the element type."""
-
-    def evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*arrays_of(operands)))
-
-    return evaluate
-
-
 def identity(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The evaluator of operations that give their first operand."""
     return operands[0]

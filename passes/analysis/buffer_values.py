@@ -86,7 +86,7 @@ class BufferValues:
 
     def positions(self) -> Iterator[Position]:
         """All positions that hold arrays."""
-        for instruction in self._running_instructions():
+        for instruction in self.schedule.spans:
             for index, leaf in instruction.shape.leaves():
                 if leaf.is_array:
                     yield instruction, index
@@ -113,10 +113,6 @@ class BufferValues:
         while position is not None and position[0] is not body.parameters[0]:
             position = self._renamed(position)
         return position is not None and position[1] == index
-
-    def loop_value(self, loop: HloInstruction, index: ShapeIndex) -> Position:
-        """The position of the value that a loop-carried leaf has at the start of an iteration."""
-        return (loop.called_computations[1].parameters[0], index)
 
     def _renamed(self, position: Position) -> Position | None:
         """The position whose memory this one names; None when it defines a value."""
@@ -149,9 +145,6 @@ class BufferValues:
         if caller.opcode == "call":
             return caller.operand(parameter.attrs.number), index
         return caller.operand(1 + caller.called_computations.index(computation)), index
-
-    def _running_instructions(self) -> Iterator[HloInstruction]:
-        yield from self.schedule.spans
 
     def _define_all(self) -> None:
         for position in self.positions():

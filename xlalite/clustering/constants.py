@@ -13,7 +13,6 @@ compiled again only when its result changes, not whenever its inputs do.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
@@ -25,15 +24,6 @@ from xlalite.framework.tensor import Tensor
 
 # Beyond this many elements a value is not folded into the program; constant_resolver.py has the same limit.
 _MAX_FOLDED_ELEMENTS = 1 << 20
-
-
-class Knowledge(enum.Enum):
-    """How much of an operation's outputs can be known when its cluster is compiled."""
-
-    KNOWN = "known"
-    FOLDABLE = "foldable"
-    OUTSIDE = "outside"
-    RUN_TIME = "run time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from xlalite.passes.fusion.place import Domain, reduced_domain, reduces_columns
 _ACCUMULATORS = 8
 """Vectors of accumulators in flight; the rest of the register file holds what is being added."""
 
+_BLOCK_COLUMNS = 128
+"""Columns of one unit of the parallel extent; a multiple of every step of vectors."""
+
 
 def _declines(request: KernelRequest) -> str | None:
     body = request.body
@@ -75,12 +78,9 @@ def _block_vectors(body: HloComputation) -> int:
 
 
 def _extent(request: KernelRequest) -> int:
-    """Blocks of the widest vectors any target has; the kernel multiplies them out for its own lanes."""
+    """Blocks of columns, once for each index of the outermost kept dimension."""
     domain = reduced_domain(_reduces(request.body)[0])
     return -(-domain.dims[-1] // _BLOCK_COLUMNS) * _outer_count(domain)
-
-
-_BLOCK_COLUMNS = 128
 
 
 def _splits_outermost(domain: Domain) -> bool:

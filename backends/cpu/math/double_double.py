@@ -51,12 +51,6 @@ def multiply(fb: FunctionBuilder, a: Pair, b: Pair) -> Pair:
     return fast_two_sum(fb, high, low)
 
 
-def multiply_float(fb: FunctionBuilder, a: Pair, b: Value) -> Pair:
-    """`a * b` for a pair and a float."""
-    high, low = two_product(fb, a[0], b)
-    return fast_two_sum(fb, high, fb.fma(a[1], b, low))
-
-
 def divide(fb: FunctionBuilder, a: Pair, b: Pair) -> Pair:
     """`a / b` with one division: the quotient by the reciprocal, and its remainder by the same."""
     from_one = fb.fdiv(fb.constant(b[0].type, 1.0), b[0])
