@@ -42,6 +42,21 @@ class Trait(enum.Flag):
     """Costs many machine operations an element."""
     COLLECTIVE = enum.auto()
     """Communicates among replicas or partitions."""
+    CONTROL_FLOW = enum.auto()
+    """Runs the computations that it calls as parts of the program."""
+
+
+class Memory(enum.Enum):
+    """What an operation does to memory."""
+
+    WRITES = enum.auto()
+    """It computes, into memory of its own."""
+    NAMES_OPERAND = enum.auto()
+    """Its result is memory of its operands under another name: nothing is computed."""
+    GIVEN = enum.auto()
+    """Its result is there before the program runs."""
+    NONE = enum.auto()
+    """Its result holds no array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,7 @@ class OpDef:
         evaluate: The meaning in NumPy: (instruction, operand values, call) -> value.
         attrs: The attributes dataclass.
         traits: Facts for passes.
+        memory: What it does to memory.
         explicit_shape: Whether text must write the result shape because it does not follow from the operands.
         calls: Called computations.
         flops: Arithmetic operations of one execution; None means one an element for elementwise operations, else 0.
@@ -127,6 +143,7 @@ class OpDef:
     evaluate: Evaluator
     attrs: type = NoAttrs
     traits: Trait = Trait.NONE
+    memory: Memory = Memory.WRITES
     explicit_shape: bool = False
     calls: Calls = Calls()
     flops: FlopCount | None = None
@@ -139,6 +156,11 @@ class OpDef:
     def is_elementwise(self) -> bool:
         """Whether element i of the result depends on element i of each operand only."""
         return Trait.ELEMENTWISE in self.traits
+
+    @property
+    def computes(self) -> bool:
+        """Whether running it does anything: the others name memory that exists, or hold none."""
+        return self.memory is Memory.WRITES
 
     def infer_shape(
         self,

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.op import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,7 @@ class Statistics:
         return "\n".join(lines)
 
 
-# Their values are those of their operands, or hold no bytes of their own.
-_NO_STORAGE = frozenset({"tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "domain"})
+_HOLDS_ARRAYS = (Memory.WRITES, Memory.GIVEN)
 
 
 def collect_statistics(subject: HloModule | HloComputation) -> Statistics:
@@ -77,7 +77,7 @@ def collect_statistics(subject: HloModule | HloComputation) -> Statistics:
         parameter_bytes=sum(parameter.shape.size_bytes for parameter in main.parameters),
         result_bytes=main.root.shape.size_bytes,
         constant_bytes=sum(one.shape.size_bytes for one in instructions if one.opcode == "constant"),
-        value_bytes=sum(one.shape.size_bytes for one in instructions if one.opcode not in _NO_STORAGE),
+        value_bytes=sum(one.shape.size_bytes for one in instructions if one.op.memory in _HOLDS_ARRAYS),
         depth=max(_depth(computation) for computation in computations),
         largest_fan_out=max(users, default=0),
         mean_fan_out=sum(users) / len(users) if users else 0.0,

@@ -13,9 +13,6 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.op import Trait
 from xlalite.passes.trip_count import trip_count
 
-# They name values that exist anyway.
-_FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier"})
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -76,7 +73,7 @@ class CostAnalysis:
 
     def of_instruction(self, instruction: HloInstruction) -> Cost:
         """The cost of one execution, called computations included."""
-        if instruction.opcode in _FREE:
+        if not instruction.op.computes:
             return Cost()
         called = [self.of_computation(callee) for callee in instruction.called_computations]
         if instruction.opcode == "while":

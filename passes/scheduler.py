@@ -114,6 +114,4 @@ def _reaches(
 
 
 def _bytes(instruction: HloInstruction) -> int:
-    if instruction.opcode in ("parameter", "constant", "tuple", "get-tuple-element", "reshape", "bitcast"):
-        return 0
-    return instruction.shape.size_bytes
+    return instruction.shape.size_bytes if instruction.op.computes else 0

@@ -44,21 +44,6 @@ from xlalite.passes.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
 
-_NO_CODE = frozenset(
-    {
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
-        "reshape",
-        "bitcast",
-        "opt-barrier",
-        "add-dependency",
-        "after-all",
-    }
-)
-"""Operations whose result is memory that exists already."""
-
 
 def emit_module(
     module: HloModule, assignment: BufferAssignment, *, num_threads: int, contract: bool, target: TargetInfo
@@ -135,7 +120,7 @@ class _ModuleEmitter:
 
     def _emit_computation(self, computation: HloComputation) -> None:
         for instruction in computation.instructions:
-            if instruction.opcode in _NO_CODE:
+            if not instruction.op.computes:
                 continue
             self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
 

@@ -15,7 +15,7 @@ from xlalite.hlo.codecs import INT, STRING, VERBATIM
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.op import Caller, Calls, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.rules import check_called
 from xlalite.hlo.shape import Shape
 
@@ -159,7 +159,14 @@ OPS = (
         lambda context: _async_operand(context).elements[1],
         _async_done,
     ),
-    OpDef("after-all", "a token that exists once all operands do", None, _after_all_shape, _after_all),
+    OpDef(
+        "after-all",
+        "a token that exists once all operands do",
+        None,
+        _after_all_shape,
+        _after_all,
+        memory=Memory.NONE,
+    ),
     OpDef(
         "domain",
         "x, at a boundary of shardings",
@@ -168,5 +175,6 @@ OPS = (
         _same_value,
         attrs=DomainAttrs,
         traits=Trait.DATA_MOVEMENT,
+        memory=Memory.NAMES_OPERAND,
     ),
 )

@@ -11,7 +11,7 @@ from xlalite.hlo.codecs import ALIASING, BOOL, OutputAlias, enum_codec
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.rules import array_value, check_called
 from xlalite.hlo.shape import Shape
 
@@ -120,6 +120,7 @@ OPS = (
         1,
         _while_shape,
         _while,
+        traits=Trait.CONTROL_FLOW,
         calls=Calls(("condition", "body")),
     ),
     OpDef(
@@ -128,6 +129,7 @@ OPS = (
         None,
         _conditional_shape,
         _conditional,
+        traits=Trait.CONTROL_FLOW,
         calls=Calls(("true_computation", "false_computation"), list_name="branch_computations"),
     ),
     OpDef(
@@ -137,6 +139,7 @@ OPS = (
         _call_shape,
         _run_computation,
         attrs=CallAttrs,
+        traits=Trait.CONTROL_FLOW,
         calls=Calls(("to_apply",)),
     ),
     OpDef(

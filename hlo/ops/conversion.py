@@ -14,7 +14,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Value
 from xlalite.hlo.numerics import bits
 from xlalite.hlo.numerics.conversion import convert
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.op import Caller, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.elementwise_rules import is_float, require_type
 from xlalite.hlo.ops.lifting import arrays_of, identity
 from xlalite.hlo.shape import Shape
@@ -146,6 +146,7 @@ OPS = (
         _bitcast_shape,
         _bitcast,
         traits=Trait.DATA_MOVEMENT,
+        memory=Memory.NAMES_OPERAND,
         explicit_shape=True,
     ),
     OpDef(
@@ -166,5 +167,12 @@ OPS = (
         traits=Trait.ELEMENTWISE | Trait.DATA_MOVEMENT,
         flops=_no_flops,
     ),
-    OpDef("opt-barrier", "the value; nothing is moved, merged or fused across it", 1, _copy_shape, identity),
+    OpDef(
+        "opt-barrier",
+        "the value; nothing is moved, merged or fused across it",
+        1,
+        _copy_shape,
+        identity,
+        memory=Memory.NAMES_OPERAND,
+    ),
 )

@@ -13,7 +13,7 @@ from xlalite.hlo.numerics.rounding import (
     in_whole_bytes,
     in_wider_precision,
 )
-from xlalite.hlo.op import Evaluator, OpDef, ShapeContext, Trait
+from xlalite.hlo.op import Evaluator, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.elementwise_rules import (
     TypeTest,
     binary_rule,
@@ -187,5 +187,12 @@ OPS = (
         traits=Trait.ELEMENTWISE,
         flops=lambda instruction: 0,
     ),
-    OpDef("add-dependency", "the value, once the token exists", 2, _dependency_shape, identity),
+    OpDef(
+        "add-dependency",
+        "the value, once the token exists",
+        2,
+        _dependency_shape,
+        identity,
+        memory=Memory.NAMES_OPERAND,
+    ),
 )

@@ -12,7 +12,7 @@ from xlalite.hlo.codecs import INT, INT_LIST
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.op import Caller, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.accumulation import narrow
 from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
@@ -186,6 +186,7 @@ OPS = (
         _reshape,
         attrs=ReshapeAttrs,
         traits=Trait.DATA_MOVEMENT,
+        memory=Memory.NAMES_OPERAND,
         explicit_shape=True,
     ),
     OpDef(

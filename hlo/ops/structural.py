@@ -10,7 +10,7 @@ from xlalite.hlo.codecs import INT
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.op import Caller, Memory, OpDef, ShapeContext
 from xlalite.hlo.shape import Shape
 
 
@@ -84,6 +84,7 @@ OPS = (
         _declared,
         _no_parameter,
         attrs=ParameterAttrs,
+        memory=Memory.GIVEN,
         explicit_shape=True,
     ),
     OpDef(
@@ -93,6 +94,7 @@ OPS = (
         _constant_shape,
         _constant_value,
         attrs=ConstantAttrs,
+        memory=Memory.GIVEN,
         explicit_shape=True,
     ),
     OpDef(
@@ -101,6 +103,7 @@ OPS = (
         None,
         lambda context: Shape.tuple(context.operands),
         lambda instruction, operands, call: tuple(operands),
+        memory=Memory.NAMES_OPERAND,
     ),
     OpDef(
         "get-tuple-element",
@@ -109,5 +112,6 @@ OPS = (
         _tuple_element_shape,
         _tuple_element,
         attrs=GetTupleElementAttrs,
+        memory=Memory.NAMES_OPERAND,
     ),
 )

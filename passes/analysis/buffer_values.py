@@ -15,12 +15,11 @@ from dataclasses import dataclass, field
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.op import Memory, Trait
 from xlalite.hlo.shape import ShapeIndex
-from xlalite.passes.analysis.call_sites import CONTROL_FLOW, FlatSchedule, flatten_schedule
+from xlalite.passes.analysis.call_sites import FlatSchedule, flatten_schedule
 
 Position = tuple[HloInstruction, ShapeIndex]
-
-_RENAMES_OPERAND = frozenset({"reshape", "bitcast", "opt-barrier", "add-dependency"})
 
 
 @dataclass(eq=False, slots=True)
@@ -128,8 +127,8 @@ class BufferValues:
                 return self._renamed_parameter(instruction, index)
             case "while":
                 return (instruction.operand(0), index) if self.is_passed_through(instruction, index) else None
-            case opcode:
-                return (instruction.operand(0), index) if opcode in _RENAMES_OPERAND else None
+            case _:
+                return (instruction.operand(0), index) if instruction.op.memory is Memory.NAMES_OPERAND else None
 
     def _renamed_parameter(self, parameter: HloInstruction, index: ShapeIndex) -> Position | None:
         computation = parameter.parent
@@ -166,10 +165,10 @@ class BufferValues:
 
     def _read_all(self) -> None:
         for instruction, span in self.schedule.spans.items():
-            if instruction.opcode in CONTROL_FLOW:
+            if instruction.op.has(Trait.CONTROL_FLOW):
                 self._read_by_caller(instruction, 2 * span.start)
                 continue
-            if instruction.opcode in ("tuple", "get-tuple-element") or instruction.opcode in _RENAMES_OPERAND:
+            if instruction.op.memory is Memory.NAMES_OPERAND:
                 continue
             for operand in instruction.operands:
                 self._read(operand, 2 * span.end, instruction)

@@ -13,8 +13,7 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
-
-CONTROL_FLOW = frozenset({"while", "conditional", "call"})
+from xlalite.hlo.op import Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def flatten_schedule(module: HloModule) -> FlatSchedule:
         first = time
         for instruction in computation.instructions:
             start = time
-            if instruction.opcode in CONTROL_FLOW:
+            if instruction.op.has(Trait.CONTROL_FLOW):
                 for called in instruction.called_computations:
                     if called in callers:
                         raise PassError(

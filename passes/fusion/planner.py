@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.op import Trait
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import Group, GroupKind
 from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
 
 Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
-
-_NOT_COMPUTED = frozenset(
-    {"parameter", "tuple", "get-tuple-element", "while", "conditional", "call", "bitcast", "opt-barrier", "after-all"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class FusionPlanner:
         """The kernels with more than one member, users first."""
         groups: list[Group] = []
         for instruction in reversed(self._computation.post_order()):
-            if instruction.opcode in _NOT_COMPUTED or is_immediate(instruction):
+            if not _needs_kernel(instruction):
                 continue
             if self._join_users(instruction):
                 continue
@@ -287,6 +284,13 @@ class FusionPlanner:
             self._record(subject, verdict, "saves writing and reading it", {"bytes": producer.shape.size_bytes})
         else:
             self._record(subject, "not fused", reason, {"bytes": producer.shape.size_bytes})
+
+
+def _needs_kernel(instruction: HloInstruction) -> bool:
+    """Whether something runs for it; what only renames memory does where it changes indices inside a kernel."""
+    if instruction.op.has(Trait.CONTROL_FLOW) or is_immediate(instruction):
+        return False
+    return instruction.op.computes or why_not_fusible(instruction) is None
 
 
 def _new_group(instruction: HloInstruction) -> Group:
