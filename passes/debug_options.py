@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from xlalite.hlo.errors import FlagError
 
+CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")
+"""Instruction sets of x86-64 that code can be kept to, each with those before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class DebugOptions:
@@ -24,6 +27,7 @@ class DebugOptions:
         enable_only: Names of the only passes that run; empty for all.
         fuel: (pass name, number of changes allowed) pairs.
         verify: Verify the module at the start and after each pass that changed it.
+        cpu_max_isa: The newest of `CPU_ISAS` that machine code may use; empty for all that the machine has.
         check_passes: Compare fingerprints around each pass with what the pass says, verify after every pass, and make
             an oscillating fixpoint an error.
     """
@@ -36,11 +40,12 @@ class DebugOptions:
     disable_passes: tuple[str, ...] = ()
     enable_only: tuple[str, ...] = ()
     fuel: tuple[tuple[str, int], ...] = ()
+    cpu_max_isa: str = ""
     verify: bool = True
     check_passes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses patterns that are no regular expressions and negative fuel.
+        """Refuses patterns that are no regular expressions, negative fuel and unknown instruction sets.
 
         Raises:
             FlagError: The flag and what is wrong with its value.
@@ -54,6 +59,8 @@ class DebugOptions:
         for name, limit in self.fuel:
             if limit < 0:
                 raise FlagError(f"xla_fuel: {name}={limit}: expected a number of changes that is not negative")
+        if self.cpu_max_isa and self.cpu_max_isa not in CPU_ISAS:
+            raise FlagError(f"xla_cpu_max_isa: expected one of {', '.join(CPU_ISAS)}, found {self.cpu_max_isa!r}")
 
     def runs(self, pass_name: str) -> bool:
         """Whether the pass may run at all."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.debug_options import CPU_ISAS, DebugOptions
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
 
@@ -69,6 +69,12 @@ def _read_fuel(text: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(amount)) for name, _, amount in entries)
 
 
+def _read_isa(text: str) -> str:
+    if text.upper() not in CPU_ISAS:
+        raise ValueError(f"one of {', '.join(CPU_ISAS)}")
+    return text.upper()
+
+
 def _integer(low: int, high: int | None = None) -> Kind:
     expected = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
 
@@ -90,6 +96,7 @@ _NAMES = Kind("NAME,...", _read_names)
 _PATTERN = Kind("REGEX", _read_pattern)
 _FUEL = Kind("PASS=N", _read_fuel, adds_up=True)
 _DIRECTORY = Kind("DIR", os.path.expanduser)
+_ISA = Kind("|".join(CPU_ISAS), _read_isa)
 
 
 def _flag(default: T, kind: Kind, help_line: str) -> T:
@@ -109,6 +116,7 @@ class Flags:
     xla_disable_hlo_passes: tuple[str, ...] = _flag((), _NAMES, "passes that do not run")
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
+    xla_cpu_max_isa: str = _flag("", _ISA, "machine code uses no newer vector instructions of x86-64 than these")
 
     tf_xla_auto_jit: int = _flag(0, _integer(-1, 2), "JIT level where a session leaves it to DEFAULT; -1 is off")
     tf_xla_min_cluster_size: int = _flag(4, _integer(1), "dissolve clusters with fewer operations")
@@ -166,6 +174,7 @@ def debug_options(flags: Flags) -> DebugOptions:
         disable_passes=flags.xla_disable_hlo_passes,
         enable_only=flags.xla_enable_hlo_passes_only,
         fuel=flags.xla_fuel,
+        cpu_max_isa=flags.xla_cpu_max_isa,
     )
 
 

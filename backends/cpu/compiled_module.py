@@ -13,7 +13,7 @@ from functools import cached_property
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.code_version import code_version
 from xlalite.backends.cpu.emitted_module import EmittedModule
-from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
+from xlalite.backends.cpu.native.jit import JitOptions, emit_assembly, optimised_ir
 from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.hlo.fingerprint import module_fingerprint
 from xlalite.hlo.module import HloModule
@@ -32,6 +32,7 @@ class CompiledModule:
         given: The module as it was given.
         options: How to compile it.
         num_threads: Threads that calls use.
+        jit_options: How LLVM makes machine code of it.
         dumper: What writes the dumps; None when none are wanted.
         instrumentation: What the passes did.
     """
@@ -49,6 +50,7 @@ class CompiledModule:
         self.given = module.clone()
         self.options = options
         self.num_threads = resolve_num_threads(options.num_threads)
+        self.jit_options = JitOptions(max_isa=options.debug.cpu_max_isa)
         self.dumper: ModuleDumper | None = module_dumper(options.debug, module.name)
         self._observer: DumpObserver | None = None
         if self.dumper is not None:
@@ -103,7 +105,7 @@ class CompiledModule:
             self.assignment,
             num_threads=self.num_threads,
             contract=self.options.fp_contract,
-            target=TargetInfo.host(),
+            target=TargetInfo.host(self.jit_options.max_isa),
         )
         if self.dumper is not None:
             self.dumper.write_artefact(Artefact.LLVM, emitted.text)
@@ -115,8 +117,8 @@ class CompiledModule:
         if self.dumper is None:
             return
         text = self.emitted.text
-        self.dumper.write_artefact(Artefact.LLVM_OPTIMIZED, optimised_ir(text))
-        self.dumper.write_artefact(Artefact.ASM, emit_assembly(text))
+        self.dumper.write_artefact(Artefact.LLVM_OPTIMIZED, optimised_ir(text, self.jit_options))
+        self.dumper.write_artefact(Artefact.ASM, emit_assembly(text, self.jit_options))
         self.dumper.write_artefact(Artefact.OBJECT, image)
 
     @contextmanager

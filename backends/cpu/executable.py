@@ -78,8 +78,8 @@ class CpuExecutable(Executable):
             "optimized_hlo": lambda: str(self._compiled.optimized),
             "buffer_assignment": lambda: self._compiled.assignment.report,
             "llvm": lambda: self._compiled.emitted.text,
-            "llvm_optimized": lambda: optimised_ir(self._compiled.emitted.text),
-            "asm": lambda: emit_assembly(self._compiled.emitted.text),
+            "llvm_optimized": lambda: optimised_ir(self._compiled.emitted.text, self._compiled.jit_options),
+            "asm": lambda: emit_assembly(self._compiled.emitted.text, self._compiled.jit_options),
         }
         if stage not in stages:
             raise ValueError(f"the cpu backend has no stage {stage!r}, expected one of {', '.join(stages)}")

@@ -13,14 +13,12 @@ from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
 from xlalite.backends.cpu.emitted_module import EmittedModule
 from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
-from xlalite.backends.cpu.native.jit import IrSource, JitOptions, JsonValue, LinkedModule, ObjectCode, compile_ir, link
+from xlalite.backends.cpu.native.jit import IrSource, JsonValue, LinkedModule, ObjectCode, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
 from xlalite.passes.buffers import ALIGNMENT_BYTES, BufferAssignment
-
-_OPTIONS = JitOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +84,11 @@ def link_module(compiled: CompiledModule) -> LinkedCode:
 def _object_code(compiled: CompiledModule) -> ObjectCode:
     """The code, out of the cache unless each step is to be seen."""
     if compiled.options.use_cache and compiled.dumper is None:
-        return default_cache().get_or_compile_object(compiled.cache_key, lambda: _source(compiled), _OPTIONS)
+        return default_cache().get_or_compile_object(
+            compiled.cache_key, lambda: _source(compiled), compiled.jit_options
+        )
     with compiled.recording():
-        code = compile_ir(_source(compiled), _OPTIONS)
+        code = compile_ir(_source(compiled), compiled.jit_options)
         compiled.dump_code(code.image)
     return code
 

@@ -47,9 +47,9 @@ _SHOWN: dict[str, Callable[[CompiledModule], str]] = {
     "hlo-backend": lambda compiled: str(compiled.optimized),
     "buffer-assignment": lambda compiled: compiled.assignment.report,
     "llvm-before-optimizations": lambda compiled: compiled.emitted.text,
-    "llvm-after-optimizations": lambda compiled: optimised_ir(compiled.emitted.text),
-    "llvm": lambda compiled: optimised_ir(compiled.emitted.text),
-    "asm": lambda compiled: emit_assembly(compiled.emitted.text),
+    "llvm-after-optimizations": lambda compiled: optimised_ir(compiled.emitted.text, compiled.jit_options),
+    "llvm": lambda compiled: optimised_ir(compiled.emitted.text, compiled.jit_options),
+    "asm": lambda compiled: emit_assembly(compiled.emitted.text, compiled.jit_options),
 }
 _WITH_CODE = ("llvm-before-optimizations", "llvm-after-optimizations", "llvm", "asm")
 

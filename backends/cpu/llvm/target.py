@@ -7,6 +7,9 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from xlalite.hlo.errors import FlagError
+from xlalite.passes.debug_options import CPU_ISAS
+
 _FALLBACK_CACHES = (32 << 10, 512 << 10, 8 << 20)
 
 
@@ -35,9 +38,13 @@ class TargetInfo:
     cache_line_bytes: int = 64
 
     @staticmethod
-    def host() -> "TargetInfo":
-        """This machine."""
-        return _host()
+    def host(max_isa: str = "") -> "TargetInfo":
+        """This machine; with `max_isa`, one of `CPU_ISAS`, as if it knew no newer vector instructions.
+
+        Raises:
+            FlagError: The machine is no x86-64.
+        """
+        return _restricted(_host(), max_isa) if max_isa else _host()
 
     @staticmethod
     def of(triple: str, cpu: str = "generic", features: tuple[str, ...] = ()) -> "TargetInfo":
@@ -88,6 +95,26 @@ def _host() -> TargetInfo:
     features = tuple(sorted(name for name, on in llvm.get_host_cpu_features().items() if on))
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu)
     return _describe(triple, str(machine.target_data), cpu, features, _read_cache_sizes())
+
+
+_FEATURES_BY_ISA = {
+    "SSE2": ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2"),
+    "SSE4_2": ("crc32", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
+    "AVX": ("avx", "xsave"),
+    "AVX2": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "AVX512": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+}
+
+
+@cache
+def _restricted(host: TargetInfo, max_isa: str) -> TargetInfo:
+    if not host.triple.startswith("x86_64"):
+        raise FlagError(f"xla_cpu_max_isa: {max_isa} is an instruction set of x86-64; this machine is {host.triple}")
+    allowed: set[str] = set()
+    for isa in CPU_ISAS[: CPU_ISAS.index(max_isa) + 1]:
+        allowed.update(_FEATURES_BY_ISA[isa])
+    features = tuple(name for name in host.features if name in allowed)
+    return _describe(host.triple, host.data_layout, "x86-64", features, host.cache_bytes)
 
 
 def _describe(

@@ -51,16 +51,18 @@ class JitOptions:
     Attributes:
         passes: The IR passes, in order.
         speed_level: Effort of instruction selection, scheduling and register allocation, 0 to 3.
+        max_isa: The newest instruction set to use; empty for all that the machine has.
         verify: Whether LLVM's verifier checks the text; it costs a few percent, and wrong text may crash without it.
     """
 
     passes: tuple[IrPass, ...] = LIGHT_PASSES
     speed_level: int = 2
+    max_isa: str = ""
     verify: bool = True
 
     def key(self) -> str:
         """The options as text for a cache key; `verify` is not in it, for it does not change the code."""
-        return f"O{self.speed_level}:" + ",".join(ir_pass.value for ir_pass in self.passes)
+        return f"O{self.speed_level}{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     """
     options = options or JitOptions()
     with _optimised(source.text, options) as module:
-        image = _target_machine(options.speed_level).emit_object(module)
+        image = _target_machine(options.speed_level, options.max_isa).emit_object(module)
         return ObjectCode(image, _exported_names(module), source.record)
 
 
@@ -143,7 +145,7 @@ def emit_assembly(text: str, options: JitOptions | None = None) -> str:
     """
     options = options or JitOptions()
     with _optimised(text, options) as module:
-        return str(_target_machine(options.speed_level).emit_assembly(module))
+        return str(_target_machine(options.speed_level, options.max_isa).emit_assembly(module))
 
 
 def optimised_ir(text: str, options: JitOptions | None = None) -> str:
@@ -193,7 +195,7 @@ def host_fingerprint() -> str:
 @contextlib.contextmanager
 def _optimised(text: str, options: JitOptions) -> Iterator[llvm.ModuleRef]:
     """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
-    machine = _target_machine(options.speed_level)
+    machine = _target_machine(options.speed_level, options.max_isa)
     with llvm.create_context() as context, _parsed(text, context) as module:
         if options.verify:
             _verify(module)
@@ -248,10 +250,17 @@ def _features() -> str:
 
 
 @functools.cache
-def _target_machine(speed_level: int) -> llvm.TargetMachine:
+def _target_machine(speed_level: int, max_isa: str = "") -> llvm.TargetMachine:
     _initialise()
+    cpu, features = _cpu(), _features()
+    if max_isa:
+        # Here, since a process that finds all its code in the cache need not load the builder of LLVM text.
+        from xlalite.backends.cpu.llvm.target import TargetInfo
+
+        target = TargetInfo.host(max_isa)
+        cpu, features = target.cpu, target.feature_string
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=_cpu(), features=_features(), opt=speed_level, reloc="pic", codemodel="small"
+        cpu=cpu, features=features, opt=speed_level, reloc="pic", codemodel="small"
     )
 
 

@@ -1,6 +1,12 @@
 import llvmlite.binding as llvm
+import numpy as np
+import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.llvm import F32, ModuleBuilder, TargetInfo
+from xlalite.hlo.errors import FlagError
+from xlalite.hlo.text import parse
+from xlalite.passes.debug_options import DebugOptions
 
 
 def test_host_describes_this_machine():
@@ -25,6 +31,25 @@ def test_vector_registers_follow_the_features():
     assert (avx512.vector_bits, avx512.vector_registers) == (512, 32)
     arm = TargetInfo.of("aarch64-unknown-linux-gnu")
     assert (arm.vector_bits, arm.vector_registers, arm.has_fma) == (128, 32, True)
+
+
+@pytest.mark.skipif(not TargetInfo.host().triple.startswith("x86_64"), reason="instruction sets of x86-64")
+@pytest.mark.parametrize(
+    ("isa", "registers", "absent"),
+    [("SSE2", "xmm", ("ymm", "zmm", "vmov")), ("SSE4_2", "xmm", ("ymm", "vmov")), ("AVX2", "ymm", ("zmm",))],
+)
+def test_code_keeps_to_an_instruction_set(isa, registers, absent):
+    module = parse("HloModule m\nENTRY e { x = f32[99] parameter(0)\n ROOT r = f32[99] exponential(x) }")
+    executable = get_backend("cpu").compile(module, CompileOptions(debug=DebugOptions(cpu_max_isa=isa)))
+    assembly = executable.as_text("asm")
+    assert registers in assembly
+    assert not any(name in assembly for name in absent)
+    np.testing.assert_allclose(executable(np.ones(99, np.float32)), np.full(99, np.e), rtol=1e-6)
+
+
+def test_an_unknown_instruction_set_is_refused():
+    with pytest.raises(FlagError, match=r"xla_cpu_max_isa: expected one of SSE2, .*, found 'AVX3'"):
+        DebugOptions(cpu_max_isa="AVX3")
 
 
 def test_code_for_another_machine_is_emitted():
