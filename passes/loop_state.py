@@ -69,23 +69,20 @@ def element(source: HloInstruction, index: int) -> HloInstruction:
     return create("get-tuple-element", (source,), GetTupleElementAttrs(index))
 
 
-def spread_state(loop: HloInstruction) -> bool:
-    """Writes operand and body root as tuples of elements, so that `loop_state` finds a state; says whether it changed.
+def can_spread_state(loop: HloInstruction) -> bool:
+    """Whether the state is a tuple that `spread_state` would take apart."""
+    body = loop.called_computations[1]
+    return loop.shape.is_tuple and (loop.operand(0).opcode != "tuple" or body.root.opcode != "tuple")
 
-    A state that is no tuple, or an operand with control dependencies in the way, stays as it is.
-    """
-    if not loop.shape.is_tuple:
-        return False
-    changed = False
+
+def spread_state(loop: HloInstruction) -> None:
+    """Writes operand and body root, which are tuples, as tuples of elements, so that `loop_state` finds a state."""
     parent, body = loop.parent, loop.called_computations[1]
     assert parent is not None, "a loop in a computation"
     if loop.operand(0).opcode != "tuple":
         loop.replace_operand(0, _taken_apart(loop.operand(0), parent))
-        changed = True
     if body.root.opcode != "tuple":
         body.set_root(_taken_apart(body.root, body))
-        changed = True
-    return changed
 
 
 def with_state(

@@ -8,7 +8,7 @@ from typing import ClassVar
 from xlalite.hlo.module import HloModule
 from xlalite.passes.base import HloPass
 from xlalite.passes.inlining import apply_elementwise
-from xlalite.passes.rewrite import replace_with_loose
+from xlalite.passes.rewrite import discard_loose, replace_with_loose
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,15 @@ class MapInliner(HloPass):
         changed = False
         for computation in module.computations():
             for instruction in computation.instructions:
-                if instruction.opcode != "map" or not self.may_change():
+                if instruction.opcode != "map":
                     continue
                 function = instruction.called_computations[0]
                 result = apply_elementwise(function, instruction.operands, instruction.shape.dims)
                 if result is None:
                     module.record(self.name, (instruction.name,), "not inlined", "its function is not elementwise")
-                    continue
-                replace_with_loose(instruction, result)
-                changed = True
+                elif self.may_change():
+                    replace_with_loose(instruction, result)
+                    changed = True
+                else:
+                    discard_loose(result)
         return changed

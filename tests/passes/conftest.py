@@ -1,7 +1,7 @@
 """What tests of passes share: running a pass under all checks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pytest
@@ -12,9 +12,10 @@ from xlalite.hlo.literal import Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.hlo.verifier import verify
-from xlalite.passes.base import HloPass
+from xlalite.passes.base import Fuel, HloPass
 
 SEEDS = (7, 8, 9)
+UNLIMITED = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Transform(Protocol):
 def transform(
     random_arguments: Callable[..., list[Value]], assert_same_bits: Callable[[Value, Value, str], None]
 ) -> Transform:
-    """Runs a pass with every check: verifier, truthful answer, the same bits, nothing left for a second run."""
+    """Runs a pass with every check: verifier, truthful answer and count, the same bits, nothing for a second run."""
 
     def run(
         hlo_pass: HloPass, program: str | HloModule, *, idempotent: bool = True, evaluated: bool = True
@@ -60,9 +61,12 @@ def transform(
         expected = [evaluate(module, *values) for values in arguments]
         before = module_fingerprint(module)
         text = str(module)
-        changed = hlo_pass.run(module)
+        fuel, given = Fuel(UNLIMITED), module.clone()
+        changed = replace(hlo_pass, fuel=fuel).run(module)
         verify(module)
         assert changed == (module_fingerprint(module) != before), f"{hlo_pass.name} said {changed}\n{text}\n{module}"
+        if hlo_pass.counts_changes:
+            require_one_change_for_each_unit(hlo_pass, given, module, fuel.taken)
         for values, wanted in zip(arguments, expected, strict=True):
             assert_same_bits(wanted, evaluate(module, *values), f"{text}\n{module}")
         if idempotent:
@@ -70,3 +74,18 @@ def transform(
         return Transformed(module, changed)
 
     return run
+
+
+def require_one_change_for_each_unit(hlo_pass: HloPass, given: HloModule, done: HloModule, taken: int) -> None:
+    """Without the last unit of fuel the pass does not come as far; without any it changes nothing."""
+    full = module_fingerprint(done)
+    assert (taken > 0) == (full != module_fingerprint(given)), f"{hlo_pass.name} took {taken} units\n{given}\n{done}"
+    for allowed in {0, taken - 1} if taken else ():
+        fuel, module = Fuel(allowed), given.clone()
+        changed = replace(hlo_pass, fuel=fuel).run(module)
+        verify(module)
+        assert fuel.taken == allowed, f"{hlo_pass.name} took {fuel.taken} of {allowed} units\n{given}"
+        assert changed == (allowed > 0), f"{hlo_pass.name} said {changed} with {allowed} units\n{given}\n{module}"
+        assert module_fingerprint(module) != full, (
+            f"the last of {taken} units of {hlo_pass.name} changed nothing\n{given}"
+        )
