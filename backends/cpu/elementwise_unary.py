@@ -129,6 +129,5 @@ RULES: dict[str, Rule] = {
     **{name: real_rule(compute, complex_rule=COMPLEX_UNARY.get(name)) for name, compute in _ROUNDED.items()},
     "complex": _complex,
     "copy": identity_rule,
-    "optimization-barrier": identity_rule,
     "opt-barrier": identity_rule,
 }

@@ -71,6 +71,20 @@ BEYOND_XLA = {
     "bitcast": "only its own passes may make one",
     "set-dimension-size": "returns the bound's size",
 }
+# What jaxlib 0.10 refuses to compile, and with which words.
+REFUSED_BY_XLA = {
+    **{name: f"UNIMPLEMENTED: {name}" for name in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh")},
+    "atan": "Unknown opcode: atan",
+    "mulhi": "unregistered operation 'mhlo.unknown'",
+    "scaled-dot": "unregistered operation 'mhlo.unknown'",
+    "ragged-dot": "`ragged-dot` is not supported by XLA:CPU",
+    "stochastic-convert": "Unsupported stochastic convert",
+    "copy-start": "mhlo.async_bundle",
+    "copy-done": "`copy-start` is not supported by XLA:CPU",
+    "async-start": "mhlo.async_bundle",
+    "async-update": "mhlo.async_bundle",
+    "async-done": "expects the shape of output to match the async shape",
+}
 
 
 @pytest.mark.oracle
@@ -87,5 +101,8 @@ def test_record_evaluates_as_xla_computes_it(op_case, rng, run_with_xla):
     try:
         found = run_with_xla(module.to_string("short_parsable"), *leaves(tuple(arguments)))
     except Exception as error:  # jaxlib's own class, without a public name
-        pytest.skip(f"XLA refuses: {str(error)[:200]}")
+        expected_words = REFUSED_BY_XLA.get(op_case.opcode)
+        if expected_words is None or expected_words not in str(error):
+            raise
+        pytest.skip(f"XLA refuses: {expected_words}")
     op_case.check(tuple(found), tuple(expected))

@@ -9,6 +9,7 @@ import numpy as np
 from xlalite.framework.host import Array
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.dtype import DType as HloDType
+from xlalite.hlo.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops import OPS
 from xlalite.ops.static_broadcast import broadcast_dims
 
@@ -56,17 +57,7 @@ def sum_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False
 
 def max_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False) -> Handle:
     """Largest value along `axes`; NaN if there is one."""
-    return reduce_axes(b, x, "maximum", lowest(x.dtype), axes, keep_dims)
-
-
-def lowest(dtype: HloDType) -> Array:
-    """The identity of maximum: minus infinity, the smallest integer, or false."""
-    return _limit(dtype, -1)
-
-
-def highest(dtype: HloDType) -> Array:
-    """The identity of minimum: infinity, the largest integer, or true."""
-    return _limit(dtype, 1)
+    return reduce_axes(b, x, "maximum", monoid_identity(MonoidKind.MAXIMUM, x.dtype), axes, keep_dims)
 
 
 def slice_dims(
@@ -99,13 +90,3 @@ def reverse(b: Builder, x: Handle, axes: Sequence[int]) -> Handle:
 def zeros_like(b: Builder, x: Handle) -> Handle:
     """Zeros of the type and sizes of `x`."""
     return b.full(0, x.dtype, x.dims)
-
-
-def _limit(dtype: HloDType, sign: int) -> Array:
-    if dtype is HloDType.PRED:
-        return np.asarray(sign > 0)
-    if dtype.is_integral:
-        bits = dtype.bits - 1 if dtype.is_signed else dtype.bits
-        largest = 2**bits - 1
-        return np.asarray(largest if sign > 0 else -largest - 1 if dtype.is_signed else 0).astype(dtype.numpy)
-    return np.asarray(sign * np.inf).astype(dtype.numpy)

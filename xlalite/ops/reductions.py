@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,15 +19,18 @@ from xlalite.framework.tensor_shape import TensorShape, unknown_shape
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.dtype import DType as HloDType
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.shape import Shape
 from xlalite.ops.constant import constant
-from xlalite.ops.emit import accumulator_type, highest, lowest, reduce_axes
+from xlalite.ops.emit import accumulator_type, reduce_axes
 from xlalite.ops.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.node import node
 from xlalite.ops.shape_rules import constant_axes, normalize_axis, require_rank, require_scalar, require_type
 
 _REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
 Identity = Callable[[HloDType], complex | Array]
+_LOWEST: Identity = partial(monoid_identity, MonoidKind.MAXIMUM)
+_HIGHEST: Identity = partial(monoid_identity, MonoidKind.MINIMUM)
 
 
 def _infer(allowed: Collection[DType]) -> Callable[[Operation], Sequence[OutputType]]:
@@ -139,8 +143,8 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 
 _declare("Sum", "add", lambda dtype: 0, NUMERIC_TYPES, of_one_output(_sum_gradient))
 _declare("Prod", "multiply", lambda dtype: 1, NUMERIC_TYPES, of_one_output(_product_gradient))
-_declare("Max", "maximum", lowest, _REAL, of_one_output(_extreme_gradient))
-_declare("Min", "minimum", highest, _REAL, of_one_output(_extreme_gradient))
+_declare("Max", "maximum", _LOWEST, _REAL, of_one_output(_extreme_gradient))
+_declare("Min", "minimum", _HIGHEST, _REAL, of_one_output(_extreme_gradient))
 _declare("All", "and", lambda dtype: True, {bool_}, None)
 _declare("Any", "or", lambda dtype: False, {bool_}, None)
 
@@ -252,5 +256,5 @@ def _declare_arg(name: str, direction: str, identity: Identity) -> None:
     )
 
 
-_declare_arg("ArgMax", "GT", lowest)
-_declare_arg("ArgMin", "LT", highest)
+_declare_arg("ArgMax", "GT", _LOWEST)
+_declare_arg("ArgMin", "LT", _HIGHEST)

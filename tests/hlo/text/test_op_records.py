@@ -11,6 +11,13 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.text import PRESETS, parse, parse_shape
 from xlalite.hlo.verifier import verify
 
+# What this jaxlib (0.10) does not read, though its printer may write it, and with which words.
+REFUSED_BY_XLA = {
+    "atan": "Unknown opcode: atan",
+    "pad": "expects padding config",  # of a scalar: there is nothing to write
+    "async-update": "expect a single async op as their operand",
+    "async-done": "expect a single async op as their operand",
+}
 # The result may have another element type, or more contexts, than what follows from the operands.
 TYPE_IS_A_CHOICE = ("dot", "ragged-dot", "scaled-dot", "convolution", "async-start", "collective-permute-start")
 
@@ -58,5 +65,8 @@ def test_jaxlib_spells_it_the_same_way(record: Any) -> None:
     try:
         module = hlo.hlo_module_from_text(record.text)
     except Exception as error:  # the oracle's own exception class
-        pytest.skip(f"this jaxlib does not read it: {str(error)[:200]}")
+        expected = REFUSED_BY_XLA.get(record.opcode)
+        if expected is None or expected not in str(error):
+            raise
+        pytest.skip(expected)
     assert module.to_string(hlo.HloPrintOptions.short_parsable()) == record.text

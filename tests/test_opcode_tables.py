@@ -1,0 +1,39 @@
+"""Tables of opcodes hold opcodes only: a key that is none would never be asked for, and nobody would notice."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import xlalite
+from xlalite.hlo.ops import OPS
+
+# Rooms whose names are other people's, or functions' that are no operations.
+ELSEWHERE = ("xlalite.hlo.stablehlo.", "xlalite.backends.cpu.math", "xlalite.examples", "xlalite.__main__")
+
+
+def tables() -> Iterator[tuple[str, frozenset[str]]]:
+    """Names and keys of module-level tables and sets that are about opcodes: half of the keys are, at least."""
+    for info in pkgutil.walk_packages(xlalite.__path__, "xlalite."):
+        if info.name.startswith(ELSEWHERE):
+            continue
+        for name, value in vars(importlib.import_module(info.name)).items():
+            if not isinstance(value, (dict, set, frozenset)) or not all(isinstance(key, str) for key in value):
+                continue
+            keys = frozenset(value)
+            if keys and 2 * len(keys & OPS.keys()) >= len(keys) and not name.startswith("MATH_"):
+                yield f"{info.name}.{name}", keys
+
+
+TABLES = dict(tables())
+
+
+def test_the_tables_are_found() -> None:
+    assert "xlalite.backends.cpu.rules.RULES" in TABLES
+    assert len(TABLES) > 20
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_key_is_an_opcode(table: str) -> None:
+    assert TABLES[table] <= OPS.keys(), f"{table} holds {sorted(TABLES[table] - OPS.keys())}, which are no opcodes"
