@@ -9,12 +9,12 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import ParseError, XlaliteError
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.module import HloModule
-from xlalite.hlo.names import is_writable_name
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import in_call_order, is_attribute_text, read_attrs
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.metadata import read_extra_attributes, read_frontend_attributes, read_metadata
 from xlalite.hlo.proto.module_header import read_header
+from xlalite.hlo.proto.names import is_own_name, read_instruction_name, read_name
 from xlalite.hlo.proto.shapes import read_shape
 from xlalite.hlo.proto.shardings import read_sharding
 from xlalite.hlo.shape import ProgramShape, Shape
@@ -36,7 +36,7 @@ class _ModuleReader:
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        self.module = HloModule(_name(message))
+        self.module = HloModule(read_name(message))
         self.computations: dict[int, HloComputation] = {}
         self.signatures: dict[HloComputation, ProgramShape] = {}
         # Equal messages are shared by the decoder; the value keeps the key's object alive.
@@ -66,7 +66,7 @@ class _ModuleReader:
         return self.module
 
     def read_computation(self, message: Message, sequence: Message | None) -> HloComputation:
-        computation = HloComputation(_name(message))
+        computation = HloComputation(read_name(message))
         computation.execution_thread = message.text("execution_thread")
         known: dict[int, HloInstruction] = {}
         for one in message.messages("instructions"):
@@ -127,7 +127,9 @@ class _ModuleReader:
         inferred = op.infer_shape(shapes, attrs, [self.signatures[one] for one in called], declared)
         if inferred is not declared and not inferred.compatible(declared):
             raise message.error(f"{opcode}: found result shape {declared.text()}, expected {inferred.text()}")
-        instruction = HloInstruction(op, declared, operands, attrs, called, _name(message), self.read_metadata(message))
+        instruction = HloInstruction(
+            op, declared, operands, attrs, called, read_instruction_name(message), self.read_metadata(message)
+        )
         self.annotate(instruction, message)
         for number in message.integers("control_predecessor_ids"):
             instruction.add_control_predecessor(_lookup(known, number, message, "control predecessor"))
@@ -149,7 +151,9 @@ class _ModuleReader:
             instruction.frontend_attributes = read_frontend_attributes(message.message("frontend_attributes"))
         instruction.backend_config = self.read_backend_config(message).decode("utf-8", "surrogateescape")
         instruction.extra_attributes = tuple(
-            pair for pair in read_extra_attributes(message) if not is_attribute_text(pair[0])
+            pair
+            for pair in read_extra_attributes(message)
+            if not is_own_name(pair[0]) and not is_attribute_text(pair[0])
         )
 
     def read_backend_config(self, message: Message) -> bytes:
@@ -196,10 +200,3 @@ def _lookup(known: dict[int, HloInstruction], number: int, message: Message, wha
     if instruction is None:
         raise message.error(f"{what} {number}: there is no instruction with this id above")
     return instruction
-
-
-def _name(message: Message) -> str:
-    name = message.text("name")
-    if not is_writable_name(name):
-        raise message.error(f"the name {name[:80]!r} cannot be written as HLO text")
-    return name

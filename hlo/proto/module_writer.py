@@ -9,6 +9,7 @@ from xlalite.hlo.proto.attribute_table import in_call_order, write_attrs
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.metadata import write_extra_attributes, write_frontend_attributes, write_metadata
 from xlalite.hlo.proto.module_header import write_header
+from xlalite.hlo.proto.names import unique_names, write_name
 from xlalite.hlo.proto.shapes import write_shape, write_signature
 from xlalite.hlo.proto.shardings import write_sharding
 from xlalite.hlo.shape import Shape
@@ -25,12 +26,13 @@ def write_module(module: HloModule) -> Message:
 class _ModuleWriter:
     """Writes one module."""
 
-    __slots__ = ("computations", "ids", "module", "shapes")
+    __slots__ = ("computations", "ids", "module", "names", "shapes")
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
         self.computations = {computation: number for number, computation in enumerate(module.computations())}
         self.ids: dict[HloInstruction, int] = {}
+        self.names = unique_names(self.computations)
         self.shapes: dict[int, tuple[Shape, Message]] = {}
 
     def write(self) -> Message:
@@ -71,7 +73,8 @@ class _ModuleWriter:
 
     def write_instruction(self, instruction: HloInstruction, message: Message) -> None:
         op = instruction.op
-        message.put("name", instruction.name).put("opcode", op.name).put("id", self.ids[instruction])
+        write_name(instruction, self.names, message)
+        message.put("opcode", op.name).put("id", self.ids[instruction])
         message.put("shape", self.shape(instruction.shape))
         if instruction.operands:
             message.put_all("operand_ids", [self.ids[operand] for operand in instruction.operands])

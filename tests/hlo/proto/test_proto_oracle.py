@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from xlalite.hlo import evaluate, parse, parse_proto, verify
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo import HloModule, evaluate, parse, parse_proto, verify
 
 pytestmark = pytest.mark.oracle
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -93,4 +94,25 @@ def test_records_are_read_as_xla_writes_them(op_cases):
         back = _hlo.HloModule.from_serialized_hlo_module_proto(module.to_proto())
         assert computations_of(back.to_string()) == computations_of(theirs.to_string()), case.opcode
         checked.add(case.opcode)
+    assert len(checked) > 100
+
+
+def optimised_by_cpu(module: HloModule) -> HloModule:
+    return parse(str(get_backend("cpu").compile_to("hlo-backend", module, CompileOptions()).text))
+
+
+def test_xla_takes_every_module_that_is_written(op_cases):
+    """As given and optimised: names and numbers are unique, messages are whole."""
+    checked = set()
+    for case in op_cases:
+        if case.opcode in (*checked, "atan"):  # which this XLA does not have
+            continue
+        checked.add(case.opcode)
+        given = parse(case.text(case.dtypes[0]))
+        optimised = optimised_by_cpu(given) if case.is_local else given
+        for module in (given, optimised):
+            theirs = _hlo.HloModule.from_serialized_hlo_module_proto(module.to_proto())
+            assert theirs.name == module.name, case.opcode
+            back = parse_proto(module.to_proto())
+            assert computations_of(str(back)) == computations_of(str(module)), case.opcode
     assert len(checked) > 100

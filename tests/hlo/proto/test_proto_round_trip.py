@@ -176,3 +176,14 @@ def test_literals_of_tuples_and_without_elements_survive():
     message = Message("LiteralProto")
     write_literal(literal, message)
     assert read_literal(decode(encode(message), "LiteralProto")) == literal
+
+
+def test_names_are_unique_in_the_message_and_come_back():
+    module = parse(
+        "HloModule m\nf { p = f32[] parameter(0)\n ROOT p.1 = f32[] negate(p) }\n"
+        "ENTRY e { p = f32[] parameter(0)\n ROOT p.1 = f32[] call(p), to_apply=f }"
+    )
+    message = decode(module.to_proto(), "HloModuleProto")
+    names = [one.text("name") for part in message.messages("computations") for one in part.messages("instructions")]
+    assert names == ["p", "p.1", "p.2", "p.1.1"]
+    assert str(parse_proto(module.to_proto())) == str(module)
