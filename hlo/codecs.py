@@ -54,17 +54,22 @@ def enum_codec(enum_class: type[E], *, what: str) -> Codec[E]:
     def parse(cursor: Cursor) -> E:
         word = cursor.peek()
         if word not in by_word:
-            raise cursor.error(f"{what}: found {word!r}, expected one of {', '.join(by_word)}")
+            raise cursor.error(f"{what}: found {_quoted(word)}, expected one of {', '.join(by_word)}")
         cursor.word(what)
         return by_word[word]
 
     return Codec(what, parse, lambda member: str(member.value))
 
 
+def _quoted(word: str) -> str:
+    """A word for a message; of a long one the beginning."""
+    return repr(word if len(word) <= 40 else word[:40] + "...")
+
+
 def _parse_bool(cursor: Cursor) -> bool:
     word = cursor.peek()
     if word not in ("true", "false"):
-        raise cursor.error(f"found {word!r}, expected true or false")
+        raise cursor.error(f"found {_quoted(word)}, expected true or false")
     cursor.word("true or false")
     return word == "true"
 
@@ -114,7 +119,8 @@ SLICE: Codec[tuple[tuple[int, int, int], ...]] = Codec(
 
 # padding=1_2x0_0_1: (low, high, interior) of each dimension; nothing at all for a scalar.
 
-_PADDING = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*", re.ASCII)
+# Numbers of at most 18 digits fit into 64 bits.
+_PADDING = re.compile(r"(?:(?:^|x)-?\d{1,18}_-?\d{1,18}(?:_-?\d{1,18})?)+", re.ASCII)
 
 
 def _parse_padding(cursor: Cursor) -> tuple[tuple[int, int, int], ...]:
@@ -122,7 +128,7 @@ def _parse_padding(cursor: Cursor) -> tuple[tuple[int, int, int], ...]:
     if not _PADDING.fullmatch(word):
         if word in (",", "}") or not cursor.touching():
             return ()
-        raise cursor.error(f"padding: found {word!r}, expected low_high or low_high_interior joined by x")
+        raise cursor.error(f"padding: found {_quoted(word)}, expected low_high or low_high_interior joined by x")
     cursor.word("padding")
     dimensions: list[tuple[int, int, int]] = []
     for part in word.split("x"):
@@ -143,7 +149,7 @@ PADDING: Codec[tuple[tuple[int, int, int], ...]] = Codec(
 
 # window={size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=0x0}, fields in any order.
 
-_BY_X = re.compile(r"-?\d+(?:x-?\d+)*", re.ASCII)
+_BY_X = re.compile(r"(?:(?:^|x)-?\d{1,18})+", re.ASCII)
 _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 
 
@@ -156,12 +162,13 @@ def _parse_window(cursor: Cursor) -> Window:
         name = cursor.peek().removesuffix("=")
         if name not in _WINDOW_FIELDS or not cursor.peek().endswith("=") or name in found:
             raise cursor.error(
-                f"window: found {cursor.peek()!r}, expected one of {', '.join(_WINDOW_FIELDS)}, each once, before '='"
+                f"window: found {_quoted(cursor.peek())}, expected one of {', '.join(_WINDOW_FIELDS)}, "
+                "each once, before '='"
             )
         cursor.word("a window field")
         word = cursor.peek()
         if not (_PADDING if name == "pad" else _BY_X).fullmatch(word):
-            raise cursor.error(f"window: {name}: found {word!r}, expected one entry a dimension, joined by x")
+            raise cursor.error(f"window: {name}: found {_quoted(word)}, expected one entry a dimension, joined by x")
         cursor.word(name)
         found[name] = word.split("x")
     rank = len(found.get("size", []))

@@ -5,6 +5,11 @@ A message says what was being done, what was found, what was expected, and where
 
 from __future__ import annotations
 
+import re
+
+# What a message may have quoted from a text: surrogates, which no encoding has, and what a terminal would obey.
+_UNPRINTABLE = re.compile(r"[^\n -~]")
+
 
 class XlaliteError(Exception):
     """Root of every error that xlalite raises on purpose."""
@@ -29,7 +34,7 @@ class ParseError(XlaliteError, ValueError):
 
     def __init__(self, message: str, line: int = 0, column: int = 0, source_line: str = "") -> None:
         """Builds the full message: position, text of the line and a caret below the token."""
-        self.bare_message = message
+        self.bare_message = _UNPRINTABLE.sub(_escaped, message)
         self.line = line
         self.column = column
         self.source_line = source_line
@@ -114,9 +119,16 @@ class ExecutionError(XlaliteError, RuntimeError):
     """Compiled code reported a failure while it ran."""
 
 
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+
+
 def _window(source_line: str, column: int, width: int = 100) -> tuple[str, str]:
     """A piece of a long line around the column, and the caret line below it."""
     start = max(0, column - 1 - width // 2)
     shown = source_line[start : start + width]
     prefix = "..." if start else ""
+    # One character for one, so that the caret stands right.
+    shown = "".join(letter if letter.isprintable() else " " if letter.isspace() else "\ufffd" for letter in shown)
     return prefix + shown, " " * (len(prefix) + column - 1 - start) + "^"

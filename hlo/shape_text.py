@@ -50,7 +50,10 @@ def read_shape(cursor: TokenCursor) -> Shape:
         sizes = match[2].split(",") if match[2] else []
         layout = None
         if match[3] is not None and (match[3] or match[4]):
-            layout = Layout(tuple(map(int, filter(None, match[3].split(",")))), match[4] or "")
+            order = list(filter(None, match[3].split(",")))
+            if len(max(order, key=len, default="")) > len(str(cursor.limits.rank)):
+                raise cursor.error(f"shape: the layout of {token[:40]!r} names a dimension that no array has")
+            layout = Layout(tuple(map(int, order)), match[4] or "")
         elif match[3] is None and _layout_follows(cursor):
             layout = _read_layout(cursor)
             return _array(cursor, start, dtype, sizes, layout)

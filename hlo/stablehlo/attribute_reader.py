@@ -186,7 +186,7 @@ def _plain_number(cursor: MlirCursor, token: str) -> int | float:
     if len(token) > 400:
         raise cursor.error_at(cursor.index - 1, "the number is too long")
     is_hexadecimal = token.startswith("0x")
-    if not (is_hexadecimal or token.removeprefix("-").isdigit()):
+    if not (is_hexadecimal or token.removeprefix("-").isdecimal()):
         return float(token)
     value = int(token, 16 if is_hexadecimal else 10)
     if not -(1 << 63) <= value < 1 << 63:

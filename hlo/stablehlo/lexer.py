@@ -146,7 +146,7 @@ class MlirCursor:
         """
         token = self.peek()
         digits = token.removeprefix("-")
-        if not digits.isdigit() or len(digits) > 20:
+        if not digits.isdecimal() or len(digits) > 20:
             raise self.unexpected(what)
         self.index += 1
         return int(token)

@@ -95,7 +95,7 @@ def read_value_name(cursor: MlirCursor) -> str:
     """Consumes `%a` or `%a#1`."""
     name = cursor.name("a value", "%")
     token = cursor.peek()
-    if token.startswith("#") and token[1:].isdigit():
+    if token.startswith("#") and token[1:].isdecimal():
         cursor.index += 1
         return name + token
     return name

@@ -104,13 +104,18 @@ def test_truncated_bytes_are_refused(message):
 def test_noise_in_the_text_form_is_refused_or_read(message):
     text = write_pbtxt(parse(TEXT))
     generator = random.Random(8)
-    for _ in range(150):
+    for _ in range(250):
         place = generator.randrange(len(text))
-        noise = generator.choice(("{", "}", '"', ":", "9", "-", "x", "[", "", "\0", "\udc80", " f: [ "))
+        noise = generator.choice(
+            ("{", "}", '"', ":", "9", "-", "x", "[", "", "\0", "\udc80", " f: [ ", "\x1b[2J", "7" * 5000)
+        )
         try:
             parse_pbtxt(text[:place] + noise + text[place + generator.randrange(3) :])
-        except ParseError:
-            continue
+        except ParseError as error:
+            refusal = str(error)
+        else:
+            refusal = ""
+        assert refusal.encode().decode().replace("\n", "").isprintable()
 
 
 def edited(**changes: object) -> bytes:

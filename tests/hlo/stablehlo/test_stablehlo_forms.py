@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from xlalite.hlo.errors import ParseError
 from xlalite.hlo.evaluator import evaluate
 from xlalite.hlo.fingerprint import structurally_equal
 from xlalite.hlo.stablehlo.rules import RULES
@@ -520,3 +523,48 @@ def test_all_to_all_moves_pieces_between_dimensions() -> None:
     (result,) = [np.asarray(evaluate(parse(text.replace("[[0, 1]]", "[[0]]").replace("1x2xi64", "1x1xi64")), x))]
     # One device keeps all pieces; the rows' halves come to lie beside each other.
     np.testing.assert_array_equal(result, np.concatenate([x[:2], x[2:]], 1))
+
+
+def odd(text: str, chance: random.Random) -> str:
+    """The text with a number that is too long for Python or 64 bits, or with a letter that no text should have."""
+    numbers = [*re.finditer(r"\d+(?:\.\d+)?", text)]
+    if numbers and chance.randrange(2):
+        place = chance.choice(numbers)
+        number = chance.choice(
+            ("9" * 5000, "1" + "0" * 25, "0x" + "f" * 300, "0." + "9" * 5000, "1e99999", "-" + "8" * 5000)
+        )
+        return text[: place.start()] + number + text[place.end() :]
+    place = chance.randrange(len(text))
+    letter = chance.choice(("\ud800", "\udcff", "\x1b[2J", "\x00", "\x85", "\u202e", "\u0663", "\xb2"))
+    return text[:place] + letter + text[place:]
+
+
+def check_odd(text: str) -> None:
+    refusal = ""
+    try:
+        verify(parse(text))
+    except ParseError as error:
+        refusal = str(error)
+    assert refusal.encode().decode().replace("\n", "").isprintable()
+
+
+def odd_forms(chance: random.Random) -> list[str]:
+    texts = [
+        function(form.operands, form.results, text) for form in FORMS.values() for text in (form.pretty, form.generic)
+    ]
+    return [odd(text, chance) for text in texts]
+
+
+def test_odd_numbers_and_letters_are_refused_or_read() -> None:
+    chance = random.Random(11)
+    for _ in range(4):
+        for text in odd_forms(chance):
+            check_odd(text)
+
+
+@pytest.mark.slow
+def test_many_odd_numbers_and_letters_are_refused_or_read() -> None:
+    chance = random.Random(12)
+    for _ in range(100):
+        for text in odd_forms(chance):
+            check_odd(text)

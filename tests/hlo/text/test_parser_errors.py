@@ -176,3 +176,29 @@ def test_long_chains_of_calls_and_operands_need_no_recursion() -> None:
     text = f"c0 {{ ROOT p = f32[] parameter(0) }}\n{calls}\nENTRY e {{ p0 = f32[] parameter(0)\n{chain}\n}}"
     module = parse(text)
     assert str(parse(str(module))) == str(module)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ENTRY e {{ ROOT x = f32[2,3]{{{'9' * 5000},0}} parameter(0) }}",
+        f"ENTRY e {{ x = f32[] parameter(0)\n ROOT y = f32[3] pad(x, x), padding={'9' * 5000}_1 }}",
+        f"ENTRY e {{ x = f32[] parameter(0)\n ROOT y = reduce-window(x, x), window={{size=3 pad=0_{'9' * 5000}}} }}",
+        f"ENTRY e {{ x = f32[] parameter(0)\n ROOT y = reduce-window(x, x), window={{size={'9' * 5000}}} }}",
+    ],
+)
+def test_numbers_of_too_many_digits_are_refused(text: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert len(caught.value.bare_message) < 200
+
+
+@pytest.mark.parametrize("letter", ["\ud800", "\x1b", "\x00", "\x85", b"\xff"])
+def test_messages_quote_what_can_be_printed(letter: str | bytes) -> None:
+    text = b"ENTRY e { x" + letter + b"= }" if isinstance(letter, bytes) else f"ENTRY e {{ x{letter}= }}"
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    message, shown, caret = str(caught.value).encode().decode().split("\n")
+    assert message.isprintable()
+    assert shown.replace(" =", "\ufffd=") == "  ENTRY e { x\ufffd= }"
+    assert caret.index("^") == shown.index("=") - 1

@@ -35,7 +35,10 @@ ODD = (
     *("-1", "0", "1", "-2147483648", "9223372036854775807", "18446744073709551615", "99999999999999999999"),
     *"{}()[],=:#/'\"",
 )
-NUMBERS = ("0", "1", "2", "3", "8", "63", "64", str(1 << 31), str(1 << 40), str(1 << 62), str(1 << 64))
+# Python refuses to read more than 4300 digits.
+NUMBERS = ("0", "1", "2", "3", "8", "63", "64", str(1 << 31), str(1 << 40), str(1 << 62), str(1 << 64), "9" * 5000)
+# Lone surrogates, which no encoding has, and characters that steer a terminal.
+LETTERS = ("\ud800", "\udcff", "\x1b[2J", "\x00", "\x07", "\x85", "\u202e", "\ufeff", "\U0001f600")
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +64,7 @@ def mutate(seed_tokens: list[list[str]], vocabulary: list[str], choose: Callable
         if not tokens:
             break
         at = choose(len(tokens))
-        match choose(7):
+        match choose(8):
             case 0:
                 del tokens[at]
             case 1:
@@ -75,7 +78,13 @@ def mutate(seed_tokens: list[list[str]], vocabulary: list[str], choose: Callable
                 tokens[at], tokens[other] = tokens[other], tokens[at]
             case 5:
                 number = NUMBERS[choose(len(NUMBERS))]
-                tokens[at] = re.sub(r"\d+", number, tokens[at], count=1)
+                places = [*re.finditer(r"\d+", tokens[at]), None]
+                place = places[choose(len(places))]
+                if place is not None:
+                    tokens[at] = tokens[at][: place.start()] + number + tokens[at][place.end() :]
+            case 6:
+                letter, place = LETTERS[choose(len(LETTERS))], choose(len(tokens[at]) + 1)
+                tokens[at] = tokens[at][:place] + letter + tokens[at][place:]
             case _:
                 source = seed_tokens[choose(len(seed_tokens))]
                 start = choose(len(source))
@@ -88,7 +97,13 @@ def check(text: str | bytes) -> bool:
     try:
         module = parse(text)
     except ParseError as error:
-        return error.line < 1
+        refusal = error
+    else:
+        refusal = None
+    if refusal is not None:
+        # It can be encoded, and steers no terminal.
+        assert str(refusal).encode().decode().replace("\n", "").isprintable()
+        return refusal.line < 1
     verify(module)
     for preset in ("default", "short_parsable"):
         written = module.to_string(preset)
