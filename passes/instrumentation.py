@@ -146,6 +146,8 @@ class Instrumentation:
             changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run(module)
         ran = time.perf_counter()
         with self._blaming(module, run):
+            if changed and module.config.is_scheduled:
+                _keep_schedule(module)
             if before is not None:
                 _check_truth(changed, changed_in_fact=module_fingerprint(module) != before)
             if self.options.verify and (changed or self.options.check_passes):
@@ -197,6 +199,12 @@ def time_table(records: Sequence[PassRecord]) -> str:
     for name, (runs, changes, time_ms) in sorted(totals.items(), key=lambda item: -item[1][2]):
         lines.append(f"{name:32} {runs:5} {changes:8} {time_ms:10.3f}")
     return "\n".join(lines)
+
+
+def _keep_schedule(module: HloModule) -> None:
+    """New instructions stand at the end: each goes before its first user, all others keep their order."""
+    for computation in module.computations():
+        computation.set_order(computation.post_order())
 
 
 def _check_truth(changed: bool, *, changed_in_fact: bool) -> None:

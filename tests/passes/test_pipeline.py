@@ -14,6 +14,7 @@ from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.base import HloPass, run_to_fixpoint
 from xlalite.passes.dce import DeadCodeElimination
 from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.defusion import Defusion
 from xlalite.passes.dump import DumpObserver, module_dumper
 from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import Instrumentation, time_table
@@ -152,6 +153,28 @@ def test_lying_pass_is_caught(says: bool, message: str) -> None:
 def test_pass_that_breaks_the_module_is_named() -> None:
     with pytest.raises(PassError, match=r"pass breaker \(number 1, pipeline p\) on module m: .*f32\[5\]"):
         Pipeline("p", (Breaker(),)).run(parse(TEXT))
+
+
+SCHEDULED = """HloModule m, is_scheduled=true
+body {
+  p = f32[4] parameter(0)
+  n = f32[4] negate(p)
+  ROOT m = f32[4] multiply(n, p)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  late = f32[4] tanh(x)
+  f = f32[4] fusion(x), kind=kLoop, calls=body
+  ROOT t = (f32[4], f32[4], f32[4]) tuple(f, x, late)
+}
+"""
+
+
+def test_passes_keep_the_order_of_a_scheduled_module() -> None:
+    module = parse(SCHEDULED)
+    assert Pipeline("p", (Defusion(),)).run(module)
+    assert module.config.is_scheduled
+    assert [i.name for i in module.entry_computation.instructions] == ["x", "late", "n", "m", "t"]
 
 
 def test_no_pass_is_blamed_for_an_invalid_module() -> None:
