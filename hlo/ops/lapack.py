@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 
 from xlalite.hlo.custom_calls import custom_call
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Value
@@ -25,10 +24,11 @@ from xlalite.hlo.op import Caller
 from xlalite.hlo.ops.accumulation import narrow, widen
 from xlalite.hlo.ops.asynchronous import zero_value
 from xlalite.hlo.ops.rules import array_value
+from xlalite.hlo.shape import Shape
 
 Options = Mapping[str, int]
-Routine = Callable[..., tuple[AnyArray, ...]]
-"""(options, operands [count, ...]) -> results [count, ...]."""
+Routine = Callable[..., tuple[AnyArray | None, ...]]
+"""(options, operands [count, ...]) -> results [count, ...]; None for what the options leave out."""
 
 _OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
 
@@ -85,11 +85,14 @@ def _run(
         raise EvaluationError(
             f"{instruction.attrs.custom_call_target} gives {len(found)} results, declared are {len(shapes)}"
         )
-    results = [_in_type(part, shape.dtype).reshape(shape.dims) for part, shape in zip(found, shapes, strict=True)]
+    results = [_in_type(part, shape).reshape(shape.dims) for part, shape in zip(found, shapes, strict=True)]
     return tuple(results) if instruction.shape.is_tuple else results[0]
 
 
-def _in_type(array: AnyArray, dtype: DType) -> AnyArray:
+def _in_type(array: AnyArray | None, shape: Shape) -> AnyArray:
+    dtype = shape.dtype
+    if array is None:
+        return np.zeros(shape.dims, dtype.numpy)
     if dtype.is_integral:
         return array.astype(dtype.numpy)
     return narrow(array.real if np.iscomplexobj(array) and not dtype.is_complex else array, dtype)
@@ -184,35 +187,32 @@ def _tridiagonal(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
 
 @_routine("gesdd", "sdcz", (2,))
 @_routine("gesvd", "sdcz", (2,))
-def _singular_values(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
+def _singular_values(options: Options, matrices: AnyArray) -> tuple[AnyArray | None, ...]:
     """(the operand, s, U, V^H, info); mode A gives all vectors, S those with a value, N none."""
     mode = _letter(options, "mode")
-    (u, values, v), info = spectra.singular_values(matrices, full=mode != "S")
-    if mode == "N":
-        u, v = np.zeros_like(u), np.zeros_like(v)
-    return matrices, values, u, v, info
+    (u, values, v), info = spectra.singular_values(matrices, full=mode == "A")
+    return (matrices, values, None, None, info) if mode == "N" else (matrices, values, u, v, info)
 
 
 @_routine("syevd", "sd", (2,))
 @_routine("heevd", "cz", (2,))
-def _hermitian_eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
+def _hermitian_eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArray | None, ...]:
     """(eigenvectors, eigenvalues, info); mode N gives no vectors."""
     (values, vectors), info = spectra.hermitian_eigenvalues(matrices, lower=_letter(options, "uplo") == "L")
-    return vectors if _letter(options, "mode") == "V" else np.zeros_like(vectors), values, info
+    return vectors if _letter(options, "mode") == "V" else None, values, info
 
 
 @_routine("geev", "sdcz", (2,))
-def _eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
+def _eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArray | None, ...]:
     """(eigenvalues, left and right eigenvectors, info); those of a real matrix as two arrays, real and imaginary."""
     (values, left, right), info = spectra.eigenvalues(matrices)
-    left = left if _letter(options, "compute_left") == "V" else np.zeros_like(left)
-    right = right if _letter(options, "compute_right") == "V" else np.zeros_like(right)
+    sides = (("compute_left", left), ("compute_right", right))
     parts = (values,) if np.iscomplexobj(matrices) else (values.real, values.imag)
-    return *parts, left, right, info
+    return *parts, *(vectors if _letter(options, name) == "V" else None for name, vectors in sides), info
 
 
 @_routine("gees", "sdcz", (2,))
-def _schur(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
+def _schur(options: Options, matrices: AnyArray) -> tuple[AnyArray | None, ...]:
     """(T, Z, eigenvalues, number of selected ones, info); eigenvalues as for geev.
 
     Raises:
@@ -221,13 +221,11 @@ def _schur(options: Options, matrices: AnyArray) -> tuple[AnyArray, ...]:
     if options.get("sort", ord("N")) != ord("N"):
         raise EvaluationError("gees: sorting eigenvalues needs a function of the caller, which text cannot carry")
     (triangle, vectors), info = spectra.schur(matrices)
-    if _letter(options, "mode") != "V":
-        vectors = np.zeros_like(vectors)
     values = np.diagonal(triangle, axis1=1, axis2=2)
     parts: tuple[AnyArray, ...] = (values,)
     if not np.iscomplexobj(matrices):
         parts = (values, _imaginary_parts(triangle))
-    return triangle, vectors, *parts, np.zeros_like(info), info
+    return triangle, vectors if _letter(options, "mode") == "V" else None, *parts, np.zeros_like(info), info
 
 
 def _imaginary_parts(triangles: AnyArray) -> AnyArray:

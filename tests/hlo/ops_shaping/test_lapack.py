@@ -167,6 +167,21 @@ def test_matrix_that_is_not_finite_does_not_spoil_its_neighbours(rng) -> None:
     assert not info[[0, 2]].any()
 
 
+@pytest.mark.parametrize("routine", ["gesdd", "gesvd"])
+@pytest.mark.parametrize("letter", TYPES)
+@pytest.mark.parametrize(("rows", "columns"), [(5, 3), (3, 5), (1, 4)])
+def test_singular_values_without_vectors(rng, routine, letter, rows, columns) -> None:
+    """Callers declare the vectors that they do not get in either of two sizes."""
+    a, k = matrices(rng, letter, 2, rows, columns), min(rows, columns)
+    for left, right in ((rows, columns), (k, k)):
+        vectors = (f"$T[2,{rows},{left}]", f"$T[2,{right},{columns}]")
+        shapes = (f"$T[2,{rows},{columns}]", f"$R[2,{k}]", *vectors, "s32[2]")
+        _, s, u, v, _ = call(letter + routine, (a,), shapes, "mode = 78 : ui8")
+        close(s, np.linalg.svd(a, compute_uv=False))
+        assert not u.any()
+        assert not v.any()
+
+
 @pytest.mark.parametrize("uplo", ["L", "U"])
 def test_eigenvalues_come_from_one_triangle(rng, uplo) -> None:
     a = matrices(rng, "z", 4, 4)
