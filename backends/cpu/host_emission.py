@@ -13,6 +13,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.constant_folding import is_uniform
 
 
 def why_on_host(instruction: HloInstruction) -> str | None:
@@ -20,12 +21,22 @@ def why_on_host(instruction: HloInstruction) -> str | None:
     if instruction.opcode == "fusion":
         body = instruction.called_computations[0].instructions
         missing = sorted({i.opcode for i in body if i.opcode not in RULES} - {"parameter", "tuple"})
+        missing += ["constants of several numbers"] if any(map(_is_table, body)) else []
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims:
         return "no kernel changes the width of elements"
     if instruction.shape.is_tuple and instruction.opcode != "reduce":
         return f"no kernel computes {instruction.opcode}"
     return None if instruction.opcode in RULES else f"no kernel computes {instruction.opcode}"
+
+
+def _is_table(instruction: HloInstruction) -> bool:
+    """Whether it is a constant that only memory can hold."""
+    return (
+        instruction.opcode == "constant"
+        and instruction.shape.rank > 0
+        and not is_uniform(instruction.attrs.literal.value)
+    )
 
 
 def host_module(instruction: HloInstruction) -> HloModule:

@@ -260,5 +260,5 @@ def _is_scalar_work(plan: KernelPlan) -> bool:
         shape.is_array and not shape.dims
         for instruction in plan.request.body.instructions
         for _, shape in instruction.shape.leaves()
-        if instruction.opcode not in ("parameter", "constant")
+        if instruction.opcode not in ("parameter", "constant") or instruction is plan.request.body.root
     ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in plan.request.body.instructions)

@@ -84,6 +84,15 @@ def test_what_has_no_kernel_is_evaluated_and_recorded(check: Any, rng: np.random
     assert [d.reason for d in evaluated] == ["no kernel computes fft"]
 
 
+@pytest.mark.parametrize("root", ["x = f32[20] parameter(0)", "c = f32[20] constant({...})"])
+def test_a_fusion_that_computes_nothing_copies(check: Any, rng: np.random.Generator, root: str) -> None:
+    text = f"""HloModule m
+      f {{ y = f32[20] parameter(1)\n {"p = f32[20] parameter(0)" if "constant" in root else ""}\n ROOT {root} }}
+      ENTRY e {{ a = f32[20] parameter(0)\n b = f32[20] parameter(1)
+        ROOT r = f32[20] fusion(a, b), kind=kLoop, calls=f }}"""
+    check(text, *rng.standard_normal((2, 20)).astype(np.float32), optimize=False)
+
+
 def test_a_failure_of_the_evaluator_is_an_execution_error(monkeypatch: pytest.MonkeyPatch) -> None:
     executable = get_backend("cpu").compile(parse(FFT), CompileOptions(use_cache=False))
     x = np.ones(8, np.complex64)
