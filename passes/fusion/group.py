@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xlalite.hlo.instruction import HloInstruction
@@ -42,6 +43,7 @@ class Group:
     outputs: list[HloInstruction] = field(default_factory=list)
     duplicates: set[HloInstruction] = field(default_factory=set)
     reductions: int = 0
+    _readers: dict[HloInstruction, list[HloInstruction]] = field(default_factory=dict)
 
     def __contains__(self, instruction: HloInstruction) -> bool:
         """Whether the instruction is a member."""
@@ -51,6 +53,18 @@ class Group:
         """Number of members."""
         return len(self.places)
 
+    def add(self, member: HloInstruction, place: Place) -> None:
+        """Takes in a member, or moves it to another place."""
+        if member not in self.places:
+            self.reductions += member.opcode == "reduce"
+            for operand in dict.fromkeys(member.operands):
+                self._readers.setdefault(operand, []).append(member)
+        self.places[member] = place
+
+    def readers(self, producer: HloInstruction) -> Sequence[HloInstruction]:
+        """The members that use an instruction, however many users it has elsewhere."""
+        return self._readers.get(producer, ())
+
     def place_of_operand(self, producer: HloInstruction) -> tuple[Place | None, int]:
         """The one place at which members read a producer (None if there are several), and how often it is read.
 
@@ -59,7 +73,7 @@ class Group:
         assert self.domain is not None, "kernels without an index space take no producers"
         found: set[Place] = set()
         others = 0
-        for user in producer.users:
+        for user in self.readers(producer):
             if user not in self.places:
                 continue
             for number in user.operand_positions(producer):
@@ -76,12 +90,13 @@ class Group:
         """A copy over another domain: the members' places found anew from the root's."""
         rooted = Place.FULL if self.domain is None or domain.dims == self.domain.dims else Place.ROW
         kind = GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN
-        twin = Group(self.root, kind, domain, {}, self.outputs, self.duplicates, self.reductions)
+        twin = Group(self.root, kind, domain, {}, self.outputs, self.duplicates, self.reductions, self._readers)
         for member in self.places:
             place = rooted if member in self.outputs else twin.place_of_operand(member)[0]
             twin.places[member] = place if place is not None else Place.OTHER
         return twin
 
     def become(self, other: Group) -> None:
-        """Takes over kind, domain and places."""
-        self.kind, self.domain, self.places = other.kind, other.domain, other.places
+        """Takes over everything but the root."""
+        self.kind, self.domain, self.places, self._readers = other.kind, other.domain, other.places, other._readers
+        self.outputs, self.duplicates, self.reductions = other.outputs, other.duplicates, other.reductions

@@ -7,7 +7,7 @@ record with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite.hlo.computation import HloComputation
@@ -15,6 +15,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.op import Trait
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import Group, GroupKind
+from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
 
 Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
@@ -47,16 +48,22 @@ class FusionPlanner:
         self._record = record
         self._dot_epilogues = dot_epilogues
         self._groups_of: dict[HloInstruction, list[Group]] = {}
+        self._order = KernelOrder(self._groups_of)
+        self._reduce_behind: dict[HloInstruction, HloInstruction] = {}
 
     def plan(self) -> list[Group]:
         """The kernels with more than one member, users first."""
         groups: list[Group] = []
-        for instruction in reversed(self._computation.post_order()):
+        post_order = self._computation.post_order()
+        self._reduce_behind = _reduces_behind(post_order)
+        for instruction in reversed(post_order):
             if not _needs_kernel(instruction):
+                self._order.place(instruction)
                 continue
             if self._join_users(instruction):
                 continue
             group = _new_group(instruction)
+            self._order.place(group)
             self._groups_of.setdefault(instruction, []).append(group)
             groups.append(group)
         for group in groups:
@@ -103,13 +110,13 @@ class FusionPlanner:
             return False
         first, *others = groups
         first.become(merged)
-        first.outputs, first.duplicates, first.reductions = merged.outputs, merged.duplicates, merged.reductions
         for other in others:
             for member in other.places:
                 kept = [group for group in self._groups_of[member] if group not in (first, other)]
                 self._groups_of[member] = [*kept, first]
             self._record((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
             other.places = {}
+        self._order.update(first)
         return self._join_one(reduce, first)
 
     def _siblings_over_rows(self, reduce: HloInstruction, groups: list[Group]) -> Group | None:
@@ -125,16 +132,17 @@ class FusionPlanner:
                 return None
             if any(merged.places.get(member, place) is not place for member, place in group.places.items()):
                 return None
-            merged.places |= group.places
+            for member, place in group.places.items():
+                merged.add(member, place)
             merged.outputs += group.outputs
             merged.duplicates |= group.duplicates
-        merged.reductions = sum(member.opcode == "reduce" for member in merged.places)
-        too_many = len(merged) > self._limits.members or merged.reductions >= self._limits.reductions
-        if too_many or merged.place_of_operand(reduce)[0] is not Place.ROW:
+            if len(merged) > self._limits.members or merged.reductions >= self._limits.reductions:
+                return None
+        if merged.place_of_operand(reduce)[0] is not Place.ROW:
             return None
-        if any(_is_read_by_another(output, groups) or self._closes_cycle(output, merged) for output in merged.outputs):
+        if any(_is_read_by_another(output, groups) for output in merged.outputs):
             return None
-        return merged
+        return None if self._order.leads_to(merged.outputs, groups, self._limits.search) else merged
 
     def _join_as_output(self, producer: HloInstruction, group: Group) -> bool:
         """The kernel computes the producer once, for itself and for others."""
@@ -145,6 +153,7 @@ class FusionPlanner:
         if reason is not None:
             return False
         group.outputs.append(producer)
+        self._order.update(group)
         return True
 
     def _try_join(self, producer: HloInstruction, group: Group) -> str | None:
@@ -162,7 +171,7 @@ class FusionPlanner:
             return f"{group.root.opcode} takes its operands from memory"
         if group.kind is GroupKind.UPDATE and _touches_updated_memory(producer, group):
             return "it reads, or is, what the kernel updates in place"
-        if any(user.opcode == "dot" and user in group for user in producer.users):
+        if any(reader.opcode == "dot" for reader in group.readers(producer)):
             return "dot takes its operands from memory"
         place, reads = group.place_of_operand(producer)
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
@@ -178,7 +187,7 @@ class FusionPlanner:
 
     def _make_rows_for(self, producer: HloInstruction, group: Group) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
-        reduce = _reduce_behind(producer)
+        reduce = self._reduce_behind.get(producer)
         if reduce is None or group.kind is not GroupKind.LOOP or not self._fits_nearest_cache(reduce):
             return Place.OTHER
         domain = reduced_domain(reduce)
@@ -243,39 +252,19 @@ class FusionPlanner:
             return "it is needed elsewhere too, and the loop would have to become a row kernel first"
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
-        if self._closes_cycle(producer, group):
+        if self._order.leads_to((producer,), (group,), self._limits.search):
             return "another user of it comes before the kernel"
         return None
 
-    def _closes_cycle(self, producer: HloInstruction, group: Group) -> bool:
-        """Whether the kernel needs something that needs the producer's other users."""
-        waiting = [user for user in producer.users if user not in group]
-        seen = set(waiting)
-        while waiting:
-            instruction = waiting.pop()
-            if len(seen) > self._limits.search:
-                return True
-            together = self._groups_of.get(instruction, ())
-            members = [member for part in together for member in part.places] or [instruction]
-            for member in members:
-                for follower in (*member.users, *member.control_successors):
-                    if follower in group:
-                        return True
-                    if follower not in seen:
-                        seen.add(follower)
-                        waiting.append(follower)
-        return False
-
     def _add(self, producer: HloInstruction, group: Group, place: Place) -> None:
-        group.places[producer] = place
-        group.reductions += producer.opcode == "reduce"
+        group.add(producer, place)
         self._groups_of.setdefault(producer, []).append(group)
 
     def _add_immediates(self, group: Group) -> None:
         for member in list(group.places):
             for operand in member.operands:
-                if is_immediate(operand) and operand not in group.places:
-                    group.places[operand] = Place.SCALAR
+                if is_immediate(operand) and operand not in group:
+                    group.add(operand, Place.SCALAR)
                     group.duplicates.add(operand)
 
     def _explain(self, producer: HloInstruction, group: Group, reason: str | None, verdict: str = "fused") -> None:
@@ -297,8 +286,7 @@ def _new_group(instruction: HloInstruction) -> Group:
     kind, domain = _kind_of(instruction)
     group = Group(instruction, kind, domain, outputs=[instruction])
     rooted = Place.ROW if kind in (GroupKind.ROW, GroupKind.COLUMN) else Place.FULL
-    group.places[instruction] = rooted
-    group.reductions = int(instruction.opcode == "reduce")
+    group.add(instruction, rooted)
     return group
 
 
@@ -315,20 +303,18 @@ def _kind_of(instruction: HloInstruction) -> tuple[GroupKind, Domain | None]:
     return GroupKind.ALONE, None
 
 
-def _reduce_behind(producer: HloInstruction) -> HloInstruction | None:
-    """A reduce that an elementwise computation of the producer's sizes starts from."""
-    waiting, seen = [producer], {producer}
-    while waiting:
-        instruction = waiting.pop()
+def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
+    """For each elementwise computation, a reduce of its sizes that it starts from, if there is one."""
+    found: dict[HloInstruction, HloInstruction] = {}
+    for instruction in post_order:
         if instruction.opcode == "reduce":
-            return instruction
-        if not instruction.op.is_elementwise:
-            continue
-        for operand in instruction.operands:
-            if operand not in seen and operand.shape.dims == producer.shape.dims:
-                seen.add(operand)
-                waiting.append(operand)
-    return None
+            found[instruction] = instruction
+        elif instruction.op.is_elementwise:
+            same_sizes = (o for o in reversed(instruction.operands) if o.shape.dims == instruction.shape.dims)
+            behind = next((found[operand] for operand in same_sizes if operand in found), None)
+            if behind is not None:
+                found[instruction] = behind
+    return found
 
 
 def _is_free(producer: HloInstruction) -> bool:
@@ -371,6 +357,6 @@ def _repeats(producer: HloInstruction, group: Group) -> bool:
     """Whether the kernel computes more elements from the producer than it has."""
     assert group.domain is not None, "the caller asked"
     if group.kind is GroupKind.PIECES:
-        users = [user for user in producer.users if user in group and user is not group.root]
-        return any(user.shape.element_count > producer.shape.element_count for user in users)
+        readers = [reader for reader in group.readers(producer) if reader is not group.root]
+        return any(reader.shape.element_count > producer.shape.element_count for reader in readers)
     return group.domain.element_count > producer.shape.element_count

@@ -117,6 +117,35 @@ def test_fusion_keeps_second_output_that_would_close_a_cycle() -> None:
     assert "not fused: another user of it comes before the kernel" in why(module, "e")
 
 
+def test_fusion_sees_no_cycle_through_what_each_kernel_computes_for_itself() -> None:
+    module = fused(
+        """x = f32[8] parameter(0)
+        s = f32[] parameter(1)
+        e = f32[8] exponential(x)
+        b = f32[8] broadcast(s), dimensions={}
+        y = f32[8] add(e, b)
+        z = f32[8] multiply(e, b)
+        ROOT t = (f32[8], f32[8]) tuple(y, z)"""
+    )
+    assert kernels(module) == ["fusion", "fusion"]
+    assert why(module, "e")[-1].startswith("fused as a second output")
+
+
+def test_fusion_sees_the_cycle_through_a_reader_that_two_kernels_compute() -> None:
+    """The kernel of `a` must not give `e`: that of `n` needs it for its own copy of `w`, and `a` needs `n`."""
+    module = fused(
+        """x = f16[8] parameter(0)
+        e = f16[8] exponential(x)
+        w = f32[8] convert(e)
+        u = f32[8] negate(w)
+        n = f32[8] abs(w)
+        s = f32[8] custom-call(n), custom_call_target="f"
+        ROOT a = f32[8] add(u, s)"""
+    )
+    assert kernels(module) == ["fusion", "custom-call", "fusion"]
+    assert why(module, "e")[0] == "not fused: another user of it comes before the kernel"
+
+
 def test_fusion_copies_cheap_producer_into_each_kernel() -> None:
     module = fused(
         """x = f32[6] parameter(0)

@@ -1,0 +1,96 @@
+"""Which kernels run before which, kept up to date while kernels grow.
+
+A *step* is a kernel, or an instruction that is in none. Every step has a height above those of all steps that read what
+it gives, so a path leads downwards only: whether one step leads to another is asked of the steps between their heights,
+and mostly of none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.passes.fusion.group import Group
+
+Step: TypeAlias = Group | HloInstruction
+
+
+class KernelOrder:
+    """Heights of the steps visited so far; users are visited before what they use."""
+
+    def __init__(self, groups_of: Mapping[HloInstruction, Sequence[Group]]) -> None:
+        """Reads from a table, kept by the owner, of the kernels that compute each instruction."""
+        self._groups_of = groups_of
+        self._heights: dict[Step, int] = {}
+
+    def place(self, step: Step) -> None:
+        """Gives a new step its height."""
+        self._heights[step] = self._least_height(step)
+
+    def leads_to(self, starts: Iterable[HloInstruction], goals: Collection[Group], limit: int) -> bool:
+        """Whether what reads the starts, outside the goals, leads to a goal; also true when `limit` steps do not tell.
+
+        Args:
+            starts: Instructions that the goals give, or are to give.
+            goals: Kernels that are to be one.
+            limit: Steps looked at.
+        """
+        floor = min(self._heights[goal] for goal in goals)
+        waiting = [step for start in starts for step in self._readers(start) if step not in goals]
+        seen = set(waiting)
+        while waiting:
+            step = waiting.pop()
+            if self._heights[step] <= floor:
+                continue
+            for follower in self._followers(step):
+                if follower in goals:
+                    return True
+                if follower not in seen:
+                    seen.add(follower)
+                    waiting.append(follower)
+            if len(seen) > limit:
+                return True
+        return False
+
+    def update(self, group: Group) -> None:
+        """Lifts a kernel that gives more than before above what reads it, and what leads to the kernel above that."""
+        self._heights[group] = max(self._heights[group], self._least_height(group))
+        waiting: list[Step] = [group]
+        while waiting:
+            step = waiting.pop()
+            least = self._heights[step] + 1
+            for before in self._predecessors(step):
+                if self._heights[before] < least:
+                    self._heights[before] = least
+                    waiting.append(before)
+
+    def _least_height(self, step: Step) -> int:
+        return 1 + max((self._heights[follower] for follower in self._followers(step)), default=-1)
+
+    def _followers(self, step: Step) -> Iterator[Step]:
+        for output in step.outputs if isinstance(step, Group) else (step,):
+            yield from self._readers(output)
+
+    def _readers(self, output: HloInstruction) -> Iterator[Step]:
+        """The steps that need an instruction's array: not those that compute it for themselves."""
+        for user in (*output.users, *output.control_successors):
+            groups = self._groups_of.get(user)
+            if groups is None:
+                yield user
+                continue
+            for group in groups:
+                if output not in group:
+                    yield group
+
+    def _predecessors(self, step: Step) -> Iterator[Step]:
+        """The steps visited so far that give what a step needs."""
+        for member in step.places if isinstance(step, Group) else (step,):
+            for operand in (*member.operands, *member.control_predecessors):
+                if isinstance(step, Group) and operand in step:
+                    continue
+                groups = self._groups_of.get(operand)
+                if groups is not None:
+                    yield from (group for group in groups if operand in group.outputs)
+                elif operand in self._heights:
+                    yield operand
