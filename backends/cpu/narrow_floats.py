@@ -2,7 +2,8 @@
 
 bf16 and f16 have code of their own; the 8-, 6- and 4-bit types share one parametrised by the layout of the type
 (IEEE P3109 / OCP 8-bit floating point specification and OCP Microscaling formats). f32 to f16 goes through hardware
-conversion, which keeps denormals; f32 to bf16 is integer arithmetic, because the AVX-512 instruction flushes them.
+conversion, which keeps denormals, where there is one, and through the shared code elsewhere (LLVM would call a library
+that the process need not have); f32 to bf16 is integer arithmetic, because the AVX-512 instruction flushes them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _QUIET_NAN = 0x7FC00000
 
 @dataclass(frozen=True, slots=True)
 class MiniFloat:
-    """Layout of a type of 8 bits or fewer.
+    """Layout of a type with a fraction shorter than f32's.
 
     Attributes:
         exponent_bits: Width of the exponent field.
@@ -44,14 +45,13 @@ class MiniFloat:
 
 
 def mini_float(dtype: DType) -> MiniFloat:
-    """The layout of an 8-, 6- or 4-bit floating-point type, read off ml_dtypes."""
+    """The layout of f16 or of an 8-, 6- or 4-bit type, read off ml_dtypes."""
     info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    width = dtype.bits
     signed = dtype is not DType.F8E8M0FNU
 
     def bits(value: float) -> int:
         with np.errstate(all="ignore"):
-            return int(np.asarray(value, np.float32).astype(dtype.numpy).view(np.uint8))
+            return int(np.asarray(value, np.float32).astype(dtype.numpy).view(f"u{dtype.numpy.itemsize}"))
 
     def exists(value: float) -> bool:
         with np.errstate(all="ignore"):
@@ -66,7 +66,7 @@ def mini_float(dtype: DType) -> MiniFloat:
         inf_bits=bits(float("inf")) if exists(float("inf")) else None,
         nan_bits=bits(float("nan")) if exists(float("nan")) else None,
         signed=signed,
-        negative_zero=signed and "fnuz" not in dtype.value and width <= 8,
+        negative_zero=signed and "fnuz" not in dtype.value,
     )
 
 
@@ -75,7 +75,7 @@ def decode_narrow_float(fb: FunctionBuilder, dtype: DType, stored: Value) -> Val
     wide = stored.type.with_scalar(I32)
     if dtype is DType.BF16:
         return fb.bitcast(fb.shl(fb.zext(stored, wide), 16), stored.type.with_scalar(F32))
-    if dtype is DType.F16:
+    if dtype is DType.F16 and _converts_f16(fb):
         return fb.fpext(fb.bitcast(stored, stored.type.with_scalar(F16)), stored.type.with_scalar(F32))
     return _decode_mini(fb, dtype, stored)
 
@@ -85,7 +85,7 @@ def encode_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Valu
     if dtype is DType.BF16:
         bits = fb.bitcast(value, value.type.with_scalar(I32))
         return fb.trunc(fb.lshr(bits, 16), value.type.with_scalar(I16))
-    if dtype is DType.F16:
+    if dtype is DType.F16 and _converts_f16(fb):
         return fb.bitcast(fb.fptrunc(value, value.type.with_scalar(F16)), value.type.with_scalar(I16))
     return _encode_mini(fb, dtype, value)
 
@@ -94,9 +94,14 @@ def round_to_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Va
     """The nearest value of the type, ties to even, as f32; overflow and NaN as the type has it."""
     if dtype is DType.BF16:
         return _round_bf16(fb, value)
-    if dtype is DType.F16:
+    if dtype is DType.F16 and _converts_f16(fb):
         return fb.fpext(fb.fptrunc(value, value.type.with_scalar(F16)), value.type)
     return _decode_mini(fb, dtype, _encode_mini(fb, dtype, value))
+
+
+def _converts_f16(fb: FunctionBuilder) -> bool:
+    target = fb.module.target
+    return target.has("f16c") or not target.triple.startswith(("x86_64", "i386", "i686"))
 
 
 def _round_bf16(fb: FunctionBuilder, value: Value) -> Value:
@@ -145,11 +150,11 @@ def _decode_e8m0(fb: FunctionBuilder, bits: Value, floating: object) -> Value:
 def _encode_mini(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     """Rounds |value| to the type's grid by adding and removing a power of two, then packs the fields."""
     layout = mini_float(dtype)
-    wide, byte = value.type.with_scalar(I32), value.type.with_scalar(I8)
+    wide, stored = value.type.with_scalar(I32), value.type.with_scalar(I16 if dtype is DType.F16 else I8)
     bits = fb.bitcast(value, wide)
     magnitude_bits = fb.and_(bits, 0x7FFFFFFF)
     if dtype is DType.F8E8M0FNU:
-        return fb.trunc(_encode_e8m0(fb, value, magnitude_bits), byte)
+        return fb.trunc(_encode_e8m0(fb, value, magnitude_bits), stored)
     exponent = fb.lshr(magnitude_bits, 23)
     smallest = 127 - layout.bias + 1
     # The unit in the last place of the result has the exponent max(exponent, smallest) - mantissa_bits.
@@ -173,12 +178,12 @@ def _encode_mini(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
         # fnuz: one NaN (the pattern of -0), and no -0.
         special = fb.or_(is_nan, fb.icmp("eq", packed, layout.nan_bits))
         signed = fb.select(fb.icmp("eq", packed, 0), 0, fb.or_(packed, sign))
-        return fb.trunc(fb.select(special, layout.nan_bits, signed), byte)
+        return fb.trunc(fb.select(special, layout.nan_bits, signed), stored)
     if layout.nan_bits is not None:
         packed = fb.select(is_nan, layout.nan_bits & field, packed)
-        return fb.trunc(fb.or_(packed, sign), byte)
+        return fb.trunc(fb.or_(packed, sign), stored)
     # No NaN in the type: ml_dtypes turns NaN into -0.
-    return fb.trunc(fb.select(is_nan, 1 << sign_shift, fb.or_(packed, sign)), byte)
+    return fb.trunc(fb.select(is_nan, 1 << sign_shift, fb.or_(packed, sign)), stored)
 
 
 def _encode_e8m0(fb: FunctionBuilder, value: Value, magnitude_bits: Value) -> Value:
