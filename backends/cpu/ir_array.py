@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.index import Affine, Index, IndexMath, Position, row_major_strides
-from xlalite.backends.cpu.llvm import I64, FunctionBuilder, Type, Value, constant, vector, zero
+from xlalite.backends.cpu.llvm import I64, FunctionBuilder, Type, Value, constant, lane_mask, vector, zero
 from xlalite.backends.cpu.types import Element, Representation, from_memory, representation, to_memory
 from xlalite.hlo.dtype import DType
 
@@ -180,9 +180,9 @@ def _store(
 
 def lanes_below(fb: FunctionBuilder, base: Value | int, bound: Value | int, lanes: int) -> Value:
     """The mask of lanes k with base + k < bound."""
-    numbers = fb.lane_numbers(I64, lanes)
     if isinstance(base, int) and isinstance(bound, int):
-        return fb.icmp("slt", numbers, bound - base)
+        return lane_mask(lanes, bound - base)
+    numbers = fb.lane_numbers(I64, lanes)
     left = constant(I64, base) if isinstance(base, int) else base
     right = constant(I64, bound) if isinstance(bound, int) else bound
     return fb.icmp("slt", numbers, fb.splat(fb.sub(right, left), lanes))

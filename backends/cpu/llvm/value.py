@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from xlalite.backends.cpu.llvm.errors import LLVMBuildError
-from xlalite.backends.cpu.llvm.types import PTR, Type, TypeKind
+from xlalite.backends.cpu.llvm.types import I1, PTR, Type, TypeKind, vector
 
 Number: TypeAlias = int | float
 
@@ -66,6 +66,18 @@ def vector_constant(type_: Type, numbers: Sequence[Number]) -> Value:
         raise LLVMBuildError(f"vector constant: {len(numbers)} numbers for {type_}")
     scalar = type_.scalar
     return Value(type_, "<" + ", ".join(f"{scalar.text} {constant(scalar, n).text}" for n in numbers) + ">")
+
+
+def lane_mask(lanes: int, count: int) -> Value:
+    """The mask whose first `count` lanes are on."""
+    return vector_constant(vector(I1, lanes), [int(lane < count) for lane in range(lanes)])
+
+
+def lanes_of_mask(mask: Value) -> tuple[int, ...] | None:
+    """The lanes that are on in a mask known now, spelled lane by lane; None for any other."""
+    if not mask.text.startswith("<"):
+        return None
+    return tuple(lane for lane, text in enumerate(mask.text[1:-1].split(", ")) if text == "i1 true")
 
 
 def undef(type_: Type) -> Value:

@@ -19,8 +19,8 @@ from xlalite.backends.cpu.llvm import (
     Function,
     ModuleBuilder,
     Value,
+    lane_mask,
     vector,
-    vector_constant,
     zero,
 )
 from xlalite.backends.cpu.types import representation
@@ -130,8 +130,7 @@ class _InnerTileEmitter:
         return stored if dtype is None else self._numbers.take(fb, dtype, stored)
 
     def _mask(self, used: int) -> Value:
-        lanes = self._tile.lanes
-        return vector_constant(vector(I1, lanes), [int(lane < used) for lane in range(lanes)])
+        return lane_mask(self._tile.lanes, used)
 
     def _joined(self, parts: Sequence[Value]) -> Value:
         """The sum of the chains of one element, by halves."""

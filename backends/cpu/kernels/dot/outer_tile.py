@@ -19,8 +19,8 @@ from xlalite.backends.cpu.llvm import (
     ModuleBuilder,
     Type,
     Value,
+    lane_mask,
     vector,
-    vector_constant,
     zero,
 )
 
@@ -135,9 +135,7 @@ class _OuterTileEmitter:
     def _mask(self, count: int) -> Value | None:
         """The first `count` lanes; None for all."""
         lanes = self._tile.lanes
-        if count >= lanes:
-            return None
-        return vector_constant(vector(I1, lanes), [int(lane < count) for lane in range(lanes)])
+        return None if count >= lanes else lane_mask(lanes, count)
 
     def _joined(self, parts: Sequence[Value]) -> Value:
         """The sum of the chains of one element, by halves."""

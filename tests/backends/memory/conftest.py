@@ -1,0 +1,205 @@
+"""What the memory tests share: kernels that run in guarded memory, many in one module, and their comparison."""
+
+import dataclasses
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from xlalite.backends.cpu.llvm import TargetInfo
+from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.shape import Shape
+from xlalite.hlo.text import parse
+
+_BATCH = 48
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A program to run in guarded memory: parameters and results are arrays, or tuples of them.
+
+    Attributes:
+        text: The program.
+        arguments: Its arguments.
+        check: Compares what was found with what the evaluator says, and raises AssertionError.
+    """
+
+    text: str
+    arguments: tuple[Value, ...]
+    check: Callable[[object, object], None]
+
+
+class GuardedRun:
+    """Runs kernels in a process of its own, and starts another one when a kernel's fault ends it."""
+
+    def __init__(self) -> None:
+        """Starts no process yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self.kernels = 0
+
+    def __call__(self, kernels: Sequence[Kernel], *, isa: str = "", optimize: bool = False) -> None:
+        """Asserts that each kernel gives what the evaluator gives and touches nothing but its arrays.
+
+        Without `optimize`, each instruction is a kernel of its own.
+        """
+        for start in range(0, len(kernels), _BATCH):
+            fault = self._first_fault(kernels[start : start + _BATCH], isa, optimize)
+            assert fault is None, f"isa {isa or 'of this machine'}: {fault}"
+        self.kernels += len(kernels)
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def _first_fault(self, kernels: Sequence[Kernel], isa: str, optimize: bool) -> str | None:
+        """What is wrong with one of the kernels, found by running all at once, and halves of them if something is."""
+        try:
+            problem = self._problem(kernels, isa, optimize)
+        except (AssertionError, RuntimeError, ChildProcessError) as error:
+            problem = str(error)
+        if not problem:
+            return None
+        if len(kernels) == 1:
+            return f"{kernels[0].text}\n{problem}"
+        middle = len(kernels) // 2
+        for half in (kernels[:middle], kernels[middle:]):
+            fault = self._first_fault(half, isa, optimize)
+            if fault is not None:
+                return fault
+        return f"{len(kernels)} kernels, only together: {problem}"
+
+    def _problem(self, kernels: Sequence[Kernel], isa: str, optimize: bool) -> str:
+        modules = [parse(kernel.text) for kernel in kernels]
+        flat = [leaf for kernel in kernels for argument in kernel.arguments for leaf in _leaves(argument)]
+        results, overruns = self._ask((join_modules(modules).to_string("short_parsable"), isa, optimize, flat))
+        arrays = iter(results)
+        for kernel, module in zip(kernels, modules, strict=True):
+            found = _value(module.entry_computation.root.shape, arrays)
+            with np.errstate(all="ignore"):
+                expected = evaluate(module, *kernel.arguments)
+            kernel.check(found, expected)
+        return "; ".join(overruns)
+
+    def _ask(self, request: object) -> tuple[list[np.ndarray], list[str]]:
+        if self._process is None:
+            command = [sys.executable, str(Path(__file__).with_name("worker.py"))]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        pickle.dump(request, process.stdin)
+        process.stdin.flush()
+        try:
+            answer = pickle.load(process.stdout)
+        except EOFError:
+            self.close()
+            raise ChildProcessError(
+                f"the process ended with status {process.returncode}: memory beyond an array"
+            ) from None
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
+
+
+def join_modules(modules: Sequence[HloModule]) -> HloModule:
+    """One module of independent parts: all parameters in order, and a tuple of the results."""
+    joined = HloModule("joined")
+    entry = HloComputation("entry")
+    roots, count = [], 0
+    for module in modules:
+        copies: dict[HloComputation, HloComputation] = {}
+
+        def called(
+            computation: HloComputation, copies: dict[HloComputation, HloComputation] = copies
+        ) -> HloComputation:
+            if computation not in copies:
+                copies[computation] = joined.add(computation.clone(called=lambda inner: called(inner, copies)))
+            return copies[computation]
+
+        twins: dict[HloInstruction, HloInstruction] = {}
+        for parameter in module.entry_computation.parameters:
+            attrs = ParameterAttrs(count)
+            twins[parameter] = entry.add(
+                HloInstruction(OPS["parameter"], parameter.shape, attrs=attrs, name=f"p{count}")
+            )
+            count += 1
+        for instruction in module.entry_computation.post_order():
+            if instruction not in twins:
+                operands = [twins[operand] for operand in instruction.operands]
+                callees = [called(computation) for computation in instruction.called_computations]
+                twins[instruction] = entry.add(instruction.clone(operands, called_computations=callees))
+        roots.append(twins[module.entry_computation.root])
+    shape = Shape.tuple([root.shape for root in roots])
+    entry.set_root(entry.add(HloInstruction(OPS["tuple"], shape, roots)))
+    joined.add(entry, entry=True)
+    return joined
+
+
+def _leaves(value: Value) -> Iterator[np.ndarray]:
+    if isinstance(value, tuple):
+        for element in value:
+            yield from _leaves(element)
+    else:
+        yield np.asarray(value)
+
+
+def _value(shape: Shape, arrays: Iterator[np.ndarray]) -> Value:
+    if shape.is_tuple:
+        return tuple(_value(element, arrays) for element in shape.elements)
+    return next(arrays)
+
+
+@pytest.fixture(scope="session")
+def run_guarded() -> Iterator[GuardedRun]:
+    """Runs kernels between guard pages."""
+    run = GuardedRun()
+    yield run
+    run.close()
+
+
+class MakeKernel(Protocol):
+    """Makes a kernel on random arguments, special numbers among them, whose results are compared bit by bit."""
+
+    def __call__(self, text: str, *, nan: bool = True) -> Kernel: ...
+
+
+@pytest.fixture(scope="session")
+def make_kernel(
+    random_arguments: Callable[..., list[Value]], assert_same_bits: Callable[[Value, Value, str], None]
+) -> MakeKernel:
+    """A kernel of a program text; without `nan`, no argument is NaN."""
+
+    def make(text: str, *, nan: bool = True) -> Kernel:
+        arguments = random_arguments(parse(text), seed=len(text))
+        if not nan:
+            arguments = [np.where(np.isnan(array), array.dtype.type(1), array) for array in arguments]
+        return Kernel(text, tuple(arguments), lambda found, expected: assert_same_bits(expected, found, text))
+
+    return make
+
+
+def isas() -> list[str]:
+    """An instruction set for each width of vectors that this machine has; empty on machines other than x86-64."""
+    host = TargetInfo.host()
+    if not host.triple.startswith("x86_64"):
+        return [""]
+    return ["SSE2", *(["AVX2"] if host.has("avx2") else []), *(["AVX512"] if host.vector_bits == 512 else [])]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs a test that takes `isa` once for each width of vectors."""
+    if "isa" in metafunc.fixturenames:
+        metafunc.parametrize("isa", isas())
