@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import numpy as np
 
+from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned
 from xlalite.backends.cpu.native.jit import LinkedModule
 from xlalite.hlo.literal import Literal
-
-_ALIGNMENT = 64
 
 
 class PooledConstant:
@@ -22,33 +21,34 @@ class PooledConstant:
 
     __slots__ = ("__weakref__", "_memory", "address")
 
-    def __init__(self, literal: Literal) -> None:
-        """Copies the value."""
-        data = np.frombuffer(literal.value.tobytes(), np.uint8)
-        self._memory = np.empty(data.size + _ALIGNMENT, np.uint8)
-        offset = -self._memory.ctypes.data % _ALIGNMENT
-        self._memory[offset : offset + data.size] = data
-        self.address: int = self._memory.ctypes.data + offset
+    def __init__(self, data: ByteArray) -> None:
+        """Keeps the bytes, which nobody may change any more."""
+        self._memory = aligned(data)
+        self.address: int = self._memory.ctypes.data
 
 
 _pool: weakref.WeakValueDictionary[str, PooledConstant] = weakref.WeakValueDictionary()
 _used_by: weakref.WeakKeyDictionary[LinkedModule, tuple[object, ...]] = weakref.WeakKeyDictionary()
 
 
+def bytes_of(literal: Literal) -> ByteArray:
+    """The bytes of an array as code reads them; not a copy."""
+    return np.ascontiguousarray(literal.value).reshape(-1).view(np.uint8)
+
+
 def symbol_of(literal: Literal) -> str:
     """The name under which code refers to a constant; equal bytes have equal names."""
-    digest = hashlib.blake2b(literal.value.tobytes(), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(bytes_of(literal).data, digest_size=16).hexdigest()
     return f"xlalite_constant_{digest}"
 
 
-def pooled(literals: Iterable[Literal]) -> dict[str, PooledConstant]:
+def pooled(values: Mapping[str, ByteArray]) -> dict[str, PooledConstant]:
     """The constants by name, in memory."""
     found: dict[str, PooledConstant] = {}
-    for literal in literals:
-        name = symbol_of(literal)
+    for name, data in values.items():
         constant = _pool.get(name)
         if constant is None:
-            constant = _pool[name] = PooledConstant(literal)
+            constant = _pool[name] = PooledConstant(data)
         found[name] = constant
     return found
 

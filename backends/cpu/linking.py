@@ -1,24 +1,29 @@
 """Finds or makes the machine code of a module, and links it with its constants.
 
-The code's side record holds what a call needs, so that on a cache hit no pass runs and no IR is written.
+The code's side record holds what a call needs, and the constants that passes made lie beside it, so that on a cache hit
+no pass runs and no IR is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from xlalite.backends.cpu.compiled_module import CompiledModule
-from xlalite.backends.cpu.constant_pool import keep_alive, pooled, symbol_of
+from xlalite.backends.cpu.constant_pool import bytes_of, keep_alive, pooled, symbol_of
 from xlalite.backends.cpu.emitted_module import EmittedModule
 from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
-from xlalite.backends.cpu.native.jit import IrSource, JsonValue, LinkedModule, ObjectCode, compile_ir, link
+from xlalite.backends.cpu.native.aligned_memory import ByteArray
+from xlalite.backends.cpu.native.jit import LinkedModule, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, JsonValue, ObjectCode
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
 from xlalite.passes.buffers import ALIGNMENT_BYTES, BufferAssignment
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class CallRecord:
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
         code_bytes: Size of the object code.
         host_calls: HLO text of what the evaluator computes, by the name that the code calls.
+        given_constants: Sizes of the constants that the code takes from the module as given, by name.
     """
 
     arena_bytes: int
@@ -38,13 +44,26 @@ class CallRecord:
     has_loops: bool
     code_bytes: int
     host_calls: Mapping[str, str]
+    given_constants: Mapping[str, int]
 
     @staticmethod
     def from_json(code: ObjectCode) -> CallRecord:
-        """The record that `_source` put beside the code."""
+        """The record that `_source` put beside the code.
+
+        Raises:
+            KeyError: Something is missing.
+            TypeError: Something is of another type.
+            ValueError: A pair is none.
+        """
         record: Any = code.record
-        donations = tuple((source, target) for source, target in record["donations"])
-        return CallRecord(record["arena_bytes"], donations, record["has_loops"], len(code.image), record["host_calls"])
+        return CallRecord(
+            _typed(record["arena_bytes"], int),
+            tuple((_typed(source, int), _typed(target, int)) for source, target in record["donations"]),
+            _typed(record["has_loops"], bool),
+            len(code.image),
+            {name: _typed(text, str) for name, text in _typed(record["host_calls"], dict).items()},
+            {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +82,29 @@ class LinkedCode:
 
 
 def link_module(compiled: CompiledModule) -> LinkedCode:
-    """The linked code of a module.
+    """The linked code of a module, out of the cache unless each step is to be seen.
 
     Raises:
         PassError: A pass failed.
         CodegenError: No code could be made.
     """
-    code = _object_code(compiled)
-    constants = pooled(_constants(code, compiled))
+    if compiled.options.use_cache and compiled.dumper is None:
+        return default_cache().use_or_compile(
+            compiled.cache_key,
+            lambda: _source(compiled),
+            lambda code: _linked(code, compiled.given),
+            compiled.jit_options,
+        )
+    with compiled.recording():
+        code = compile_ir(_source(compiled), compiled.jit_options)
+        compiled.dump_code(code.image)
+    return _linked(code, compiled.given)
+
+
+def _linked(code: ObjectCode, given: HloModule) -> LinkedCode:
+    """The code in memory, with the constants and callbacks that it names."""
     record = CallRecord.from_json(code)
+    constants = pooled({**code.constants, **_given_constants(record.given_constants, given)})
     host_calls = bind_host_calls(record.host_calls)
     imports = dict(runtime_imports())
     imports |= {name: constant.address for name, constant in constants.items()}
@@ -81,28 +114,31 @@ def link_module(compiled: CompiledModule) -> LinkedCode:
     return LinkedCode(linked, record, HostFailures(tuple(host_calls.values())))
 
 
-def _object_code(compiled: CompiledModule) -> ObjectCode:
-    """The code, out of the cache unless each step is to be seen."""
-    if compiled.options.use_cache and compiled.dumper is None:
-        return default_cache().get_or_compile_object(
-            compiled.cache_key, lambda: _source(compiled), compiled.jit_options
-        )
-    with compiled.recording():
-        code = compile_ir(_source(compiled), compiled.jit_options)
-        compiled.dump_code(code.image)
-    return code
+def _given_constants(sizes: Mapping[str, int], given: HloModule) -> dict[str, ByteArray]:
+    """The bytes of constants that the module as given has, by name; only those of the right sizes are looked at.
+
+    Raises:
+        KeyError: It has not all of them.
+    """
+    found = {symbol_of(literal): literal for literal in _literals(given, frozenset(sizes.values()))}
+    return {name: bytes_of(found[name]) for name in sizes}
 
 
 def _source(compiled: CompiledModule) -> IrSource:
+    """The code, with the constants that passes made; those of the module as given need not be kept twice."""
     emitted, assignment = compiled.emitted, compiled.assignment
+    wanted = {symbol_of(literal): bytes_of(literal) for literal in emitted.constants}
+    sizes = frozenset(data.size for data in wanted.values())
+    given = {symbol_of(literal) for literal in _literals(compiled.given, sizes)}
     record: dict[str, JsonValue] = {
         "arena_bytes": _arena_bytes(emitted, assignment),
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
         "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
         "host_calls": dict(emitted.host_calls),
-        "constants": [symbol_of(literal) for literal in emitted.constants],
+        "given_constants": {name: data.size for name, data in wanted.items() if name in given},
     }
-    return IrSource(emitted.text, record)
+    made = {name: data for name, data in wanted.items() if name not in given}
+    return IrSource(emitted.text, record, made, CodeSummary(compiled.given.name, emitted.kernel_count))
 
 
 def _arena_bytes(emitted: EmittedModule, assignment: BufferAssignment) -> int:
@@ -112,20 +148,19 @@ def _arena_bytes(emitted: EmittedModule, assignment: BufferAssignment) -> int:
     return -(-assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES + emitted.scratch_bytes
 
 
-def _constants(code: ObjectCode, compiled: CompiledModule) -> list[Literal]:
-    """The constants that the code names: those of the module as given, else those the passes made."""
-    names: Any = code.record["constants"]
-    wanted: set[str] = set(names)
-    if not wanted:
-        return []
-    found = {symbol_of(literal): literal for literal in _large_literals(compiled.given)}
-    if not wanted <= found.keys():
-        found |= {symbol_of(literal): literal for literal in compiled.emitted.constants}
-    return [found[name] for name in sorted(wanted)]
-
-
-def _large_literals(module: HloModule) -> Iterator[Literal]:
+def _literals(module: HloModule, sizes: frozenset[int]) -> Iterator[Literal]:
+    """The arrays among the module's constants that have one of these sizes."""
+    if not sizes:
+        return
     for computation in module.computations():
         for instruction in computation.instructions:
             if instruction.opcode == "constant" and instruction.shape.is_array:
-                yield instruction.attrs.literal
+                literal = instruction.attrs.literal
+                if literal.value.nbytes in sizes:
+                    yield literal
+
+
+def _typed(value: object, kind: type[_Kind]) -> _Kind:
+    if not isinstance(value, kind):
+        raise TypeError(f"found {type(value).__name__}, expected {kind.__name__}")
+    return value

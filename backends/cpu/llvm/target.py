@@ -1,16 +1,13 @@
 """What the code generator must know of the machine: vector registers, features, caches."""
 
-import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from xlalite.backends.cpu.native.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
 from xlalite.hlo.errors import FlagError
 from xlalite.passes.debug_options import CPU_ISAS
-
-_FALLBACK_CACHES = (32 << 10, 512 << 10, 8 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class TargetInfo:
     features: tuple[str, ...]
     vector_bits: int
     vector_registers: int
-    cache_bytes: tuple[int, int, int] = _FALLBACK_CACHES
+    cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES
     cache_line_bytes: int = 64
 
     @staticmethod
@@ -94,7 +91,7 @@ def _host() -> TargetInfo:
     cpu = llvm.get_host_cpu_name()
     features = tuple(sorted(name for name, on in llvm.get_host_cpu_features().items() if on))
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu)
-    return _describe(triple, str(machine.target_data), cpu, features, _read_cache_sizes())
+    return _describe(triple, str(machine.target_data), cpu, features, host_cache_bytes())
 
 
 _FEATURES_BY_ISA = {
@@ -122,7 +119,7 @@ def _describe(
     data_layout: str,
     cpu: str,
     features: tuple[str, ...],
-    cache_bytes: tuple[int, int, int] = _FALLBACK_CACHES,
+    cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES,
 ) -> TargetInfo:
     bits, registers = 128, 16
     if "avx512f" in features and "avx512vl" in features:
@@ -132,23 +129,3 @@ def _describe(
     elif triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64")):
         registers = 32
     return TargetInfo(triple, data_layout, cpu, features, bits, registers, cache_bytes)
-
-
-def _read_cache_sizes() -> tuple[int, int, int]:
-    """L1 data, L2 and L3 from Linux's sysfs; constants stand in for what cannot be read."""
-    sizes = list(_FALLBACK_CACHES)
-    folder = Path("/sys/devices/system/cpu/cpu0/cache")
-    try:
-        entries = sorted(os.listdir(folder))
-    except OSError:
-        return _FALLBACK_CACHES
-    for entry in entries:
-        try:
-            level = int((folder / entry / "level").read_text())
-            kind = (folder / entry / "type").read_text().strip()
-            size = (folder / entry / "size").read_text().strip()
-        except (OSError, ValueError):
-            continue
-        if kind != "Instruction" and 1 <= level <= 3 and size[-1:] in "KMG" and size[:-1].isdigit():
-            sizes[level - 1] = int(size[:-1]) << {"K": 10, "M": 20, "G": 30}[size[-1]]
-    return (sizes[0], sizes[1], sizes[2])

@@ -1,37 +1,37 @@
-"""Object code on disk: one checksummed file an entry, in a directory that nobody else can write.
+"""Object code on disk: one file an entry, in a directory that nobody else can write.
 
 Whoever can write into the directory can run code in this process, so the directory and every file must belong to the
-user and be writable by no one else. Entries are JSON and machine code, never pickles. Processes share the directory
-without locks: an entry appears by an atomic rename, and a damaged one counts as absent.
+user and be writable by no one else. Processes share the directory without locks: an entry appears by an atomic rename,
+and whatever else stands under its name, a damaged file, another entry or no file at all, counts as absent.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
+import errno
 import os
+import re
 import stat
-import struct
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 
-from xlalite.backends.cpu.native.jit import ObjectCode
+from xlalite.backends.cpu.native.cache_file import FORMAT, read_entry, read_summary, write_entry
+from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
 from xlalite.hlo.errors import CacheError
 
-FORMAT = 1
-"""Version of the files; part of their name, so that two versions of xlalite share a directory in peace."""
-
 _SUFFIX = f".xlo{FORMAT}"
-_MAGIC = b"xlalite\0"
-_DIGEST_BYTES = 32
-_HEADER = struct.Struct(f"<8sIIQ{_DIGEST_BYTES}s")  # magic, format, bytes of JSON, bytes of image, digest of both
+_ANY_SUFFIX = re.compile(r"\.xlo\d+$")
+_TEMPORARY_SUFFIX = ".xlo.tmp"
 _STALE_TEMPORARY_SECONDS = 3600
 _TOUCH_SECONDS = 60
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+# A link is not followed, and opening a named pipe does not wait for a writer.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,13 @@ class CacheEntry:
         key: The key in hexadecimal.
         size_bytes: Size of the file.
         last_use: When it was last read or written, in seconds since the epoch (to the minute).
+        summary: What it is the code of; empty for a file of another version of xlalite, or a damaged one.
     """
 
     key: str
     size_bytes: int
     last_use: float
+    summary: CodeSummary = field(default_factory=CodeSummary)
 
 
 class CacheDirectory:
@@ -65,27 +67,25 @@ class CacheDirectory:
         self._prepare()
 
     def load(self, key: str) -> ObjectCode | None:
-        """The entry, or None when there is none. A damaged or foreign file is removed and counts as none.
+        """The entry, or None when there is none. A file that is no entry of this key is removed and counts as none.
 
         Raises:
-            CacheError: There was a file, and it was damaged or could be written by others; the message says why.
+            CacheError: Something else was in its place; the message says what.
         """
         path = self._path_of(key)
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            file = _open(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise CacheError(f"cache entry {path} cannot be opened: {error.strerror}") from error
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            problem = _distrust(status)
-            data = b"" if problem else file.read()
-        code = None if problem else _decode(data)
-        if code is None:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            raise CacheError(f"cache entry {path} was removed: {problem or 'it is damaged'}")
+        with file:
+            status = os.fstat(file.fileno())
+            try:
+                code = _read(file, status, key)
+            except OSError as error:
+                self.remove(key)
+                raise CacheError(f"cache entry {path} was removed: {error}") from error
         if time.time() - status.st_mtime > _TOUCH_SECONDS:
             with contextlib.suppress(OSError):
                 os.utime(path)
@@ -95,14 +95,18 @@ class CacheDirectory:
         """Writes the entry, makes room if needed, and gives the bytes written.
 
         Raises:
-            CacheError: The file cannot be written (disk full, directory gone, ...).
+            CacheError: The file cannot be written (disk full, directory gone, ...), or is larger than the cache.
         """
-        data = _encode(code)
+        if code.size_bytes > self.size_limit_bytes:
+            raise CacheError(
+                f"code of {code.summary.name or key} is not kept: its {code.size_bytes} bytes are more than the cache "
+                f"may hold ({self.size_limit_bytes})"
+            )
         try:
-            descriptor, temporary = tempfile.mkstemp(suffix=".tmp", dir=self.path)  # mode 0600
+            descriptor, temporary = tempfile.mkstemp(suffix=_TEMPORARY_SUFFIX, dir=self.path)  # mode 0600
             try:
                 with open(descriptor, "wb") as file:
-                    file.write(data)
+                    size = write_entry(file, key, code)
                 os.replace(temporary, self._path_of(key))
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -110,17 +114,15 @@ class CacheDirectory:
                 raise
         except OSError as error:
             raise CacheError(f"cache entry cannot be written to {self.path}: {error.strerror}") from error
-        self._make_room(len(data))
-        return len(data)
+        self._make_room(size)
+        return size
 
     def entries(self) -> tuple[CacheEntry, ...]:
-        """All entries, the one not used for longest first."""
-        found = [
-            CacheEntry(path.name.removesuffix(_SUFFIX), status.st_size, status.st_mtime)
-            for path, status in self._files()
-            if path.name.endswith(_SUFFIX)
-        ]
-        return tuple(sorted(found, key=lambda entry: (entry.last_use, entry.key)))
+        """All entries, those of other versions of xlalite too, the one not used for longest first."""
+        return tuple(
+            CacheEntry(path.name.partition(".")[0], status.st_size, status.st_mtime, _summary(path))
+            for path, status in self._entry_files()
+        )
 
     def remove(self, key: str) -> None:
         """Removes an entry; nothing happens when it is not there."""
@@ -130,8 +132,10 @@ class CacheDirectory:
 
     def clear(self) -> None:
         """Removes all entries."""
-        for entry in self.entries():
-            self.remove(entry.key)
+        for path, _ in self._entry_files():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        self._size_bytes = None
 
     def _path_of(self, key: str) -> Path:
         return self.path / f"{key}{_SUFFIX}"
@@ -139,14 +143,18 @@ class CacheDirectory:
     def _prepare(self) -> None:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = self.path.stat()
+            link, status = self.path.lstat(), self.path.stat()
         except OSError as error:
             raise CacheError(f"cache directory {self.path} cannot be made: {error.strerror}") from error
-        problem = _distrust(status)
+        problem = _distrust_link(link) or _distrust(status)
         if problem:
             raise CacheError(f"cache directory {self.path} is refused: {problem}; remove it or run chmod 700 on it")
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise CacheError(f"cache directory {self.path} cannot be written")
+
+    def _entry_files(self) -> list[tuple[Path, os.stat_result]]:
+        found = [(path, status) for path, status in self._files() if _ANY_SUFFIX.search(path.name)]
+        return sorted(found, key=lambda one: (one[1].st_mtime, one[0].name))
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         try:
@@ -161,27 +169,27 @@ class CacheDirectory:
         """Keeps the directory under its limit; looks at the disk once, and then only when the limit seems reached."""
         if self._size_bytes is None:
             self._remove_stale_temporaries()
-            self._size_bytes = sum(entry.size_bytes for entry in self.entries())
+            self._size_bytes = sum(status.st_size for _, status in self._entry_files())
         else:
             self._size_bytes += added_bytes
         if self._size_bytes <= self.size_limit_bytes:
             return
-        entries = self.entries()
-        remaining = sum(entry.size_bytes for entry in entries)
+        files = self._entry_files()
+        remaining = sum(status.st_size for _, status in files)
         goal = self.size_limit_bytes * 9 // 10
-        for entry in entries:
+        for path, status in files[:-1]:  # the last one has just been written
             if remaining <= goal:
                 break
             with contextlib.suppress(OSError):
-                self._path_of(entry.key).unlink()
+                path.unlink()
                 self.evicted_entries += 1
-            remaining -= entry.size_bytes
+            remaining -= status.st_size
         self._size_bytes = remaining
 
     def _remove_stale_temporaries(self) -> None:
         """What a killed process left behind."""
         for path, status in self._files():
-            if path.name.endswith(".tmp") and time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
+            if path.name.endswith(_TEMPORARY_SUFFIX) and time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
                 with contextlib.suppress(OSError):
                     path.unlink()
 
@@ -197,20 +205,40 @@ def _distrust(status: os.stat_result) -> str | None:
     return None
 
 
-def _encode(code: ObjectCode) -> bytes:
-    description = json.dumps({"exports": code.exports, "record": code.record}, separators=(",", ":")).encode()
-    digest = hashlib.blake2b(description + code.image, digest_size=_DIGEST_BYTES).digest()
-    return _HEADER.pack(_MAGIC, FORMAT, len(description), len(code.image), digest) + description + code.image
+def _distrust_link(status: os.stat_result) -> str | None:
+    """Why a link to a directory could lead where somebody else wants, or None."""
+    if not hasattr(os, "geteuid") or not stat.S_ISLNK(status.st_mode) or status.st_uid in (0, os.geteuid()):
+        return None
+    return f"it is a link of user {status.st_uid}"
 
 
-def _decode(data: bytes) -> ObjectCode | None:
-    if len(data) < _HEADER.size:
-        return None
-    magic, version, description_bytes, image_bytes, digest = _HEADER.unpack_from(data)
-    body = data[_HEADER.size :]
-    if (magic, version, len(body)) != (_MAGIC, FORMAT, description_bytes + image_bytes):
-        return None
-    if hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest() != digest:
-        return None
-    description = json.loads(body[:description_bytes])
-    return ObjectCode(body[description_bytes:], tuple(description["exports"]), description["record"])
+def _open(path: Path) -> BufferedReader:
+    """A file, opened for reading; nothing else is.
+
+    Raises:
+        OSError: It is no file, or cannot be read.
+    """
+    descriptor = os.open(path, _OPEN_FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file")
+    return open(descriptor, "rb")
+
+
+def _read(file: BufferedReader, status: os.stat_result, key: str) -> ObjectCode:
+    """The code in a file.
+
+    Raises:
+        OSError: It is not to be trusted (`CacheError`), or cannot be read.
+    """
+    problem = _distrust(status)
+    if problem:
+        raise CacheError(problem)
+    return read_entry(file, status.st_size, key)
+
+
+def _summary(path: Path) -> CodeSummary:
+    if path.suffix == _SUFFIX:
+        with contextlib.suppress(OSError), _open(path) as file:
+            return read_summary(file)
+    return CodeSummary()

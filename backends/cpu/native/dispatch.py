@@ -25,6 +25,7 @@ from xlalite.backends.cpu.native.numpy_interface import (
     python_functions,
 )
 from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
 from xlalite.backends.cpu.native.python_call import PythonCall, pointers, raise_status
 from xlalite.backends.cpu.native.result_memory import LARGE_BYTES, result_memory
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
@@ -199,7 +200,11 @@ def _runtime() -> _Runtime:
     assert interface is not None, "native calls are made only where the interface is known"
     text = native.dispatch_ir(interface.layout)
     imports = python_functions(native.PYTHON_FUNCTIONS)
-    return _Runtime(default_cache().get_or_compile((text,), lambda: text, _OPTIONS, imports))
+    return _Runtime(
+        default_cache().get_or_compile(
+            (text,), lambda: IrSource(text, summary=CodeSummary("(native calls)")), _OPTIONS, imports
+        )
+    )
 
 
 def _address(memory: ctypes.Array[Any]) -> int:

@@ -13,16 +13,15 @@ import functools
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from xlalite.backends.cpu.native.fork_lock import ForkLock
+from xlalite.backends.cpu.native.host_caches import host_cache_bytes
+from xlalite.backends.cpu.native.object_code import IrSource, ObjectCode, Record
 from xlalite.hlo.errors import CodegenError
-
-JsonValue = bool | int | float | str | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
-Record = Mapping[str, JsonValue]
 
 
 class IrPass(enum.Enum):
@@ -63,34 +62,6 @@ class JitOptions:
     def key(self) -> str:
         """The options as text for a cache key; `verify` is not in it, for it does not change the code."""
         return f"O{self.speed_level}{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
-
-
-@dataclass(frozen=True, slots=True)
-class IrSource:
-    """A module to compile.
-
-    Attributes:
-        text: LLVM IR.
-        record: What must be known, besides the machine code, to use the module without emitting it again.
-    """
-
-    text: str
-    record: Record = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectCode:
-    """Compiled, relocatable machine code of this host.
-
-    Attributes:
-        image: The object file.
-        exports: Names of the functions and variables that it defines for others.
-        record: The side record of its source.
-    """
-
-    image: bytes
-    exports: tuple[str, ...]
-    record: Record = field(default_factory=dict)
 
 
 class LinkedModule:
@@ -134,7 +105,7 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     options = options or JitOptions()
     with _optimised(source.text, options) as module:
         image = _target_machine(options.speed_level, options.max_isa).emit_object(module)
-        return ObjectCode(image, _exported_names(module), source.record)
+        return ObjectCode(image, _exported_names(module), source.record, source.constants, source.summary)
 
 
 def emit_assembly(text: str, options: JitOptions | None = None) -> str:
@@ -186,10 +157,16 @@ def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None
 
 @functools.cache
 def host_fingerprint() -> str:
-    """What decides whether object code fits: llvmlite, LLVM, CPU and its features, as text for a cache key."""
+    """What decides whether object code fits, as text for a cache key.
+
+    llvmlite and LLVM, CPU and its features, and the sizes of its caches, by which matrix products are cut into blocks.
+    """
     _initialise()
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
-    return f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}"
+    return (
+        f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}; "
+        f"caches {host_cache_bytes()}"
+    )
 
 
 @contextlib.contextmanager

@@ -2,7 +2,8 @@
 
 A key holds everything that decides the code: what the caller names (IR text, or a fingerprint of what the text is made
 from), the options, the versions of llvmlite and LLVM, the CPU with its features. On a hit the IR is not even written.
-Entries carry a small JSON record, so that an executable can be rebuilt from the cache alone.
+Entries carry a small JSON record and the constants that were made on the way, so that an executable can be rebuilt
+from the cache alone.
 
 Environment: `XLALITE_CACHE_DIR` moves the directory, `XLALITE_CACHE=0` keeps everything in memory.
 """
@@ -10,29 +11,30 @@ Environment: `XLALITE_CACHE_DIR` moves the directory, `XLALITE_CACHE=0` keeps ev
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
+import logging
 import os
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import platformdirs
 
-from xlalite.backends.cpu.native.cache_directory import FORMAT, CacheDirectory
+from xlalite.backends.cpu.native.cache_directory import CacheDirectory
+from xlalite.backends.cpu.native.cache_file import FORMAT
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.jit import (
-    IrSource,
-    JitOptions,
-    LinkedModule,
-    ObjectCode,
-    compile_ir,
-    host_fingerprint,
-    link,
-)
-from xlalite.hlo.errors import CacheError
+from xlalite.backends.cpu.native.jit import JitOptions, LinkedModule, compile_ir, host_fingerprint, link
+from xlalite.backends.cpu.native.object_code import IrSource, ObjectCode
+from xlalite.hlo.errors import CacheError, XlaliteError
+
+_LOG = logging.getLogger("xlalite")
+_Used = TypeVar("_Used")
 
 DEFAULT_SIZE_LIMIT_BYTES = 512 << 20
 _MEMORY_LIMIT_BYTES = 32 << 20
@@ -117,18 +119,22 @@ class ObjectCache:
         if linked is not None:
             self._count("memory_hits", 1)
             return linked
-        module = link([self._object(key, make_ir, options)], imports)
+        module = self._use(key, make_ir, lambda code: link([code], imports), options)
         return self._linked.setdefault(key, module)
 
-    def get_or_compile_object(
+    def use_or_compile(
         self,
         key_parts: Sequence[str | bytes],
-        make_ir: Callable[[], IrSource | str],
+        make_ir: Callable[[], IrSource],
+        use: Callable[[ObjectCode], _Used],
         options: JitOptions | None = None,
-    ) -> ObjectCode:
-        """The object code of a key, for `jit.link` together with others; compiled only when no cache has it."""
+    ) -> _Used:
+        """What `use` makes of the object code of a key, which is compiled only when no cache has it.
+
+        Code out of a cache that `use` fails on counts as absent, whatever is wrong with it.
+        """
         options = options or JitOptions()
-        return self._object(cache_key(key_parts, options), make_ir, options)
+        return self._use(cache_key(key_parts, options), make_ir, use, options)
 
     def stats(self) -> CacheStats:
         """What the cache has done so far."""
@@ -140,7 +146,22 @@ class ObjectCache:
                 problems=tuple(self._problems),
             )
 
-    def _object(self, key: str, make_ir: Callable[[], IrSource | str], options: JitOptions) -> ObjectCode:
+    def _use(
+        self, key: str, make_ir: Callable[[], IrSource | str], use: Callable[[ObjectCode], _Used], options: JitOptions
+    ) -> _Used:
+        found = self._find(key)
+        if found is not None:
+            try:
+                return use(found)
+            except (XlaliteError, KeyError, TypeError, ValueError) as error:
+                self._forget(key, f"cache entry {key} was removed: it cannot be used: {error}")
+        code = _compile(make_ir, options)
+        self._count("misses", 1)
+        self._store(key, code)
+        self._remember(key, code)
+        return use(code)
+
+    def _find(self, key: str) -> ObjectCode | None:
         with self._lock:
             code = self._objects.get(key)
             if code is not None:
@@ -148,12 +169,8 @@ class ObjectCache:
                 self._counts["memory_hits"] += 1
                 return code
         code = self._load(key)
-        if code is None:
-            source = make_ir()
-            code = compile_ir(IrSource(source) if isinstance(source, str) else source, options)
-            self._count("misses", 1)
-            self._store(key, code)
-        self._remember(key, code)
+        if code is not None:
+            self._remember(key, code)
         return code
 
     def _load(self, key: str) -> ObjectCode | None:
@@ -166,7 +183,7 @@ class ObjectCache:
             return None
         if code is not None:
             self._count("disk_hits", 1)
-            self._count("loaded_bytes", len(code.image))
+            self._count("loaded_bytes", code.size_bytes)
         return code
 
     def _store(self, key: str, code: ObjectCode) -> None:
@@ -178,14 +195,26 @@ class ObjectCache:
             self._note(str(error))
 
     def _remember(self, key: str, code: ObjectCode) -> None:
+        """Keeps code in memory, but for what would leave no room for anything else."""
+        if self._directory is not None and code.size_bytes > _MEMORY_LIMIT_BYTES:
+            return
         with self._lock:
             if key in self._objects:
                 return
             self._objects[key] = code
-            self._object_bytes += len(code.image)
+            self._object_bytes += code.size_bytes
             while self._object_bytes > _MEMORY_LIMIT_BYTES and len(self._objects) > 1:
                 _, oldest = self._objects.popitem(last=False)
-                self._object_bytes -= len(oldest.image)
+                self._object_bytes -= oldest.size_bytes
+
+    def _forget(self, key: str, problem: str) -> None:
+        with self._lock:
+            code = self._objects.pop(key, None)
+            if code is not None:
+                self._object_bytes -= code.size_bytes
+        if self._directory is not None:
+            self._directory.remove(key)
+        self._note(problem)
 
     def _count(self, name: str, amount: int) -> None:
         with self._lock:
@@ -195,6 +224,14 @@ class ObjectCache:
         with self._lock:
             if len(self._problems) < _MAX_PROBLEMS and problem not in self._problems:
                 self._problems.append(problem)
+
+
+def _compile(make_ir: Callable[[], IrSource | str], options: JitOptions) -> ObjectCode:
+    start = time.perf_counter()
+    source = make_ir()
+    code = compile_ir(IrSource(source) if isinstance(source, str) else source, options)
+    compile_ms = round(1e3 * (time.perf_counter() - start), 3)
+    return dataclasses.replace(code, summary=dataclasses.replace(code.summary, compile_ms=compile_ms))
 
 
 def cache_key(key_parts: Sequence[str | bytes], options: JitOptions) -> str:
@@ -225,6 +262,7 @@ def default_cache() -> ObjectCache:
     try:
         return ObjectCache.at(path)
     except CacheError as error:
+        _LOG.warning("compiled code is kept in memory only: %s", error)
         return ObjectCache.in_memory(str(error))
 
 

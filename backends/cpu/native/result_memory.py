@@ -15,6 +15,7 @@ import sys
 
 from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
 
 LARGE_BYTES = 1 << 20
 """From this size on a result has its memory from here."""
@@ -83,7 +84,11 @@ class ResultMemory:
 def result_memory() -> ResultMemory:
     """The store of this process."""
     text = _result_memory_ir()
-    return ResultMemory(default_cache().get_or_compile((text,), lambda: text, _OPTIONS))
+    return ResultMemory(
+        default_cache().get_or_compile(
+            (text,), lambda: IrSource(text, summary=CodeSummary("(memory of results)")), _OPTIONS
+        )
+    )
 
 
 def default_limit_bytes() -> int:

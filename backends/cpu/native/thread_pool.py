@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
 from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, thread_pool_ir
 from xlalite.backends.cpu.native.threads import available_cpus, resolve_num_threads
 
@@ -114,7 +115,9 @@ class _Runtime:
 @functools.cache
 def _runtime() -> _Runtime:
     text = thread_pool_ir()
-    runtime = _Runtime(default_cache().get_or_compile((text,), lambda: text, _OPTIONS))
+    runtime = _Runtime(
+        default_cache().get_or_compile((text,), lambda: IrSource(text, summary=CodeSummary("(thread pool)")), _OPTIONS)
+    )
     if has_native_pool():
         os.register_at_fork(after_in_child=_reset_pools)
     return runtime

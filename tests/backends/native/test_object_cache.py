@@ -1,13 +1,19 @@
 import ctypes
 import os
+import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from xlalite.backends.cpu.native import jit
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
-from xlalite.backends.cpu.native.jit import IrSource, JitOptions, ObjectCode
+from xlalite.backends.cpu.native.cache_file import write_entry
+from xlalite.backends.cpu.native.jit import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache, cache_key
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.hlo.errors import CacheError
 
 TEXT = "define i32 @answer() {\n  ret i32 42\n}\n"
@@ -84,40 +90,193 @@ def test_files_and_directory_are_private(tmp_path):
         pytest.param(lambda data: data[:-1] + bytes([data[-1] ^ 1]), id="one bit"),
         pytest.param(lambda data: b"X" + data[1:], id="another format"),
         pytest.param(lambda data: data + b"x", id="too long"),
+        pytest.param(lambda data: data[:8] + b"\xff" * 24 + data[32:], id="sizes"),
     ],
 )
 def test_damaged_entry_is_removed_and_made_again(tmp_path, damage):
-    ObjectCache.at(tmp_path).get_or_compile_object(("key",), Source())
+    ObjectCache.at(tmp_path).get_or_compile(("key",), Source())
     (file,) = entry_files(tmp_path)
     file.write_bytes(damage(file.read_bytes()))
     source, cache = Source(), ObjectCache.at(tmp_path)
     assert call(cache.get_or_compile(("key",), source)) == 42
     assert source.calls == 1
     assert "it is damaged" in cache.stats().problems[0]
-    assert ObjectCache.at(tmp_path).get_or_compile_object(("key",), source)
+    assert ObjectCache.at(tmp_path).get_or_compile(("key",), source)
     assert source.calls == 1
 
 
 def test_entry_that_others_may_write_is_not_believed(tmp_path):
-    ObjectCache.at(tmp_path).get_or_compile_object(("key",), Source())
+    ObjectCache.at(tmp_path).get_or_compile(("key",), Source())
     (file,) = entry_files(tmp_path)
     file.chmod(0o666)
     source, cache = Source(), ObjectCache.at(tmp_path)
-    cache.get_or_compile_object(("key",), source)
+    cache.get_or_compile(("key",), source)
     assert source.calls == 1
     assert "others may write to it (mode 0666)" in cache.stats().problems[0]
 
 
 def test_link_in_place_of_an_entry_is_not_followed(tmp_path):
-    ObjectCache.at(tmp_path / "cache").get_or_compile_object(("key",), Source())
+    ObjectCache.at(tmp_path / "cache").get_or_compile(("key",), Source())
     (file,) = entry_files(tmp_path / "cache")
     elsewhere = tmp_path / "elsewhere"
     file.rename(elsewhere)
     file.symlink_to(elsewhere)
     source, cache = Source(), ObjectCache.at(tmp_path / "cache")
-    cache.get_or_compile_object(("key",), source)
+    cache.get_or_compile(("key",), source)
     assert source.calls == 1
     assert "cannot be opened" in cache.stats().problems[0]
+
+
+def test_entry_under_another_name_counts_as_absent(tmp_path):
+    """A wrong copy, by a careless tool: the file is sound, but of another key."""
+    ObjectCache.at(tmp_path).get_or_compile(("other",), Source(TEXT.replace("42", "43")))
+    (file,) = entry_files(tmp_path)
+    key = cache_key(("key",), JitOptions())
+    file.rename(file.with_name(f"{key}{file.suffix}"))
+    source, cache = Source(), ObjectCache.at(tmp_path)
+    assert call(cache.get_or_compile(("key",), source)) == 42
+    assert source.calls == 1
+    assert f"it is the entry of {cache_key(('other',), JitOptions())}" in cache.stats().problems[0]
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path, 0o600)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+def make_loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def make_dangling_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, make_fifo, make_socket, make_loop, make_dangling_link])
+def test_what_is_no_file_counts_as_absent(tmp_path, make, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    cache = ObjectCache.at(".")
+    suffix = entry_suffix(tmp_path)
+    make(Path(f"{cache_key(('key',), JitOptions())}{suffix}"))
+    source = Source()
+    assert call(cache.get_or_compile(("key",), source)) == 42
+    assert source.calls == 1
+    assert "cannot be opened" in cache.stats().problems[0]
+
+
+def entry_suffix(directory: Path) -> str:
+    scratch = CacheDirectory(directory / "scratch", 1 << 20)
+    scratch.store("aa", ObjectCode(b"", ()))
+    return entry_files(scratch.path)[0].suffix
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        pytest.param(lambda code: replace(code, image=b"no object file"), id="image"),
+        pytest.param(lambda code: replace(code, exports=("other",)), id="exports"),
+        pytest.param(lambda code: replace(code, exports=(1,)), id="number for a name"),
+        pytest.param(lambda code: replace(code, record=[]), id="list for a record"),
+        pytest.param(lambda code: replace(code, summary=CodeSummary(["x"])), id="list for a name"),
+    ],
+)
+def test_sound_entry_that_makes_no_sense_counts_as_absent(tmp_path, forge):
+    key = cache_key(("key",), JitOptions())
+    ObjectCache.at(tmp_path).get_or_compile(("key",), Source())
+    code = CacheDirectory(tmp_path, 1 << 20).load(key)
+    with entry_files(tmp_path)[0].open("wb") as file:
+        write_entry(file, key, forge(code))
+    source, cache = Source(), ObjectCache.at(tmp_path)
+    assert call(cache.get_or_compile(("key",), source)) == 42
+    assert source.calls == 1
+    assert "was removed" in cache.stats().problems[0]
+
+
+def test_code_that_its_user_refuses_is_made_again(tmp_path):
+    ObjectCache.at(tmp_path).get_or_compile(("key",), Source(record={"arena": "x"}))
+
+    def use(code: ObjectCode) -> int:
+        return int(code.record["arena"])
+
+    source, cache = Source(record={"arena": 64}), ObjectCache.at(tmp_path)
+    assert cache.use_or_compile(("key",), source, use) == 64
+    assert source.calls == 1
+    assert ObjectCache.at(tmp_path).use_or_compile(("key",), source, use) == 64
+    assert source.calls == 1
+    with pytest.raises(ValueError, match="invalid literal"):
+        ObjectCache.in_memory().use_or_compile(("key",), Source(record={"arena": "x"}), use)
+
+
+def test_constants_travel_as_bytes_at_aligned_addresses(tmp_path):
+    constants = {"a": np.arange(100, dtype=np.uint8), "none": np.zeros(0, np.uint8), "b": np.full(1 << 20, 7, np.uint8)}
+    directory = CacheDirectory(tmp_path, 4 << 20)
+    size = directory.store("aa", ObjectCode(b"code", ("f",), constants=constants))
+    assert sum(data.size for data in constants.values()) < size < (1 << 20) + 1000
+    assert directory.entries()[0].size_bytes == size
+    found = directory.load("aa").constants
+    assert list(found) == list(constants)
+    for name, data in found.items():
+        assert data.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(data, constants[name])
+    data = bytearray(entry_files(tmp_path)[0].read_bytes())
+    data[-1] ^= 1
+    entry_files(tmp_path)[0].write_bytes(data)
+    with pytest.raises(CacheError, match="it is damaged"):
+        directory.load("aa")
+
+
+def test_code_larger_than_the_cache_is_not_stored_and_drives_nothing_out(tmp_path):
+    directory = CacheDirectory(tmp_path, 10_000)
+    directory.store("aa", ObjectCode(bytes(100), ("f",)))
+    with pytest.raises(CacheError, match="code of big is not kept: its 20000 bytes are more than the cache may hold"):
+        directory.store(
+            "bb", ObjectCode(b"", ("f",), constants={"c": np.zeros(20_000, np.uint8)}, summary=CodeSummary("big"))
+        )
+    assert [entry.key for entry in directory.entries()] == ["aa"]
+
+
+def test_files_of_other_versions_count_and_go(tmp_path):
+    directory = CacheDirectory(tmp_path, 10_000)
+    old = tmp_path / "00ff.xlo1"
+    old.write_bytes(bytes(9000))
+    os.utime(old, (1000, 1000))
+    assert [(entry.key, entry.summary) for entry in directory.entries()] == [("00ff", CodeSummary())]
+    directory.store("aa", ObjectCode(bytes(5000), ("f",)))
+    assert [entry.key for entry in directory.entries()] == ["aa"]
+
+
+def test_entries_say_what_they_are(tmp_path):
+    source = IrSource(TEXT, summary=CodeSummary("m", 3))
+    cache = ObjectCache.at(tmp_path)
+    cache.get_or_compile(("key",), lambda: source)
+    (entry,) = cache.directory.entries()
+    assert (entry.summary.name, entry.summary.kernels) == ("m", 3)
+    assert 0 < entry.summary.compile_ms < 60_000
+
+
+def test_processor_decides_the_key(monkeypatch):
+    """A home directory may be shared by machines that differ."""
+
+    def key() -> str:
+        jit.host_fingerprint.cache_clear()
+        return cache_key(("key",), JitOptions())
+
+    keys = [key()]
+    for name, forged in (
+        ("_features", lambda: "+forged"),
+        ("_cpu", lambda: "another"),
+        ("host_cache_bytes", lambda: (1, 2, 3)),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(jit, name, forged)
+            keys.append(key())
+        keys.append(key())
+    assert len(set(keys)) == 4
+    assert {keys[0]} == set(keys[::2])
 
 
 def test_directory_that_others_may_write_is_refused(tmp_path):
@@ -131,6 +290,18 @@ def test_directory_of_another_user_is_refused(tmp_path):
     os.chown(tmp_path, 12345, 12345)
     with pytest.raises(CacheError, match="it belongs to user 12345"):
         ObjectCache.at(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a link away")
+def test_link_to_a_directory_is_followed_only_when_it_is_ours(tmp_path):
+    link = tmp_path / "link"
+    (tmp_path / "cache").mkdir(mode=0o700)
+    link.symlink_to(tmp_path / "cache")
+    ObjectCache.at(link).get_or_compile(("key",), Source())
+    assert entry_files(tmp_path / "cache")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(CacheError, match="is refused: it is a link of user 12345"):
+        ObjectCache.at(link)
 
 
 def test_directory_that_cannot_be_made_is_an_error(tmp_path):
@@ -159,13 +330,16 @@ def test_entries_not_used_for_longest_go_first(tmp_path):
 
 
 def test_leftovers_of_killed_processes_go(tmp_path):
-    old, new = tmp_path / "old.tmp", tmp_path / "new.tmp"
+    old, new, foreign = (tmp_path / name for name in ("old.xlo.tmp", "new.xlo.tmp", "of somebody else.tmp"))
     old.write_text("")
     new.write_text("")
+    foreign.write_text("")
     os.utime(old, (0, 0))
+    os.utime(foreign, (0, 0))
     CacheDirectory(tmp_path, 10_000).store("00", ObjectCode(b"", ()))
     assert not old.exists()
     assert new.exists()
+    assert foreign.exists()
 
 
 def test_entries_are_listed_removed_and_cleared(tmp_path):
@@ -213,9 +387,9 @@ except Exception as error:
 """
 
 
-def report(run_python, **environment: str) -> str:
+def report(run_python, expected_error: str = "", **environment: str) -> str:
     output, errors = run_python(REPORT, **environment).communicate(timeout=20)
-    assert not errors
+    assert errors.startswith(expected_error) if expected_error else not errors
     return output
 
 
@@ -224,7 +398,16 @@ def test_environment_chooses_the_directory(tmp_path, run_python):
     blocked = str(tmp_path / "file")
     home = str(tmp_path / "home")
     assert report(run_python, XDG_CACHE_HOME=home).strip() == f"{home}/xlalite/objects"
-    assert report(run_python, XDG_CACHE_HOME=blocked).startswith("None cache directory")
     assert report(run_python, XLALITE_CACHE="0", XLALITE_CACHE_DIR=blocked).startswith("None XLALITE_CACHE switches")
     assert report(run_python, XLALITE_CACHE_DIR=blocked).startswith("CacheError cache directory")
     assert report(run_python, XLALITE_CACHE="maybe").startswith("CacheError XLALITE_CACHE is 'maybe'")
+
+
+def test_directory_that_cannot_be_used_is_one_warning_and_costs_only_the_cache(tmp_path, run_python):
+    (tmp_path / "xlalite" / "objects").mkdir(parents=True)
+    (tmp_path / "xlalite" / "objects").chmod(0o777)
+    warning = "compiled code is kept in memory only: cache directory "
+    output = report(run_python, warning, XDG_CACHE_HOME=str(tmp_path))
+    assert "is refused: others may write to it (mode 0777)" in output
+    (tmp_path / "file").write_text("")
+    assert "Not a directory" in report(run_python, warning, XDG_CACHE_HOME=str(tmp_path / "file"))

@@ -1,14 +1,12 @@
-"""Constants in and beside the code, and compiled programs that a second process finds."""
+"""Constants in and beside the code."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from xlalite.backends.cpu.linking import CallRecord
+from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.hlo.builder import Builder
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.ops import OPS
@@ -52,38 +50,35 @@ def test_constants_of_every_type(check: Any, dtype: str) -> None:
     check(b.build_module(b.tuple([c, b.op("copy", (c,)), b.op("reverse", (c,), OPS["reverse"].attrs((0,)))])))
 
 
-PROGRAM = """
-import numpy as np
-from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.cpu.native.object_cache import default_cache
-from xlalite.hlo.text import parse
-values = ", ".join(str(i) for i in range(200))
-text = '''HloModule m
-less { p = f32[] parameter(0)
-  q = f32[] parameter(1)
-  ROOT l = pred[] compare(p, q), direction=LT }
-ENTRY e { x = f32[200] parameter(0)
-  c = f32[200] constant({''' + values + '''})
-  k = f32[200] add(c, c)
-  s = f32[200] sort(x), dimensions={0}, is_stable=true, to_apply=less
-  y = f32[200] multiply(s, k)
-  ROOT r = f32[200] add(y, c) }'''
-result = get_backend("cpu").compile(parse(text), CompileOptions())(np.arange(200, dtype=np.float32)[::-1].copy())
-assert (result == np.arange(200) * 2 * np.arange(200) + np.arange(200)).all()
-print(default_cache().stats())
-"""
+RECORD = {
+    "arena_bytes": 64,
+    "donations": [[0, 1]],
+    "has_loops": False,
+    "host_calls": {"f": "HloModule"},
+    "given_constants": {},
+}
 
 
-def test_a_second_process_compiles_nothing(repository: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "XLALITE_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(repository)}
+def test_record_of_a_call_is_read() -> None:
+    record = CallRecord.from_json(ObjectCode(b"code", (), RECORD))
+    assert (record.arena_bytes, record.donations, record.code_bytes) == (64, ((0, 1),), 4)
 
-    def run() -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False
-        )
-        assert not done.returncode, done.stderr
-        return done.stdout
 
-    first, second = run(), run()
-    assert "disk_hits=0" in first, first
-    assert "misses=0" in second, second
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("arena_bytes", "64"),
+        ("donations", [[0]]),
+        ("donations", [["0", "1"]]),
+        ("donations", 3),
+        ("has_loops", 1),
+        ("host_calls", []),
+        ("host_calls", {"f": None}),
+        ("given_constants", {"c": "12"}),
+    ],
+)
+def test_wrong_record_of_a_call_is_refused(field: str, value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        CallRecord.from_json(ObjectCode(b"", (), {**RECORD, field: value}))
+    with pytest.raises(KeyError):
+        CallRecord.from_json(ObjectCode(b"", (), {key: RECORD[key] for key in RECORD if key != field}))
