@@ -152,13 +152,19 @@ class CachedCode:
 
     Attributes:
         key: What identifies it.
-        size_bytes: Its size.
+        size_bytes: Its size, constants included.
         last_use: When it was last read or written, in seconds since the epoch.
+        name: The module's name, or a part of the runtime in parentheses; empty when unknown.
+        kernels: How many kernels it has.
+        compile_ms: How long it took to compile.
     """
 
     key: str
     size_bytes: int
     last_use: float
+    name: str
+    kernels: int
+    compile_ms: float
 
 
 class CodeCache(ABC):

@@ -36,8 +36,17 @@ class ObjectCodeCache(CodeCache):
         """The files of the directory."""
         if self._cache.directory is None:
             return ()
-        found = self._cache.directory.entries()
-        return tuple(CachedCode(entry.key, entry.size_bytes, entry.last_use) for entry in found)
+        return tuple(
+            CachedCode(
+                entry.key,
+                entry.size_bytes,
+                entry.last_use,
+                entry.summary.name,
+                entry.summary.kernels,
+                entry.summary.compile_ms,
+            )
+            for entry in self._cache.directory.entries()
+        )
 
     def clear(self) -> None:
         """Removes the files."""

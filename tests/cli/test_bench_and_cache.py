@@ -2,12 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from xlalite.backends.cpu.native.cache_directory import CacheDirectory
+from xlalite.backends.cpu.native.object_cache import ObjectCache
+from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
 
 
 def test_bench_prints_times_and_rates(softmax: Path, xlalite: Callable[..., object]) -> None:
@@ -40,12 +46,18 @@ def cache(tmp_path: Path, softmax: Path) -> Callable[..., str]:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
     run("run", str(softmax), "--reference_platform=")
-    return lambda action: run("cache", action)
+    return lambda *words: run("cache", *words)
 
 
 def test_cache_lists_measures_and_clears(cache: Callable[..., str], tmp_path: Path) -> None:
-    listed = cache("ls").splitlines()
-    assert listed
+    header, *listed = cache("ls").splitlines()
+    assert header.split() == ["module", "kernels", "compiled", "in", "size", "last", "use"]
+    (module,) = (line for line in listed if line.startswith("softmax "))
+    assert re.fullmatch(r"softmax +1 +\d+ ms +\d+\.\d KiB +just now", module)
+    assert {len(line) for line in (header, *listed)} == {80}
+    entries = json.loads(cache("ls", "--json"))
+    assert [entry["name"] for entry in entries] == [line.rpartition("  ")[0].split("  ")[0] for line in listed]
+    assert all(len(entry["key"]) == 40 and entry["compile_ms"] > 0 for entry in entries)
     assert f"location  {tmp_path / 'cache'}\nentries   {len(listed)}\n" in cache("stats")
     assert cache("clear").startswith(f"removed {len(listed)} entries, ")
     assert cache("ls") == ""
@@ -56,3 +68,20 @@ def test_cache_wrong_use(xlalite: Callable[..., object]) -> None:
     ran = xlalite("cache", "ls", "--platform=interpreter")
     assert ran.code == 2
     assert "platform interpreter keeps no compiled code" in ran.err
+    assert "cache clear has no --json" in xlalite("cache", "clear", "--json").err
+
+
+def test_cache_shows_names_of_any_kind_in_one_line(
+    tmp_path: Path, xlalite: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = CacheDirectory(tmp_path, 1 << 20)
+    for number, name in enumerate(("x" * 300, "a\nb", "")):
+        directory.store(f"{number:02}", ObjectCode(b"", (), summary=CodeSummary(name, number, 1234.5)))
+        os.utime(directory.path / f"{number:02}.xlo2", (0, time.time() - 3700 * 10**number))
+    monkeypatch.setattr("xlalite.backends.cpu.backend.default_cache", lambda: ObjectCache(directory))
+    listed = [line.split() for line in xlalite("cache", "ls").out.splitlines()[1:]]
+    assert [(words[:-5], words[-3:]) for words in listed] == [
+        (["?"], ["4", "d", "ago"]),
+        ([r"'a\nb'", "1", "1234", "ms"], ["10", "h", "ago"]),
+        (["x" * 31 + "...", "0", "1234", "ms"], ["1", "h", "ago"]),
+    ]

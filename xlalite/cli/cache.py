@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import json
+import time
 from collections.abc import Callable, Sequence
 
 from xlalite.backends.base import CodeCache, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 
+_NAME_WIDTH = 34
+"""Of the column of names; lines have 80 characters."""
+
 _EPILOG = """\
 actions:
-  ls      every entry: last use, size, key
+  ls      every entry: module, kernels, time to compile, size, last use
   stats   where it is, how many entries, how large, how large it may become
   clear   remove all entries
 
@@ -22,15 +28,21 @@ XLALITE_CACHE_DIR moves the cache, XLALITE_CACHE=0 keeps code in memory only.
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     parser = CommandParser(
-        "cache", "Lists, measures or clears the cache of compiled code.", "(ls | stats | clear)", _EPILOG
+        "cache", "Lists, measures or clears the cache of compiled code.", "(ls | stats | clear) [--json]", _EPILOG
     )
     parser.add_argument("action", choices=tuple(_ACTIONS), help="what to do")
+    parser.add_argument("--json", action="store_true", help="ls: print the entries as JSON, with their keys")
     add_platform(parser)
     arguments, _ = parser.read(words)
     cache = get_backend(arguments.platform).code_cache()
     if cache is None:
         raise UsageError(f"platform {arguments.platform} keeps no compiled code")
-    _ACTIONS[arguments.action](cache)
+    if arguments.json:
+        if arguments.action != "ls":
+            raise UsageError(f"cache {arguments.action} has no --json")
+        print(json.dumps([dataclasses.asdict(entry) for entry in cache.entries()], indent=1))
+    else:
+        _ACTIONS[arguments.action](cache)
     return 0
 
 
@@ -44,8 +56,30 @@ def shown_bytes(size: float) -> str:
 
 
 def _list(cache: CodeCache) -> None:
-    for entry in cache.entries():
-        print(f"{_shown_time(entry.last_use)}  {shown_bytes(entry.size_bytes):>10}  {entry.key}")
+    entries, now = cache.entries(), time.time()
+    if entries:
+        print(f"{'module':{_NAME_WIDTH}} {'kernels':>8} {'compiled in':>12} {'size':>11} {'last use':>11}")
+    for entry in entries:
+        compiled = f"{entry.compile_ms:.0f} ms" if entry.name else ""
+        kernels = str(entry.kernels) if entry.name else ""
+        print(
+            f"{_shown_name(entry.name):{_NAME_WIDTH}} {kernels:>8} {compiled:>12} "
+            f"{shown_bytes(entry.size_bytes):>11} {_shown_age(now - entry.last_use):>11}"
+        )
+
+
+def _shown_name(name: str) -> str:
+    """A name in one line of the column's width; `?` when there is none."""
+    shown = (name if name.isprintable() else ascii(name)) or "?"
+    return shown if len(shown) <= _NAME_WIDTH else f"{shown[: _NAME_WIDTH - 3]}..."
+
+
+def _shown_age(seconds: float) -> str:
+    """How long ago something was: `5 min ago`."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit} ago"
+    return "just now"
 
 
 def _measure(cache: CodeCache) -> None:
