@@ -107,9 +107,12 @@ def _relate_reduce(boundaries: _Boundaries, instruction: HloInstruction) -> None
     reduced = set(instruction.attrs.dimensions)
     kept = [d for d in range(instruction.operand(0).shape.rank) if d not in reduced]
     source = {dimension: i for i, dimension in enumerate(kept)}
-    small = instruction
-    for operand in instruction.operands[:count]:
-        _relate_embedding(boundaries, small=small, large=operand, source=source)
+    first, *others = instruction.operands[:count]
+    _relate_embedding(boundaries, small=instruction, large=first, source=source)
+    # All operands are walked at one index, boundaries between two reduced dimensions included.
+    for other in others:
+        for dimension in range(1, first.shape.rank):
+            boundaries.tie(first, dimension, other, dimension)
 
 
 def _relate_embedding(

@@ -10,6 +10,13 @@ from xlalite.hlo.text import parse
 ADD = """add { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT r = f32[] add(a, b) }
+add_both { a = f32[] parameter(0)
+  b = s32[] parameter(1)
+  c = f32[] parameter(2)
+  d = s32[] parameter(3)
+  e = f32[] add(a, c)
+  f = s32[] add(b, d)
+  ROOT r = (f32[], s32[]) tuple(e, f) }
 """
 
 
@@ -83,6 +90,14 @@ CASES = {
            z = f32[] constant(0)
            ROOT r = f32[3,4] reduce(x, z), dimensions={0,3}, to_apply=add""",
         "f32[2,12,5]",
+    ),
+    "what cuts one reduced operand cuts the others": (
+        """x = f32[2,3,4,5] parameter(0)
+           i = s32[2,3,4,5] iota(), iota_dimension=2
+           z = f32[] constant(0)
+           n = s32[] constant(0)
+           ROOT r = (f32[2], s32[2]) reduce(x, i, z, n), dimensions={1,2,3}, to_apply=add_both""",
+        "f32[2,3,4,5]",
     ),
     "a transpose moves runs together": (
         """x = f32[2,3,4,5] parameter(0)
