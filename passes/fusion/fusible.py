@@ -55,6 +55,11 @@ def _needs_no_array(instruction: HloInstruction) -> bool:
     return all(operand.opcode in _CHEAP_TO_REPEAT for operand in instruction.operands if operand.shape.rank)
 
 
+def only_moves(instruction: HloInstruction) -> bool:
+    """Whether its elements are those of its operand, or known from their index."""
+    return instruction.opcode in _MOVEMENT or instruction.opcode in ("transpose", "copy", "bitcast", "constant")
+
+
 def is_expensive(instruction: HloInstruction) -> bool:
     """Whether computing an element costs much more than loading it."""
     if instruction.op.has(Trait.TRANSCENDENTAL) or instruction.opcode in _EXPENSIVE:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.passes.fusion.place import Domain, Place, operand_place
+from xlalite.passes.fusion.work import MAX_INDICES, RECOMPUTED_FLOPS, Evaluations, evaluations, recomputed_flops
 
 
 class GroupKind(enum.Enum):
@@ -34,6 +35,8 @@ class Group:
         outputs: Members whose arrays others need, the root first.
         duplicates: Members that other kernels compute for themselves too.
         reductions: Number of members that reduce.
+        evaluations: How often the kernel evaluates each member; for a kernel with an index space.
+        recomputed_flops: Operations spent on elements that were computed before.
     """
 
     root: HloInstruction
@@ -43,6 +46,8 @@ class Group:
     outputs: list[HloInstruction] = field(default_factory=list)
     duplicates: set[HloInstruction] = field(default_factory=set)
     reductions: int = 0
+    evaluations: Evaluations | None = None
+    recomputed_flops: int = 0
     _readers: dict[HloInstruction, list[HloInstruction]] = field(default_factory=dict)
 
     def __contains__(self, instruction: HloInstruction) -> bool:
@@ -60,6 +65,11 @@ class Group:
             for operand in dict.fromkeys(member.operands):
                 self._readers.setdefault(operand, []).append(member)
         self.places[member] = place
+        if self.domain is not None:
+            if self.evaluations is None:
+                self.evaluations = Evaluations(self.domain)
+            self.evaluations.add(member, place, self.readers(member))
+            self.recomputed_flops += recomputed_flops(member, self.evaluations.of(member))
 
     def readers(self, producer: HloInstruction) -> Sequence[HloInstruction]:
         """The members that use an instruction, however many users it has elsewhere."""
@@ -86,17 +96,57 @@ class Group:
         chosen = found - {Place.SCALAR} or found
         return next(iter(chosen)), reads
 
+    def count_evaluations(self) -> None:
+        """Counts anew, after places have changed."""
+        assert self.domain is not None, "places are those of an index space"
+        members = self.in_post_order()
+        self.evaluations = evaluations(reversed(members), self.places, self.domain)
+        self.recomputed_flops = sum(recomputed_flops(member, self.evaluations.of(member)) for member in members)
+
+    def why_not_again(self, producer: HloInstruction) -> str | None:
+        """Why a producer read at another index than the kernel's would repeat too much; None if it would not."""
+        assert self.domain is not None, "kernels without an index space take no producers"
+        assert self.evaluations is not None, "the root is a member"
+        by_index = self.evaluations.by_index(producer, Place.OTHER, self.readers(producer))
+        if len(by_index) > MAX_INDICES:
+            return "the kernel would read it at more indices than it should have code for"
+        again = self.recomputed_flops + recomputed_flops(producer, sum(by_index.values()))
+        if again > RECOMPUTED_FLOPS * self.domain.element_count:
+            return "the kernel would do more work again than it saves"
+        return None
+
+    def in_post_order(self) -> list[HloInstruction]:
+        """The members, operands first."""
+        order: list[HloInstruction] = []
+        done: set[HloInstruction] = set()
+        for start in self.outputs:
+            stack = [start]
+            while stack:
+                member = stack[-1]
+                waiting = [o for o in member.operands if o in self.places and o not in done]
+                if member in done:
+                    stack.pop()
+                elif waiting:
+                    stack.extend(reversed(waiting))
+                else:
+                    done.add(member)
+                    order.append(member)
+                    stack.pop()
+        return order
+
     def with_domain(self, domain: Domain) -> Group:
         """A copy over another domain: the members' places found anew from the root's."""
         rooted = Place.FULL if self.domain is None or domain.dims == self.domain.dims else Place.ROW
         kind = GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN
-        twin = Group(self.root, kind, domain, {}, self.outputs, self.duplicates, self.reductions, self._readers)
+        twin = replace(self, kind=kind, domain=domain, places={})
         for member in self.places:
             place = rooted if member in self.outputs else twin.place_of_operand(member)[0]
             twin.places[member] = place if place is not None else Place.OTHER
+        twin.count_evaluations()
         return twin
 
     def become(self, other: Group) -> None:
         """Takes over everything but the root."""
         self.kind, self.domain, self.places, self._readers = other.kind, other.domain, other.places, other._readers
         self.outputs, self.duplicates, self.reductions = other.outputs, other.duplicates, other.reductions
+        self.evaluations, self.recomputed_flops = other.evaluations, other.recomputed_flops

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xlalite.hlo.instruction import HloInstruction
@@ -81,6 +82,26 @@ def operand_place(user: HloInstruction, number: int, place: Place, domain: Domai
     if user.opcode == "broadcast" and place is Place.FULL and domain.columns:
         return Place.ROW if tuple(user.attrs.dimensions) == domain.rows else Place.OTHER
     return Place.OTHER
+
+
+def find_places(
+    users_first: Iterable[HloInstruction], results: Mapping[HloInstruction, Place], domain: Domain
+) -> dict[HloInstruction, Place]:
+    """The place of each instruction that the results need; one that is read at several is at another index."""
+    places = dict(results)
+    for instruction in users_first:
+        found = {
+            operand_place(user, number, places[user], domain)
+            for user in instruction.users
+            if user in places
+            for number in user.operand_positions(instruction)
+        }
+        if instruction in places:
+            found.add(places[instruction])
+        chosen = found - {Place.SCALAR} or found
+        if chosen:
+            places[instruction] = next(iter(chosen)) if len(chosen) == 1 else Place.OTHER
+    return places
 
 
 def reduces_columns(reduce: HloInstruction, domain: Domain) -> bool:

@@ -138,6 +138,7 @@ class FusionPlanner:
             merged.duplicates |= group.duplicates
             if len(merged) > self._limits.members or merged.reductions >= self._limits.reductions:
                 return None
+        merged.count_evaluations()
         if merged.place_of_operand(reduce)[0] is not Place.ROW:
             return None
         if any(_is_read_by_another(output, groups) for output in merged.outputs):
@@ -182,6 +183,9 @@ class FusionPlanner:
             place = Place.OTHER
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
             return "the kernel reads each element more than once and it is expensive"
+        repeats = group.why_not_again(producer) if place is Place.OTHER else None
+        if repeats is not None:
+            return repeats
         self._add(producer, group, place)
         return None
 
@@ -219,6 +223,8 @@ class FusionPlanner:
             return "the kernel reduces other rows"
         if candidate.place_of_operand(producer)[0] is not Place.ROW:
             return "its result is not read once a row"
+        if candidate.kind is GroupKind.COLUMN and _feeds_elements(producer, candidate):
+            return "another reduction of columns needs it for each element, and no kernel keeps columns for that"
         reads_rows_again = candidate.reductions or Place.FULL in candidate.places.values()
         if candidate.kind is GroupKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer):
             return "a row does not fit into the nearest cache"
@@ -319,6 +325,19 @@ def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction
 
 def _is_free(producer: HloInstruction) -> bool:
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
+
+
+def _feeds_elements(producer: HloInstruction, group: Group) -> bool:
+    """Whether members that the kernel computes for each of its points need the producer."""
+    waiting, seen = [producer], {producer}
+    while waiting:
+        for user in group.readers(waiting.pop()):
+            if user not in seen:
+                if group.places[user] is not Place.ROW:
+                    return True
+                seen.add(user)
+                waiting.append(user)
+    return False
 
 
 def _is_read_by_another(output: HloInstruction, groups: list[Group]) -> bool:

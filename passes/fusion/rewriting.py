@@ -30,7 +30,7 @@ def fuse(module: HloModule, computation: HloComputation, groups: Sequence[Group]
 
 
 def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> None:
-    members = _in_post_order(group)
+    members = group.in_post_order()
     operands = _external_operands(members, group)
     body = module.add(_body(group, members, operands))
     fusion = HloInstruction(
@@ -88,22 +88,3 @@ def _external_operands(members: Iterable[HloInstruction], group: Group) -> list[
             if operand not in group.places:
                 found[operand] = None
     return list(found)
-
-
-def _in_post_order(group: Group) -> list[HloInstruction]:
-    order: list[HloInstruction] = []
-    done: set[HloInstruction] = set()
-    for start in group.outputs:
-        stack = [start]
-        while stack:
-            member = stack[-1]
-            waiting = [o for o in member.operands if o in group.places and o not in done]
-            if member in done:
-                stack.pop()
-            elif waiting:
-                stack.extend(reversed(waiting))
-            else:
-                done.add(member)
-                order.append(member)
-                stack.pop()
-    return order

@@ -245,3 +245,68 @@ def test_fusion_computes_no_expensive_piece_twice() -> None:
  ROOT c = f32[6,12] concatenate(b, y), dimensions={1}"""
     )
     assert kernels(module) == ["exponential", "fusion"]
+
+
+CENTRED = """x = f32[60,9] parameter(0)
+ z = f32[] constant(0)
+ s = f32[9] reduce(x, z), dimensions={0}, to_apply=add
+ b = f32[60,9] broadcast(s), dimensions={1}
+ d = f32[60,9] subtract(x, b)
+"""
+
+
+def test_fusion_reduces_columns_once_for_a_reduction_of_what_needs_them() -> None:
+    module = fused(CENTRED + "ROOT r = f32[9] reduce(d, z), dimensions={0}, to_apply=add")
+    assert kernels(module) == ["fusion", "fusion"]
+    reason = "another reduction of columns needs it for each element, and no kernel keeps columns for that"
+    assert why(module, "s") == [f"not fused: {reason}"]
+
+
+def test_fusion_reduces_columns_side_by_side() -> None:
+    module = fused(
+        """x = f32[60,9] parameter(0)
+        z = f32[] constant(0)
+        s = f32[9] reduce(x, z), dimensions={0}, to_apply=add
+        y = f32[60,9] multiply(x, x)
+        q = f32[9] reduce(y, z), dimensions={0}, to_apply=add
+        ROOT r = f32[9] subtract(q, s)"""
+    )
+    assert kernels(module) == ["fusion"]
+
+
+def powers_of_a_row(count: int) -> str:
+    """x times a row that so many multiplications make, each of the row before and itself."""
+    steps = "\n".join(f" v{n + 1} = f32[9] multiply(v{n}, v{n})" for n in range(count))
+    return f"""x = f32[60,9] parameter(0)
+ v0 = f32[9] parameter(1)
+ {steps}
+ b = f32[60,9] broadcast(v{count}), dimensions={{1}}
+ ROOT r = f32[60,9] multiply(x, b)"""
+
+
+def test_fusion_repeats_a_little_work_for_each_row() -> None:
+    assert kernels(fused(powers_of_a_row(4))) == ["fusion"]
+
+
+def test_fusion_does_a_row_of_much_work_once() -> None:
+    module = fused(powers_of_a_row(12))
+    assert kernels(module) == ["fusion", "fusion"]
+    assert why(module, "v1")[0].startswith("fused")
+    assert why(module, "v4") == ["not fused: the kernel would do more work again than it saves"]
+
+
+def test_fusion_has_no_code_for_ever_more_indices() -> None:
+    """Sums of neighbours of sums of neighbours, of which one element is wanted: 2, 4, 8, ... elements of each."""
+    depth, size = 12, 20000
+    lines = []
+    for n in range(depth):
+        left = size - n - 1
+        lines += [
+            f"a{n} = f32[{left}] slice(x{n}), slice={{[0:{left}]}}",
+            f"b{n} = f32[{left}] slice(x{n}), slice={{[1:{left + 1}]}}",
+            f"x{n + 1} = f32[{left}] add(a{n}, b{n})",
+        ]
+    module = fused(
+        f"x0 = f32[{size}] parameter(0)\n" + "\n".join(lines) + f"\nROOT r = f32[1] slice(x{depth}), slice={{[0:1]}}"
+    )
+    assert why(module, "x5") == ["not fused: the kernel would read it at more indices than it should have code for"]

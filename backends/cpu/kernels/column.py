@@ -77,9 +77,13 @@ def _block_vectors(body: HloComputation) -> int:
     return max(1, _ACCUMULATORS // registers)
 
 
+def _domain(request: KernelRequest) -> Domain:
+    return reduced_domain(_reduces(request.body)[0])
+
+
 def _extent(request: KernelRequest) -> int:
     """Blocks of columns, once for each index of the outermost kept dimension."""
-    domain = reduced_domain(_reduces(request.body)[0])
+    domain = _domain(request)
     return -(-domain.dims[-1] // _BLOCK_COLUMNS) * _outer_count(domain)
 
 
@@ -274,4 +278,4 @@ def _always(element: Element) -> Source:
     return lambda emitter, index: element
 
 
-COLUMN = KernelKind("column", _declines, _extent, _emit)
+COLUMN = KernelKind("column", _declines, _extent, _emit, domain=_domain)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, TargetInfo
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.decision import Number
+from xlalite.passes.fusion.place import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class KernelKind:
         declines: Why the kind does not fit a request; None when it fits.
         extent: Size of the parallel dimension, the unit being what `emit`'s function counts in begin and end.
         emit: Writes the function `void(ptr args, i64 begin, i64 end)` under a name.
+        domain: What it walks over; None for the sizes of its first result.
         scratch_bytes: Memory that each running call of the function needs; its address follows those of the results
             (see `scratch.py`). None if it never needs any.
         estimate_ns: Time that it takes on one thread; None to estimate from operations and bytes.
@@ -44,6 +46,7 @@ class KernelKind:
     declines: Callable[[KernelRequest], str | None]
     extent: Callable[[KernelRequest], int]
     emit: Callable[[ModuleBuilder, str, KernelRequest], Function]
+    domain: Callable[[KernelRequest], Domain] | None = None
     scratch_bytes: Callable[[KernelRequest], int] | None = None
     estimate_ns: Callable[[KernelRequest], float] | None = None
     figures: Callable[[KernelRequest], Mapping[str, Number]] | None = None

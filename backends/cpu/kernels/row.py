@@ -22,10 +22,15 @@ from xlalite.backends.cpu.reduction import flatten
 from xlalite.backends.cpu.types import Element, representation
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
+from xlalite.passes.fusion.place import Domain
 
 
 def _declines(request: KernelRequest) -> str | None:
     return why_no_rows(request.body)
+
+
+def _domain(request: KernelRequest) -> Domain:
+    return plan_rows(request.body).domain
 
 
 def _extent(request: KernelRequest) -> int:
@@ -228,4 +233,4 @@ def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
     return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element
 
 
-ROW = KernelKind("row", _declines, _extent, _emit)
+ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain)

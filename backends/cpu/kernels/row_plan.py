@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.kernels.accumulation import Accumulation
+from xlalite.backends.cpu.kernels.estimate import body_places
 from xlalite.backends.cpu.kernels.frame import results_of
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.op import Trait
 from xlalite.passes.fusion.fusible import is_expensive
-from xlalite.passes.fusion.place import Domain, Place, operand_place, reduced_domain, reduces_columns
+from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
 
 SCRATCH_BYTES = 1 << 16
 """Most bytes of scratch rows; they lie on the stack of a worker thread."""
@@ -81,8 +82,8 @@ def why_no_rows(body: HloComputation) -> str | None:
         dims = result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
         if dims not in (domain.dims, domain.row_dims):
             return "a result has neither the sizes of the rows nor one element a row"
-    places = _find_places(body, domain)
-    if places is None or any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
+    places = body_places(body, domain)
+    if any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
         return "a reduction is read at another index than its row's"
     monoids = [Accumulation.of(reduce).identity is not None for reduce in reduces]
     if not all(monoids) and len(domain.columns) > 1:
@@ -94,8 +95,7 @@ def plan_rows(body: HloComputation) -> RowPlan:
     """The plan of a computation that `why_no_rows` lets pass."""
     reduces = [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
     domain = reduced_domain(reduces[0])
-    places = _find_places(body, domain)
-    assert places is not None, "the caller asked why_no_rows"
+    places = body_places(body, domain)
     level_of = _levels(reduces)
     count = max(level_of.values()) + 1
     levels = tuple(tuple(Accumulation.of(r) for r in reduces if level_of[r] == level) for level in range(count))
@@ -106,32 +106,6 @@ def plan_rows(body: HloComputation) -> RowPlan:
     seeds.append(list(full))
     passes = [_members_of_pass(seed, places) for seed in seeds]
     return RowPlan(domain, places, levels, _hoisted(passes, places), _kept(passes, places, domain), full)
-
-
-def _find_places(body: HloComputation, domain: Domain) -> dict[HloInstruction, Place] | None:
-    """The place of each instruction; None if one is read at several."""
-    places: dict[HloInstruction, Place] = {}
-    for result in results_of(body):
-        dims = result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
-        places[result] = Place.FULL if dims == domain.dims and domain.dims != domain.row_dims else Place.ROW
-    for instruction in reversed(body.post_order()):
-        found = {
-            operand_place(user, number, places[user], domain)
-            for user in instruction.users
-            if user in places
-            for number in user.operand_positions(instruction)
-        }
-        if instruction in places:
-            found.add(places[instruction])
-        if not found:
-            continue
-        chosen = found - {Place.SCALAR} or found
-        if len(chosen) > 1:
-            if instruction.opcode == "reduce":
-                return None
-            chosen = {Place.OTHER}
-        places[instruction] = next(iter(chosen))
-    return places
 
 
 def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:

@@ -346,4 +346,12 @@ class _Tile:
     depth: Scalar
 
 
-DOT = KernelKind("dot", _declines, _extent, _emit, _scratch_bytes, _estimate_ns, _figures)
+DOT = KernelKind(
+    "dot",
+    _declines,
+    _extent,
+    _emit,
+    scratch_bytes=_scratch_bytes,
+    estimate_ns=_estimate_ns,
+    figures=_figures,
+)
