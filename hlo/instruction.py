@@ -167,6 +167,19 @@ class HloInstruction:
             for instruction in computation.instructions
         )
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether its value follows from its operands, and nobody can notice when, where or how often it is computed.
+
+        What is not pure is computed where the program says and when it says so: never by the compiler, never ahead of
+        a branch or a loop that may not run.
+        """
+        if self.op.traits & Trait.IMPURE or getattr(self.attrs, "has_side_effect", False):
+            return False
+        return all(
+            instruction.is_pure for computation in self.called_computations for instruction in computation.instructions
+        )
+
     def replace_operand(self, position: int, new: HloInstruction) -> None:
         """Puts `new` at a position; users of both stay right. The shapes must be compatible.
 

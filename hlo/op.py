@@ -44,6 +44,10 @@ class Trait(enum.Flag):
     """Communicates among replicas or partitions."""
     CONTROL_FLOW = enum.auto()
     """Runs the computations that it calls as parts of the program."""
+    OPAQUE = enum.auto()
+    """Runs code that HLO does not know."""
+    IMPURE = SIDE_EFFECT | NON_DETERMINISTIC | COLLECTIVE | OPAQUE
+    """Somebody may notice when, where or how often it runs; `HloInstruction.is_pure` asks for any of them."""
 
 
 class Memory(enum.Enum):

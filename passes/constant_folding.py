@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluator import Evaluator
 from xlalite.hlo.instruction import HloInstruction
@@ -19,8 +18,7 @@ from xlalite.passes.rewrite import changes_bitcast, discard_loose, replace_with_
 from xlalite.passes.simplify.patterns import constant, splat, splat_literal
 
 # Cheap to make anew wherever they are read, and larger as a constant than as what they are.
-_KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier", "while"})
-_UNSUITABLE = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC | Trait.COLLECTIVE
+_KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class ConstantFolding(HloPass):
     """Replaces instructions whose operands are constants by their value.
 
     Broadcasts and iotas stay, and so does whatever would make the module larger than `max_growth_bytes` beyond its
-    operands, costs more than `max_operations`, has side effects, gives random numbers or runs loops. Elementwise
+    operands, costs more than `max_operations`, is not pure or runs other parts of the program. Elementwise
     operations on broadcast scalars are folded as scalars. Each refusal for size or cost is recorded.
 
     Attributes:
@@ -50,12 +48,11 @@ class ConstantFolding(HloPass):
     def run(self, module: HloModule) -> bool:
         """Folds in every computation; says whether anything was folded."""
         evaluator = Evaluator()
-        loops = _computations_with_loops(module)
         spent = 0
         changed = False
         for computation in module.computations():
             for instruction in computation.post_order():
-                if instruction.parent is not computation or not _is_suitable(instruction, loops):
+                if instruction.parent is not computation or not _is_suitable(instruction):
                     continue
                 folded = _fold_splats(instruction, evaluator)
                 if folded is None:
@@ -144,25 +141,19 @@ def is_uniform(array: Array) -> bool:
     return bool((patterns[0] == patterns[-1]).all() and (patterns == patterns[0]).all())
 
 
-def _is_suitable(instruction: HloInstruction, loops: frozenset[HloComputation]) -> bool:
+def _is_suitable(instruction: HloInstruction) -> bool:
     if instruction.opcode in _KEPT or not instruction.shape.is_array or instruction.shape.is_dynamic:
         return False
     if instruction.control_predecessors or instruction.control_successors:
         return False
-    if instruction.op.traits & _UNSUITABLE or instruction.has_side_effect:
-        return False
-    return not any(callee in loops for callee in instruction.called_computations)
+    return _takes_known_time(instruction) and instruction.is_pure
 
 
-def _computations_with_loops(module: HloModule) -> frozenset[HloComputation]:
-    """Computations that nobody can say the running time of, or that give other values each time."""
-    found: set[HloComputation] = set()
-    for computation in module.computations():
-        for instruction in computation.instructions:
-            unsuitable = instruction.opcode == "while" or instruction.op.traits & _UNSUITABLE
-            if unsuitable or any(callee in found for callee in instruction.called_computations):
-                found.add(computation)
-    return frozenset(found)
+def _takes_known_time(instruction: HloInstruction) -> bool:
+    """Whether shapes tell its running time: no part of it is a loop, a branch or a call."""
+    return not instruction.op.has(Trait.CONTROL_FLOW) and all(
+        _takes_known_time(inner) for callee in instruction.called_computations for inner in callee.instructions
+    )
 
 
 def _fold_splats(instruction: HloInstruction, evaluator: Evaluator) -> HloInstruction | None:
@@ -189,7 +180,7 @@ def _fold(instruction: HloInstruction, values: list[Array], evaluator: Evaluator
 def _evaluate(instruction: HloInstruction, values: list[Array], evaluator: Evaluator) -> Array | None:
     try:
         value = instruction.op.evaluate(instruction, values, evaluator.call)
-    except EvaluationError:
+    except (EvaluationError, MemoryError):
         return None
     return value if isinstance(value, np.ndarray) else None
 

@@ -7,14 +7,12 @@ from typing import ClassVar
 
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
-from xlalite.hlo.op import Trait
 from xlalite.passes.base import HloPass
 from xlalite.passes.dce import remove_uncalled_computations
 from xlalite.passes.loop_state import LoopState, element, is_element_of, loop_state, with_state
 
 # Free to make anew, or no work at all: not worth an element of the loop's state.
 _CHEAP = frozenset({"constant", "iota", "broadcast", "reshape", "get-tuple-element", "tuple", "bitcast", "slice"})
-_UNSUITABLE = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC | Trait.COLLECTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +103,7 @@ def _invariant_instructions(state: LoopState) -> dict[HloInstruction, None]:
             if state.is_invariant(instruction.attrs.index):
                 found[instruction] = None
             continue
-        unsuitable = instruction.op.traits & _UNSUITABLE or instruction.has_side_effect
-        if unsuitable or instruction.opcode in ("while", "opt-barrier") or instruction is state.body.root:
+        if instruction.opcode in ("while", "opt-barrier") or instruction is state.body.root or not instruction.is_pure:
             continue
         if all(operand in found for operand in instruction.operands):
             found[instruction] = None

@@ -25,7 +25,7 @@ from xlalite.hlo.convolution_dims import ConvolutionDims
 from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal, Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops import lapack as lapack  # registers its targets
 from xlalite.hlo.ops.rules import array_value
 from xlalite.hlo.ops.sorting import top_elements
@@ -130,6 +130,7 @@ OPS = (
         _custom_call_shape,
         run_custom_call,
         attrs=CustomCallAttrs,
+        traits=Trait.OPAQUE,
         explicit_shape=True,
         calls=Calls(("to_apply",), list_name="called_computations", optional=True),
     ),

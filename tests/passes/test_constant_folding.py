@@ -1,5 +1,14 @@
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call
+from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.literal import Value
+from xlalite.hlo.op import Caller
+from xlalite.hlo.text import parse
 from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 
 
@@ -100,6 +109,49 @@ ENTRY e {
 }
 """
     assert not transform(ConstantFolding(), text).changed
+
+
+CALLBACK = """HloModule m
+
+calls {
+  c = f32[2] parameter(0)
+  ROOT r = f32[2] custom-call(c), custom_call_target="test.callback"
+}
+
+keeps { ROOT c = f32[2] parameter(0) }
+
+ENTRY e {
+  p = pred[] parameter(0)
+  c = f32[2] constant({1, 2})
+  q = f32[2] custom-call(c), custom_call_target="test.callback"
+  b = f32[2] conditional(p, c, c), true_computation=calls, false_computation=keeps
+  ROOT t = (f32[2], f32[2]) tuple(q, b)
+}
+"""
+
+
+@pytest.fixture
+def callback() -> Iterator[list[str]]:
+    """A target that fails in a branch, and what it was called for."""
+    called: list[str] = []
+
+    @custom_call("test.callback")
+    def run(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+        called.append(instruction.name)
+        if instruction.name == "r":
+            raise ValueError("the branch that is never taken")
+        return operands[0]
+
+    yield called
+    del CUSTOM_CALLS["test.callback"]
+
+
+def test_compiling_runs_nobody_s_code(callback: list[str]) -> None:
+    module = parse(CALLBACK)
+    executable = get_backend("cpu").compile(module, CompileOptions(use_cache=False))
+    assert not callback
+    np.testing.assert_array_equal(executable(np.False_)[1], [1, 2])
+    assert callback == ["q"]
 
 
 def test_splat_constant_becomes_a_broadcast(transform) -> None:
