@@ -27,6 +27,9 @@ class CompileOptions:
         num_threads: Threads that a call may use; None takes `XLALITE_NUM_THREADS` or the processors at hand.
         fp_contract: Whether a multiplication and an addition inside one kernel may become a fused multiply-add.
         optimize: Whether passes that only make code faster run.
+        donate_arguments: Whether a call may overwrite the arguments that the module's `input_output_alias` names: the
+            result is then the argument's own array, which spares memory. Without it no call writes to its arguments,
+            whatever the module says.
         use_cache: Whether object code is looked up in, and kept in, the caches.
         debug: Dumps and restrictions of passes.
     """
@@ -34,6 +37,7 @@ class CompileOptions:
     num_threads: int | None = None
     fp_contract: bool = True
     optimize: bool = True
+    donate_arguments: bool = False
     use_cache: bool = True
     debug: DebugOptions = field(default_factory=DebugOptions)
 

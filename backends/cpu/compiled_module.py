@@ -67,6 +67,7 @@ class CompiledModule:
             code_version(),
             module_fingerprint(self.given),
             f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
+            f"donate={options.donate_arguments}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
         )
 
@@ -76,6 +77,9 @@ class CompiledModule:
         from xlalite.backends.cpu.pipeline import cpu_pipeline
 
         module = self.given.clone()
+        # A call checks only of aliased arguments that they may be written to, so that donors give nothing.
+        aliases = module.config.input_output_alias if self.options.donate_arguments else ()
+        module.update_config(input_output_alias=aliases, buffer_donors=())
         cpu_pipeline(optimize=self.options.optimize).run(module, self.instrumentation)
         if self.dumper is not None:
             self.dumper.write_module(Artefact.OPTIMIZED_HLO, module)

@@ -102,7 +102,7 @@ ENTRY e {
 
 
 def _module_step(images: np.ndarray, labels: np.ndarray) -> Callable[[], object]:
-    executable = xl.compile(xl.hlo.parse(STEP))
+    executable = xl.compile(xl.hlo.parse(STEP), options=xl.CompileOptions(donate_arguments=True))
     w, b = np.zeros((PIXELS, CLASSES), np.float32), np.zeros(CLASSES, np.float32)
     return lambda: executable(w, b, images, labels)
 

@@ -42,7 +42,7 @@ ENTRY main {
 )
 def test_donated_memory_is_read_before_it_is_overwritten(text: str, expected: list[list[float]]) -> None:
     module = parse(text)
-    executable = get_backend("cpu").compile(module, CompileOptions(use_cache=False))
+    executable = get_backend("cpu").compile(module, CompileOptions(donate_arguments=True, use_cache=False))
     count = len(module.entry_computation.parameters)
     given = [np.array(pair, np.float32) for pair in ([1, 2], [3, 4], [5, 6])[:count]]
     results = executable(*given)

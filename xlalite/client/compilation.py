@@ -10,6 +10,9 @@ from xlalite.hlo.module import HloModule
 def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | None = None) -> Executable:
     """Compiles an HLO module, which stays as it is.
 
+    Calling the result leaves its arguments as they are, even if the module's `input_output_alias` lets results take
+    their memory; `CompileOptions(donate_arguments=True)` makes use of that, and of arrays that are passed to it.
+
     Args:
         module: The module; `xlalite.hlo.parse` makes one of text.
         backend: `cpu` or `interpreter`.

@@ -258,7 +258,7 @@ ENTRY e { x = f32[6] parameter(0)
 
 def test_a_donated_input_is_the_result(compile_text: Any) -> None:
     x, y = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
-    reversed_, total = compile_text(DONATED)(x, y)
+    reversed_, total = compile_text(DONATED, donate_arguments=True)(x, y)
     assert total is x
     np.testing.assert_array_equal(total, np.arange(6) + 1)
     np.testing.assert_array_equal(reversed_, np.arange(6)[::-1])
@@ -267,13 +267,39 @@ def test_a_donated_input_is_the_result(compile_text: Any) -> None:
 def test_a_read_only_or_repeated_donation_is_copied(compile_text: Any) -> None:
     x, y = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
     x.flags.writeable = False
-    executable = compile_text(DONATED)
+    executable = compile_text(DONATED, donate_arguments=True)
     _, total = executable(x, y)
     np.testing.assert_array_equal(x, np.arange(6))
     np.testing.assert_array_equal(total, np.arange(6) + 1)
     _, total = executable(y, y)
     np.testing.assert_array_equal(y, 1)
     np.testing.assert_array_equal(total, 2)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("kind", ["may-alias", "must-alias"])
+def test_nothing_is_donated_unless_asked_for(compile_text: Any, kind: str, optimize: bool) -> None:
+    executable = compile_text(DONATED.replace("may-alias", kind), optimize=optimize)
+    x, y = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
+    reversed_, total = executable(x, y)
+    assert not np.may_share_memory(total, x)
+    np.testing.assert_array_equal(x, np.arange(6))
+    np.testing.assert_array_equal(total, np.arange(6) + 1)
+    np.testing.assert_array_equal(reversed_, np.arange(6)[::-1])
+    assert executable.memory_analysis().alias_size_bytes == 0
+    assert "input_output_alias" in executable.as_text("hlo")
+
+
+def test_a_donated_parameter_that_is_a_result_is_left_alone(compile_text: Any) -> None:
+    """As a training step looks in a dump: the new value of one parameter is another parameter."""
+    text = """HloModule step, input_output_alias={ {0}: (1, {}, may-alias) }, buffer_donor={ (0, {}) }
+ENTRY e { a = f32[2] parameter(0)
+  b = f32[2] parameter(1)
+  ROOT t = (f32[2], f32[2]) tuple(a, b) }"""
+    a, b = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+    new, old = compile_text(text)(a, b)
+    assert (a.tolist(), b.tolist(), new.tolist(), old.tolist()) == ([1, 2], [3, 4], [1, 2], [3, 4])
+    assert not any(np.may_share_memory(one, other) for one in (new, old) for other in (a, b))
 
 
 RENAMED = """HloModule m

@@ -7,8 +7,8 @@ from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.hlo import evaluate, parse
 
 
-def compile_text(text: str, threads: int = 2) -> Executable:
-    return get_backend("cpu").compile(parse(text), CompileOptions(num_threads=threads, use_cache=False))
+def compile_text(text: str, threads: int = 2, **options: bool) -> Executable:
+    return get_backend("cpu").compile(parse(text), CompileOptions(num_threads=threads, use_cache=False, **options))
 
 
 def kernels_of(executable: Executable) -> list[str]:
@@ -131,7 +131,7 @@ ENTRY main {{
 }}"""
     x, g, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((k, m), (k, n), (m, n)))
     wanted = w.astype(np.float64) - x.astype(np.float64).T @ g.astype(np.float64)
-    executable = compile_text(text)
+    executable = compile_text(text, donate_arguments=True)
     assert kernels_of(executable) == ["dot"]
     assert executable.memory_analysis().alias_size_bytes == w.nbytes
     np.testing.assert_allclose(executable(x, g, w), wanted, rtol=1e-4, atol=1e-3)
