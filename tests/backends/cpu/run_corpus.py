@@ -2,13 +2,14 @@
 
     python run_corpus.py TESTS [every] [file.hlo ...]
 
-Every so many-th record of TESTS/op_cases.py (0: none), then files of HLO text or StableHLO, with their arguments in
-an .npz file of the same name or with random ones. Printed are the digest of each module's results, what the cache did,
-and which parts of the compiler were loaded.
+Every so many-th record of TESTS/op_cases.py (0: none), then files of HLO text or StableHLO. Arguments stand in an .npz
+file of the same name or in comments `// argument SHAPE: LITERAL`, or are random. Printed are the digest of each module's
+results, what the cache did, and which parts of the compiler were loaded.
 """
 
 import hashlib
 import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -18,12 +19,14 @@ import numpy as np
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.module import HloModule
-from xlalite.hlo.text import parse
+from xlalite.hlo.text import parse, parse_literal, parse_shape
 
 COMPILER = ("xlalite.backends.cpu.pipeline", "xlalite.passes.pipeline", "xlalite.backends.cpu.module_emitter")
 """What runs passes, and what writes LLVM IR."""
 
+ARGUMENT = re.compile(r"^// argument (\S+): (.*)$", re.MULTILINE)
 UNKNOWN_SIZES = {"set-dimension-size", "dynamic-reshape"}
 
 
@@ -31,7 +34,11 @@ def main(tests: str, every: str, *files: str) -> None:
     sys.path.insert(0, tests)
     results = {}
     for name, module, arguments in (*records(int(every)), *modules(files)):
-        results[name] = digest(get_backend("cpu").compile(module, CompileOptions())(*arguments))
+        executable = get_backend("cpu").compile(module, CompileOptions())
+        try:
+            results[name] = digest(executable(*arguments))
+        except ExecutionError as error:  # the evaluator cannot compute what it was called for
+            results[name] = str(error)
     stats = default_cache().stats()
     loaded = [name for name in COMPILER if name in sys.modules]
     print(json.dumps({"results": results, "compiled": stats.misses, "problems": stats.problems, "loaded": loaded}))
@@ -52,12 +59,21 @@ def records(every: int) -> Iterator[tuple[str, HloModule, list[object]]]:
 
 
 def modules(files: tuple[str, ...]) -> Iterator[tuple[str, HloModule, list[object]]]:
+    for file in map(Path, files):
+        text = file.read_text(encoding="utf-8")
+        module = parse(text)
+        yield file.stem, module, arguments_of(file, text, module)
+
+
+def arguments_of(file: Path, text: str, module: HloModule) -> list[object]:
     from random_modules import make_random_arguments
 
-    for file in map(Path, files):
-        module = parse(file.read_text())
-        given = file.with_suffix(".npz")
-        yield file.stem, module, list(np.load(given).values()) if given.exists() else make_random_arguments(module)
+    if file.with_suffix(".npz").exists():
+        return list(np.load(file.with_suffix(".npz")).values())
+    written = ARGUMENT.findall(text)
+    if written:
+        return [parse_literal(literal, parse_shape(shape)).value.copy() for shape, literal in written]
+    return make_random_arguments(module)
 
 
 def digest(value: object) -> str:

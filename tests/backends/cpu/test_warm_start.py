@@ -124,15 +124,19 @@ def test_second_process_compiles_nothing(
     texts |= {f"random{seed}": str(random_module(random.Random(seed), 15)) for seed in range(8)}
     for name, text in texts.items():
         (tmp_path / f"{name}.hlo").write_text(text)
-    files = [str(tmp_path / f"{name}.hlo") for name in texts]
-    assert require_warm_start(repository / "tests", tmp_path / "cache", "25", *files) > 60
+    files = [tmp_path / f"{name}.hlo" for name in texts] + compiled_by_xla(repository)[::8]
+    assert require_warm_start(repository / "tests", tmp_path / "cache", "25", *map(str, files)) > 60
+
+
+def compiled_by_xla(repository: Path) -> list[Path]:
+    return sorted((repository / "tests" / "hlo" / "compiled_corpus").glob("*.hlo"))
 
 
 @pytest.mark.slow
 def test_second_process_compiles_nothing_of_the_whole_corpus(
     repository: Path, tmp_path: Path, random_module: Callable[..., HloModule]
 ) -> None:
-    files = []
+    files = compiled_by_xla(repository)
     for seed in range(100):
         files.append(tmp_path / f"random{seed}.hlo")
         files[-1].write_text(str(random_module(random.Random(seed), 40)))
