@@ -2,11 +2,14 @@
 
 `module_0003.NAME.before_optimizations.txt`, `module_0003.NAME.0012.PIPELINE.after_X.before_Y.txt`,
 `module_0003.NAME.cpu_after_optimizations-buffer-assignment.txt`: one dumper a module, one `write` an artefact. A record
-of the whole goes into the directory's index (`dump_records.py`, `dump_index.py`).
+of the whole goes into the directory's index (`dump_records.py`, `dump_index.py`). What cannot be written is missing,
+with one warning for the directory: a dump never ends the program that it shows.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -21,7 +24,7 @@ from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import DumpError, XlaliteError
 from xlalite.hlo.module import HloModule
 from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.dump_index import note_change
+from xlalite.passes.dump_index import note_change, warn_of
 from xlalite.passes.dump_records import (
     DECISIONS_SUFFIX,
     FORMAT,
@@ -37,6 +40,11 @@ from xlalite.passes.dump_records import (
 from xlalite.passes.instrumentation import PIPELINE_START, PassRecord, PassRun
 
 STANDARD_OUTPUT = "-"
+
+# File systems take names of 255 bytes: `module_0003.`, the module's name, the rest, and what a temporary file adds.
+_NAME_BYTES = 100
+_SUFFIX_BYTES = 110
+_DIGEST_BYTES = 4
 
 
 class ModuleDumper:
@@ -66,30 +74,34 @@ class ModuleDumper:
         self._start = time.perf_counter()
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
-    def write(self, suffix: str, content: str | bytes) -> str:
-        """Writes the file PREFIX.SUFFIX and returns its path; text is UTF-8.
+    def write(self, suffix: str, content: str | bytes) -> str | None:
+        """Writes the file PREFIX.SUFFIX and returns its name, or None if it cannot be written; text is UTF-8."""
+        name = f"{self.prefix}.{suffix}"
+        try:
+            _write(self.directory, name, content)
+        except DumpError as error:
+            warn_of(error, self.directory)
+            return None
+        return name
 
-        Raises:
-            DumpError: The directory cannot be made or written to.
-        """
-        return _write(self.directory, f"{self.prefix}.{suffix}", content)
+    def write_artefact(self, artefact: Artefact, content: str | bytes) -> str | None:
+        """Writes an artefact under its name, and mentions it in the record; returns the name."""
+        name = self.write(artefact.suffix, content)
+        if name is not None:
+            self._files[artefact.key] = name
+        return name
 
-    def write_artefact(self, artefact: Artefact, content: str | bytes) -> str:
-        """Writes an artefact under its name, and mentions it in the record."""
-        self._files[artefact.key] = f"{self.prefix}.{artefact.suffix}"
-        return self.write(artefact.suffix, content)
+    def write_module(self, artefact: Artefact, module: HloModule) -> None:
+        """Writes the module as HLO text."""
+        self.shown_in = self.write_artefact(artefact, self.text_of(module))
 
-    def write_module(self, artefact: Artefact, module: HloModule) -> str:
-        """Writes the module as HLO text and returns the path."""
-        path = self.write_artefact(artefact, self.text_of(module))
-        self.shown_in = f"{self.prefix}.{artefact.suffix}"
-        return path
+    def write_state(self, suffix: str, text: str) -> None:
+        """Writes the text of the module as it is now to PREFIX.SUFFIX.txt."""
+        self.shown_in = self.write(f"{suffix}.txt", text)
 
-    def write_state(self, suffix: str, text: str) -> str:
-        """Writes the text of the module as it is now to PREFIX.SUFFIX.txt and returns the path."""
-        path = self.write(f"{suffix}.txt", text)
-        self.shown_in = f"{self.prefix}.{suffix}.txt"
-        return path
+    def path_of(self, name: str) -> str:
+        """Where a file that was written is."""
+        return STANDARD_OUTPUT if self.directory == STANDARD_OUTPUT else str(Path(self.directory) / name)
 
     def text_of(self, module: HloModule) -> str:
         """The module as the dumps show it."""
@@ -100,11 +112,7 @@ class ModuleDumper:
         self.write_artefact(Artefact.DECISIONS, _decisions_text(decisions))
 
     def finish(self, passes: Sequence[PassEntry], error: BaseException | None = None) -> None:
-        """Writes the record of the compilation, which ended well or with an error, and brings the index up to date.
-
-        Raises:
-            DumpError: The directory cannot be written to.
-        """
+        """Writes the record of the compilation, which ended well or with an error, and brings the index up to date."""
         if self.directory == STANDARD_OUTPUT:
             return
         entry = ModuleEntry(
@@ -121,8 +129,11 @@ class ModuleDumper:
         )
         directory = Path(self.directory)
         record = {"format": FORMAT, **entry.as_json()}
-        write_atomically(directory / f"{self.prefix}.{RECORD_SUFFIX}", json.dumps(record) + "\n")
-        note_change(directory)
+        try:
+            write_atomically(directory / f"{self.prefix}.{RECORD_SUFFIX}", json.dumps(record) + "\n")
+            note_change(directory)
+        except DumpError as error:
+            warn_of(error, directory)
 
 
 class DumpObserver:
@@ -160,9 +171,11 @@ class DumpObserver:
         """Writes the module as the failing pass left it; None when it is too broken to print or cannot be written."""
         suffix = f"{run.number:04d}.{run.pipeline}.failed_{run.pass_name}"
         try:
-            return self._dumper.write(f"{_file_safe(suffix)}.txt", self._dumper.text_of(module))
+            text = self._dumper.text_of(module)
         except XlaliteError:
             return None
+        name = self._dumper.write(f"{_file_safe(suffix, _SUFFIX_BYTES)}.txt", text)
+        return None if name is None else self._dumper.path_of(name)
 
     def _note_change(self, module: HloModule, run: PassRun) -> None:
         dumper, text = self._dumper, self._text
@@ -173,11 +186,11 @@ class DumpObserver:
         assert text is not None, "before_pass keeps it"
         if dumper.shown_in is None:
             dumper.write_state(self._name_before(run), text)
-        suffix = _file_safe(f"{run.number:04d}.{run.pipeline}.after_{run.pass_name}.before_{run.following}")
-        before, after = dumper.shown_in, f"{dumper.prefix}.{suffix}.txt"
-        assert before is not None, "write_state says where it wrote"
-        dumper.write_state(suffix, self._text_now(module))
-        self._files[run.number] = (before, after)
+        suffix = f"{run.number:04d}.{run.pipeline}.after_{run.pass_name}.before_{run.following}"
+        before = dumper.shown_in
+        dumper.write_state(_file_safe(suffix, _SUFFIX_BYTES), self._text_now(module))
+        if before is not None and dumper.shown_in is not None:
+            self._files[run.number] = (before, dumper.shown_in)
 
     def _text_now(self, module: HloModule) -> str:
         if self._text is None:
@@ -186,7 +199,8 @@ class DumpObserver:
 
     def _name_before(self, run: PassRun) -> str:
         previous = self._previous[run.pipeline]
-        return _file_safe(f"{run.number - 1:04d}.{run.pipeline}.after_{previous}.before_{run.pass_name}")
+        suffix = f"{run.number - 1:04d}.{run.pipeline}.after_{previous}.before_{run.pass_name}"
+        return _file_safe(suffix, _SUFFIX_BYTES)
 
 
 class ReportDumper:
@@ -198,67 +212,60 @@ class ReportDumper:
         self._name = name
 
     def write(self, text: str, decisions: Sequence[Decision]) -> None:
-        """Writes the report as text and the decisions as JSON, and brings the index up to date.
-
-        Raises:
-            DumpError: The directory cannot be written to.
-        """
+        """Writes the report as text and the decisions as JSON, and brings the index up to date."""
         if self._directory == STANDARD_OUTPUT:
             _write(self._directory, f"{self._name}.{REPORT_SUFFIX}", text)
             return
         directory = Path(self._directory)
-        write_atomically(directory / f"{self._name}.{DECISIONS_SUFFIX}", _decisions_text(decisions))
-        write_atomically(directory / f"{self._name}.{REPORT_SUFFIX}", text)
-        note_change(directory)
+        try:
+            write_atomically(directory / f"{self._name}.{DECISIONS_SUFFIX}", _decisions_text(decisions))
+            write_atomically(directory / f"{self._name}.{REPORT_SUFFIX}", text)
+            note_change(directory)
+        except DumpError as error:
+            warn_of(error, directory)
 
 
 def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | None:
-    """The dumper for the next module, or None when the options want no dump of it.
-
-    The directory is made and tried at once: a compilation should not run for a minute and then fail to write.
-
-    Raises:
-        DumpError: The directory cannot be made or written to.
-    """
+    """The dumper for the next module; None when the options want no dump of it, or the directory cannot be used."""
     if not options.dumps_module(module_name):
         return None
     assert options.dump_to is not None, "dumps_module says so"
     preset = "short_parsable" if options.dump_large_constants else "default"
-    prefix = _claim(options.dump_to, "module", f".{_file_safe(module_name)}", Artefact.HLO.suffix)
-    return ModuleDumper(options.dump_to, prefix, module_name, preset)
+    name = _file_safe(module_name, _NAME_BYTES)
+    prefix = _claim(options.dump_to, "module", f".{name}", Artefact.HLO.suffix)
+    return None if prefix is None else ModuleDumper(options.dump_to, prefix, module_name, preset)
 
 
 def session_dumper(options: DebugOptions) -> ReportDumper | None:
-    """The dumper for the cluster report of the next session, or None when the options want no dumps.
-
-    Raises:
-        DumpError: The directory cannot be made or written to.
-    """
+    """The dumper for the cluster report of the next session; None when the options want none, or it cannot be made."""
     if options.dump_to is None:
         return None
-    return ReportDumper(options.dump_to, _claim(options.dump_to, "session", "", REPORT_SUFFIX))
+    name = _claim(options.dump_to, "session", "", REPORT_SUFFIX)
+    return None if name is None else ReportDumper(options.dump_to, name)
 
 
 _numbers: dict[tuple[str, str], Iterator[int]] = {}
 _numbers_lock = threading.Lock()
 
 
-def _claim(directory: str, kind: str, rest: str, first_suffix: str) -> str:
+def _claim(directory: str, kind: str, rest: str, first_suffix: str) -> str | None:
     """A prefix for file names, `KIND_0003REST`, that is ours alone: its first file is made at once, empty.
 
-    Raises:
-        DumpError: The directory cannot be made or written to.
+    None when the directory cannot be made or written to.
     """
     while True:
-        prefix = f"{kind}_{_next_number(directory, kind):04d}{rest}"
-        if directory == STANDARD_OUTPUT:
-            return prefix
         try:
-            (Path(directory) / f"{prefix}.{first_suffix}").open("x").close()
+            prefix = f"{kind}_{_next_number(directory, kind):04d}{rest}"
+            if directory != STANDARD_OUTPUT:
+                (Path(directory) / f"{prefix}.{first_suffix}").open("x").close()
         except FileExistsError:  # by another process, since the numbers were looked at
             continue
+        except DumpError as error:
+            warn_of(error, directory)
+            return None
         except OSError as error:
-            raise DumpError(f"dump directory {directory}: cannot be written: {error.strerror}") from error
+            warn_of(DumpError(f"dump directory {directory}: cannot be written: {error.strerror}"), directory)
+            return None
         return prefix
 
 
@@ -275,19 +282,20 @@ def _next_number(directory: str, kind: str) -> int:
         return next(numbers)
 
 
-def _write(directory: str, name: str, content: str | bytes) -> str:
+def _write(directory: str, name: str, content: str | bytes) -> None:
     if directory == STANDARD_OUTPUT:
         shown = content if isinstance(content, str) else f"{len(content)} bytes"
         print(f"*** {name}\n{shown}", file=sys.stdout)
-        return STANDARD_OUTPUT
+        return
     path = Path(directory) / name
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
+        with contextlib.suppress(OSError):  # a disk that is full has room for a part
+            path.unlink()
         raise DumpError(f"dump of {name}: cannot write to directory {directory}: {error.strerror or error}") from error
-    return str(path)
 
 
 def _decisions_text(decisions: Sequence[Decision]) -> str:
@@ -303,6 +311,10 @@ def _require_writable(directory: Path) -> None:
         raise DumpError(f"dump directory {directory}: not writable")
 
 
-def _file_safe(name: str) -> str:
-    """The name with everything but letters, digits, `_`, `-`, `.` replaced, and short enough for a file system."""
-    return re.sub(r"[^\w.-]", "_", name)[:180]
+def _file_safe(name: str, limit_bytes: int) -> str:
+    """The name with everything but letters, digits, `_`, `-`, `.` replaced; what is too long ends with a digest."""
+    data = re.sub(r"[^\w.-]", "_", name).encode()
+    if len(data) <= limit_bytes:
+        return data.decode()
+    digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{data[: limit_bytes - len(digest) - 1].decode(errors='ignore')}-{digest}"

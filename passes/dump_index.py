@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import json
-import sys
+import logging
 import threading
 import time
 from pathlib import Path
 
 from xlalite.hlo.errors import DumpError
 from xlalite.passes.dump_records import read_contents, write_atomically
+
+_LOG = logging.getLogger("xlalite")
 
 INDEX_JSON = "index.json"
 INDEX_HTML = "index.html"
@@ -47,6 +49,16 @@ def note_change(directory: Path) -> None:
             upkeep.write(directory.absolute())
 
 
+def warn_of(error: DumpError, directory: str | Path) -> None:
+    """Says that a directory of dumps cannot be used, the first time that it happens; whoever dumps goes on."""
+    with _lock:
+        path = Path(directory).absolute()
+        if path in _failing:
+            return
+        _failing.add(path)
+    _LOG.warning("%s; the program goes on, its dumps are not complete", error)
+
+
 class _Upkeep:
     """When the indexes of a directory were written, and whether they should be again."""
 
@@ -66,6 +78,7 @@ class _Upkeep:
 
 
 _upkeeps: dict[Path, _Upkeep] = {}
+_failing: set[Path] = set()
 _lock = threading.Lock()
 
 
@@ -76,4 +89,4 @@ def _write_what_is_stale() -> None:
             try:
                 upkeep.write(directory)
             except DumpError as error:
-                print(f"xlalite: {error}", file=sys.stderr)
+                warn_of(error, directory)

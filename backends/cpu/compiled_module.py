@@ -43,7 +43,6 @@ class CompiledModule:
         Raises:
             VerificationError: It is not valid.
             FlagError: The number of threads is out of range, or the options name a pass that does not exist.
-            DumpError: The directory for the dumps cannot be used.
         """
         verify(module)
         _check_pass_names(options.debug)

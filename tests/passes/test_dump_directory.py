@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import DumpError
 from xlalite.hlo.text import parse
@@ -161,6 +164,66 @@ def test_failing_writes_name_the_directory_and_leave_nothing(tmp_path: Path) -> 
     with pytest.raises(DumpError, match=r"dump of index\.json: cannot write to directory .*: "):
         write_atomically(tmp_path / "index.json", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+
+def test_directory_that_cannot_be_made_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    options = DebugOptions(dump_to=str(tmp_path / "file" / "directory"))
+    for name in ("cpu", "interpreter"):
+        executable = get_backend(name).compile(parse(TEXT), CompileOptions(debug=options))
+        np.testing.assert_allclose(executable(np.zeros(4, np.float32)), np.full(4, 2), err_msg=name)
+    assert session_dumper(options) is None
+    (warning,) = caplog.messages
+    assert warning.startswith(
+        f"dump directory {tmp_path}/file/directory: cannot be made: Not a directory; the program "
+    )
+
+
+def test_directory_that_vanishes_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = tmp_path / "dumps"
+    options = DebugOptions(dump_to=str(directory), dump_hlo_pass_re=".*")
+    dumper, report, module = module_dumper(options, "m"), session_dumper(options), parse(TEXT)
+    assert dumper is not None
+    assert report is not None
+    shutil.rmtree(directory)
+    directory.write_text("a file")
+    dumper.write_module(Artefact.HLO, module)
+    observer = DumpObserver(dumper, options)
+    instrumentation = Instrumentation(options, [observer])
+    assert Pipeline("p", STAGES).run(module, instrumentation)
+    assert all(entry.before is entry.after is None for entry in observer.entries(instrumentation.records))
+    dumper.finish(observer.entries(instrumentation.records))
+    report.write("report\n", [])
+    assert len(caplog.messages) == 1
+    assert "; the program goes on, its dumps are not complete" in caplog.messages[0]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only some systems have a disk that is always full")
+def test_full_disk_leaves_no_part_of_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    dumper = module_dumper(DebugOptions(dump_to=str(tmp_path)), "m")
+    assert dumper is not None
+    path = tmp_path / "module_0000.m.decisions.json"
+    path.symlink_to("/dev/full")
+    dumper.write_decisions([])
+    assert not path.is_symlink()
+    assert "No space left on device; the program goes on" in caplog.messages[0]
+    dumper.finish(())
+    (entry,) = read_contents(tmp_path).modules
+    assert entry.files == {}
+
+
+@pytest.mark.parametrize("letter", ["m", "\N{LATIN SMALL LETTER E WITH ACUTE}", "/", "\N{PILE OF POO}"])
+def test_long_names_are_cut_and_stay_different(letter: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    entries = [dump(tmp_path, ".*", letter * 1000 + end) for end in ("a", "b")]
+    assert caplog.messages == []
+    stems = [entry.prefix.partition(".")[2] for entry in entries]
+    assert stems[0] != stems[1]
+    names = [path.name for path in tmp_path.iterdir()]
+    assert len(names) > 2 * len(STAGES)
+    assert all(len(name.encode()) < 220 for name in names)
+    assert entries[0].name == letter * 1000 + "a"
+    for entry in entries:
+        assert all((tmp_path / name).exists() for one in entry.passes for name in (one.before, one.after) if name)
 
 
 def test_records_of_other_versions_and_damaged_ones_are_left_alone(tmp_path: Path) -> None:

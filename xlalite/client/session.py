@@ -75,7 +75,6 @@ class Session:
         Raises:
             SessionError: A remote target.
             FlagError: `XLALITE_FLAGS` cannot be read.
-            DumpError: The dump directory that they name cannot be written to.
             FieldValueError: The configuration holds a number that makes no sense.
         """
         if target:

@@ -22,11 +22,7 @@ class SessionDump:
         self._written = -1
 
     def update(self, plans: Sequence[Plan]) -> None:
-        """Writes the report if anything was decided since it was last written.
-
-        Raises:
-            DumpError: The directory cannot be written to.
-        """
+        """Writes the report if anything was decided since it was last written."""
         decisions = [decision for plan in plans for decision in plan.decisions]
         if len(decisions) == self._written:
             return

@@ -3,8 +3,8 @@
     python run_corpus.py TESTS [every] [file.hlo ...]
 
 Every so many-th record of TESTS/op_cases.py (0: none), then files of HLO text or StableHLO. Arguments stand in an .npz
-file of the same name or in comments `// argument SHAPE: LITERAL`, or are random. Printed are the digest of each module's
-results, what the cache did, and which parts of the compiler were loaded.
+file of the same name or in comments `// argument SHAPE: LITERAL`, or are random. Printed are a digest of the results of
+each module, what the cache did, and which parts of the compiler were loaded.
 """
 
 import hashlib
