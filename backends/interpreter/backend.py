@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput
+from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput, checked_stage
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import ArgumentError, EvaluationError
 from xlalite.hlo.evaluator import evaluate
@@ -17,7 +17,13 @@ from xlalite.passes.dump import module_dumper
 from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import PassRecord
 
-_STAGES = MappingProxyType({"hlo": "HLO as it was given: the interpreter runs no passes"})
+_STAGES = MappingProxyType(
+    {
+        "hlo-before-optimizations": "HLO as it was given",
+        "hlo": "the same: the interpreter runs no passes",
+        "hlo-backend": "the same",
+    }
+)
 
 
 class InterpreterBackend(Backend):
@@ -44,8 +50,7 @@ class InterpreterBackend(Backend):
 
     def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
         """The module as it was given."""
-        if stage not in _STAGES:
-            raise ValueError(f"the interpreter has no stage {stage!r}, expected {', '.join(_STAGES)}")
+        checked_stage(stage, _STAGES, self.name)
         verify(module)
         return StageOutput(str(module))
 
@@ -76,8 +81,7 @@ class InterpreterExecutable(Executable):
 
     def as_text(self, stage: str) -> str:
         """The module; it is not optimised."""
-        if stage not in ("hlo", "optimized_hlo"):
-            raise ValueError(f"the interpreter has no stage {stage!r}, expected 'hlo' or 'optimized_hlo'")
+        checked_stage(stage, _STAGES, "interpreter")
         return str(self._module)
 
     def memory_analysis(self) -> MemoryAnalysis:
