@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from xlalite.backends.base import Executable, MemoryAnalysis
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.emitted_module import ENTRY
@@ -17,6 +15,7 @@ from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.backends.cpu.stages import text_at
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import ArgumentError
+from xlalite.hlo.literal import Token
 from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.passes.buffers import AllocationKind
 from xlalite.passes.cost_analysis import cost_analysis
@@ -143,4 +142,4 @@ def _unflatten(shape: Shape, arrays: list[object]) -> object:
     """Takes arrays off the front of the list."""
     if shape.is_tuple:
         return tuple(_unflatten(element, arrays) for element in shape.elements)
-    return arrays.pop(0) if shape.is_array else np.zeros((), np.bool_)
+    return arrays.pop(0) if shape.is_array else Token()
