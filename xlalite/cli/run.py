@@ -74,7 +74,7 @@ def run(words: Sequence[str]) -> int:
         print("\n".join(sorted(CUSTOM_CALLS)))
         return 0
     if not arguments.files:
-        raise UsageError("which FILE is to run?")
+        raise UsageError("the following arguments are required: FILE")
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
     options = RunOptions(

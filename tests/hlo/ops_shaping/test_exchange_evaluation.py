@@ -201,7 +201,8 @@ def test_an_unknown_target_is_named_with_the_nearest(run: Run, target: str, told
         "d = f32[2] custom-call(x), TARGET\n  ROOT r = f32[2] negate(x)",
         "d = f32[2] custom-call(x), TARGET\n  t = (f32[2], f32[2]) tuple(d, x)\n"
         "  g = f32[2] get-tuple-element(t), index=1\n  ROOT r = f32[2] negate(g)",
-        "d = f32[0] custom-call(x), TARGET\n  c = f32[2] concatenate(x, d), dimensions={0}\n  ROOT r = f32[2] negate(c)",
+        "d = f32[0] custom-call(x), TARGET\n"
+        "  c = f32[2] concatenate(x, d), dimensions={0}\n  ROOT r = f32[2] negate(c)",
         "i = f32[1000000000000,0] iota(), iota_dimension=0\n  z = f32[] constant(0)\n"
         "  s = f32[0] reduce(i, z), dimensions={0}, to_apply=add\n"
         "  c = f32[2] concatenate(x, s), dimensions={0}\n  ROOT r = f32[2] negate(c)",
