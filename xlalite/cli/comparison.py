@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -10,6 +10,7 @@ import numpy as np
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array, Value
+from xlalite.hlo.referee import Mask, Referee
 from xlalite.hlo.shape import Shape, ShapeIndex
 
 _SHOWN = 5
@@ -58,6 +59,31 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounding:
+    """Elements that differ, and rightly so.
+
+    Attributes:
+        count: How many.
+        found_error: The largest distance of what was found from the f64 value.
+        expected_error: The largest distance of what was expected.
+        spread: How far rounding alone was seen to move such an element.
+    """
+
+    count: int
+    found_error: float
+    expected_error: float
+    spread: float
+
+    def text(self, found: str, expected: str) -> str:
+        """A line that names the platforms."""
+        moved = "decides the value" if np.isinf(self.spread) else f"moves it by {self.spread:.2g}"
+        return (
+            f"{found} is {self.found_error:.2g} from the f64 value, {expected} {self.expected_error:.2g}: "
+            f"both are rounding, which {moved}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LeafComparison:
     """The comparison of one array.
 
@@ -67,6 +93,8 @@ class LeafComparison:
         wrong: How many elements are wrong.
         worst: The worst of them.
         largest_relative: The largest relative error of all elements, wrong or not.
+        rounding: The elements that exceed the bounds and are not wrong; None when there are none.
+        names: What was compared with what.
     """
 
     index: ShapeIndex
@@ -74,28 +102,69 @@ class LeafComparison:
     wrong: int
     worst: tuple[Mismatch, ...]
     largest_relative: float
+    rounding: Rounding | None = None
+    names: tuple[str, str] = ("cpu", "interpreter")
 
     def __str__(self) -> str:
         """A line, and one more for each element shown."""
         name = "result" + "".join(f"{{{i}}}" for i in self.index)
         head = f"{name} {self.shape.text()}: "
+        rounded = []
+        if self.rounding is not None:
+            of = f"{self.rounding.count} of {self.shape.element_count} elements"
+            rounded = [f"{head}{of} differ by rounding: {self.rounding.text(*self.names)}"]
         if not self.wrong:
-            return f"{head}equal" if not self.largest_relative else f"{head}close (at most {self.largest_relative:.3g})"
-        lines = [f"{head}{self.wrong} of {self.shape.element_count} elements differ"]
+            text = "equal" if not self.largest_relative else f"close (at most {self.largest_relative:.3g})"
+            return rounded[0] if rounded else head + text
+        lines = [*rounded, f"{head}{self.wrong} of {self.shape.element_count} elements differ"]
         lines += [f"    {mismatch}" for mismatch in self.worst]
         if self.wrong > len(self.worst):
             lines.append(f"    and {self.wrong - len(self.worst)} more")
         return "\n".join(lines)
 
 
-def compare(found: object, expected: object, shape: Shape, bounds: Bounds) -> list[LeafComparison]:
-    """One comparison for each array of a result; tokens are equal."""
-    pairs = zip(_leaves(found), _leaves(expected), shape.leaves(), strict=True)
+def compare(
+    found: object,
+    expected: object,
+    shape: Shape,
+    bounds: Bounds,
+    referee: Callable[[], Referee | None] = lambda: None,
+    names: tuple[str, str] = ("cpu", "interpreter"),
+) -> list[LeafComparison]:
+    """One comparison for each array of a result; tokens are equal.
+
+    Args:
+        found: A value.
+        expected: Another one.
+        shape: The shape of both.
+        bounds: How far elements may be apart without a question.
+        referee: Gives who is asked about those that are further apart; called only when there are any.
+        names: Where the values come from.
+    """
+    leaves = zip(_leaves(found), _leaves(expected), shape.leaves(), strict=True)
+    arrays = [(np.asarray(one), np.asarray(other), *place) for one, other, place in leaves if place[1].is_array]
     return [
-        _compare_arrays(np.asarray(one), np.asarray(other), index, leaf, bounds)
-        for one, other, (index, leaf) in pairs
-        if leaf.is_array
+        _compare_arrays(one, other, index, leaf, bounds, _Judge(referee, number), names)
+        for number, (one, other, index, leaf) in enumerate(arrays)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The referee for one array."""
+
+    referee: Callable[[], Referee | None]
+    number: int
+
+    def rounding(self, found: Array, expected: Array, wrong: Mask) -> tuple[Mask, Rounding | None]:
+        """Which of the elements are wrong all the same, and what is to be said of the others."""
+        referee = self.referee() if wrong.any() else None
+        if referee is None:
+            return wrong, None
+        opinion = referee.judge(self.number, found, expected, wrong)
+        count = int(opinion.rounding.sum())
+        rounding = Rounding(count, opinion.found_error, opinion.expected_error, opinion.spread) if count else None
+        return wrong & ~opinion.rounding, rounding
 
 
 def _leaves(value: object) -> Iterator[Value]:
@@ -106,7 +175,15 @@ def _leaves(value: object) -> Iterator[Value]:
         yield value  # type: ignore[misc]  # what an executable returns
 
 
-def _compare_arrays(found: Array, expected: Array, index: ShapeIndex, shape: Shape, bounds: Bounds) -> LeafComparison:
+def _compare_arrays(
+    found: Array,
+    expected: Array,
+    index: ShapeIndex,
+    shape: Shape,
+    bounds: Bounds,
+    judge: _Judge,
+    names: tuple[str, str],
+) -> LeafComparison:
     absolute, relative = bounds.of(shape.dtype)
     wide = _wide(shape.dtype)
     with np.errstate(all="ignore"):
@@ -118,6 +195,7 @@ def _compare_arrays(found: Array, expected: Array, index: ShapeIndex, shape: Sha
         ratio = np.where(same, 0.0, error / np.abs(other))
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
         wrong = ~same & ~((error <= absolute) | (ratio <= relative)) if absolute or relative else ~same
+    wrong, rounding = judge.rounding(found, expected, wrong)
     places = np.argwhere(wrong)
     order = np.argsort(-ratio[wrong], kind="stable")[:_SHOWN]
     worst = tuple(
@@ -125,7 +203,7 @@ def _compare_arrays(found: Array, expected: Array, index: ShapeIndex, shape: Sha
         for place in places[order]
     )
     largest = float(ratio.max()) if ratio.size else 0.0
-    return LeafComparison(index, shape, len(places), worst, largest)
+    return LeafComparison(index, shape, len(places), worst, largest, rounding, names)
 
 
 def _wide(dtype: DType) -> type:

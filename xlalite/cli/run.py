@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +12,14 @@ import numpy as np
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
-from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import random_value, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.flags import debug_options
-from xlalite.hlo.custom_calls import CUSTOM_CALLS
+from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.literal import Literal, Value
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.referee import Referee
 from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import format_literal
 from xlalite.passes.debug_options import DebugOptions
@@ -67,14 +66,18 @@ class _Times:
     reference_ms: list[float] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """A module, what it was compiled to, and what that is compared with."""
+
+    module: HloModule
+    executable: Executable
+    reference: Executable | None
+
+
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
-    if arguments.targets:
-        print("\n".join(sorted(CUSTOM_CALLS)))
-        return 0
-    if not arguments.files:
-        raise UsageError("the following arguments are required: FILE")
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
     options = RunOptions(
@@ -90,32 +93,10 @@ def run(words: Sequence[str]) -> int:
         isolates=arguments.isolate_instructions,
     )
     run_one = run_instructions if options.isolates else run_file
-    if len(arguments.files) == 1:
-        return 0 if run_one(arguments.files[0], options) else MISMATCH
-    return _run_all(arguments.files, lambda path: run_one(path, options))
-
-
-def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
-    """Runs all files, whatever comes of each, and ends with a table; the worst outcome is the exit code."""
-    outcomes: list[tuple[str, str]] = []
-    code = 0
-    for path in paths:
-        try:
-            agrees = run_one(path)
-        except REPORTED as error:
-            message = message_of(error)
-            print(f"{shown_name(path)}: error: {message}", file=sys.stderr)
-            outcomes.append((shown_name(path), f"error: {message.splitlines()[0]}"))
-            code = WRONG_INPUT
-            continue
-        outcomes.append((shown_name(path), "agrees" if agrees else "MISMATCH"))
-        code = max(code, 0 if agrees else MISMATCH)
-    width = max(len(name) for name, _ in outcomes)
-    print()
-    for name, outcome in outcomes:
-        print(f"{name:{width}}  {outcome}")
-    print(f"{sum(outcome == 'agrees' for _, outcome in outcomes)} of {len(outcomes)} modules agree")
-    return code
+    passed = [run_one(path, options) for path in arguments.files]
+    if len(passed) > 1:
+        print(f"{sum(passed)} of {len(passed)} modules agree")
+    return 0 if all(passed) else MISMATCH
 
 
 def run_file(path: str, options: RunOptions) -> bool:
@@ -126,13 +107,13 @@ def run_file(path: str, options: RunOptions) -> bool:
     start = time.perf_counter()
     executable = get_backend(options.platform).compile(module, options.compile)
     times.compile_ms = 1e3 * (time.perf_counter() - start)
-    reference = _reference(module, options)
+    programs = _Programs(module, executable, _reference(module, options))
     generator = np.random.default_rng(options.seed)
     agrees = True
     for iteration in range(options.iterations):
-        agrees &= _iterate(iteration, executable, reference, generator, options, times)
+        agrees &= _iterate(iteration, programs, generator, options, times)
     _print_times(times)
-    if reference is not None and not agrees:
+    if programs.reference is not None and not agrees:
         print(f"  MISMATCH with {options.reference} (inputs of --random_seed={options.seed})")
     return agrees
 
@@ -158,7 +139,7 @@ def _parser() -> CommandParser:
         "The exit code is 1 when they differ.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO text; '-' is standard input")
     add_platform(parser)
     parser.add_argument(
         "--reference_platform", type=str.lower, default="interpreter", metavar="NAME",
@@ -180,7 +161,6 @@ def _parser() -> CommandParser:
         "--isolate_instructions", action="store_true",
         help="run each instruction by itself, on the values that it has in the module",
     )  # fmt: skip
-    parser.add_argument("--targets", action="store_true", help="list the custom-call targets that have a meaning")
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser
 
@@ -193,14 +173,30 @@ def _reference(module: HloModule, options: RunOptions) -> Executable | None:
     return get_backend(options.reference).compile(module, undumped)
 
 
+def _referee(module: HloModule, arguments: list[Value], options: RunOptions) -> Callable[[], Referee | None]:
+    """Who settles differences beyond the bounds; nobody when the bounds are the user's own."""
+    referee: Referee | None = None
+
+    def call() -> Referee | None:
+        nonlocal referee
+        if referee is None and options.bounds == Bounds():
+            try:
+                referee = Referee(module, arguments)
+            except EvaluationError as error:
+                print(f"  rounding cannot be told from faults: {error}")
+        return referee
+
+    return call
+
+
 def _iterate(
     iteration: int,
-    executable: Executable,
-    reference: Executable | None,
+    programs: _Programs,
     generator: np.random.Generator,
     options: RunOptions,
     times: _Times,
 ) -> bool:
+    executable, reference = programs.executable, programs.reference
     shapes = executable.program_shape.parameters
     arguments = _arguments(shapes, generator, options)
     start = time.perf_counter()
@@ -216,7 +212,8 @@ def _iterate(
     start = time.perf_counter()
     expected = reference(*arguments)
     times.reference_ms.append(1e3 * (time.perf_counter() - start))
-    comparisons = compare(found, expected, result, options.bounds)
+    names = (options.platform, options.reference)
+    comparisons = compare(found, expected, result, options.bounds, _referee(programs.module, arguments, options), names)
     _print_comparisons(iteration, comparisons, options)
     return not any(comparison.wrong for comparison in comparisons)
 
