@@ -5,15 +5,13 @@ Every trial is `xlalite run` in a process of its own, so that code that crashes 
 
 from __future__ import annotations
 
-import enum
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, bound
 from xlalite.cli.reading import module_of, read_text
+from xlalite.cli.trial import Outcome, run_in_process
 from xlalite.flags import debug_options
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.module import HloModule
@@ -22,15 +20,6 @@ from xlalite.passes.registry import PASSES
 FOUND = 1
 _MOST_CHANGES = 1 << 24
 _HLO_STAGE = "hlo-backend"
-
-
-class Outcome(enum.Enum):
-    """How a trial ended."""
-
-    GOOD = "agrees"
-    MISMATCH = "gives other results"
-    ERROR = "fails with an error"
-    CRASH = "crashes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +49,7 @@ def run(words: Sequence[str]) -> int:
     flag_words = [word for word in words if word.startswith(FLAG_PREFIXES)]
 
     def trial(more: Sequence[str]) -> Outcome:
-        return _run_in_process(text, [*options, *flag_words, *more])
+        return run_in_process(text, [*options, *flag_words, *more])
 
     first = trial(())
     if first is Outcome.GOOD:
@@ -122,13 +111,6 @@ def _parser() -> CommandParser:
 
 
 _BOUNDS = ("abs_error_bound", "rel_error_bound")
-
-
-def _run_in_process(text: str, options: list[str]) -> Outcome:
-    command = [sys.executable, "-m", "xlalite", "run", "-", *options]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
-    outcomes = {0: Outcome.GOOD, 1: Outcome.MISMATCH, 2: Outcome.ERROR}
-    return outcomes.get(done.returncode, Outcome.CRASH)
 
 
 def _passes_that_change(module: HloModule, platform: str, options: CompileOptions) -> list[str]:

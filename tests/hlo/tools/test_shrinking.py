@@ -1,0 +1,72 @@
+"""Cases get smaller as long as they fail."""
+
+import numpy as np
+
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.shrinking import Case, shrink
+from xlalite.hlo.text import parse
+from xlalite.hlo.walking import all_instructions
+
+PROGRAM = parse("""HloModule program
+
+inner { a = f64[4,6] parameter(0)
+  t = f64[4,6] tanh(a)
+  c = f64[4,6] ceil(t)
+  ROOT n = f64[4,6] negate(c) }
+
+ENTRY main {
+  x = f64[4,6] parameter(0)
+  y = f64[6,4] parameter(1)
+  d = f64[4,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f64[4,6] sine(x), metadata={op_name="s"}
+  i = f64[4,6] call(s), to_apply=inner
+  p = f64[4,6] add(i, x)
+  ROOT r = (f64[4,4], f64[4,6], f64[4,6]) tuple(d, p, s)
+}""")
+ARGUMENTS = (np.linspace(-1, 1, 24).reshape(4, 6), np.ones((6, 4)))
+
+
+def opcodes(case: Case) -> list[str]:
+    return [instruction.opcode for instruction in all_instructions(case.module)]
+
+
+def test_nothing_but_the_culprit_remains() -> None:
+    smallest = shrink(Case(PROGRAM, ARGUMENTS), lambda case: "ceil" in opcodes(case))
+    assert opcodes(smallest) == ["constant", "ceil"]
+    assert smallest.module.entry_computation.root.shape.element_count == 1
+    assert not smallest.arguments
+
+
+def test_values_that_matter_are_kept() -> None:
+    def rounds_up(case: Case) -> bool:
+        value = evaluate(case.module, *case.arguments)
+        return isinstance(value, np.ndarray) and "ceil" in opcodes(case) and bool((value == -1).any())
+
+    smallest = shrink(Case(PROGRAM, ARGUMENTS), rounds_up)
+    assert rounds_up(smallest)
+    assert len(opcodes(smallest)) <= 4
+
+
+def test_text_can_be_read_again() -> None:
+    smallest = shrink(Case(PROGRAM, ARGUMENTS), lambda case: "dot" in opcodes(case) and len(case.arguments) == 2)
+    text = smallest.text()
+    assert opcodes(Case(parse(text), ())) == opcodes(smallest)
+    assert text.count("// ") == 2
+
+
+def test_the_case_given_stays_as_it_is() -> None:
+    before = str(PROGRAM)
+    shrink(Case(PROGRAM, ARGUMENTS), lambda case: "tanh" in opcodes(case))
+    assert str(PROGRAM) == before
+
+
+def test_no_more_trials_than_allowed() -> None:
+    trials = []
+    case = Case(PROGRAM, ARGUMENTS)
+    shrink(case, lambda one: bool(trials.append(one)) or "ceil" in opcodes(one), most_trials=5)
+    assert len(trials) == 5
+
+
+def test_what_does_not_fail_in_a_smaller_way_is_returned() -> None:
+    case = Case(PROGRAM, ARGUMENTS)
+    assert shrink(case, lambda one: False) is case

@@ -1,0 +1,68 @@
+"""`xlalite shrink`: the smallest module that goes wrong in the same way."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, positive
+from xlalite.cli.errors import UsageError
+from xlalite.cli.random_inputs import random_value, read_arguments
+from xlalite.cli.reading import read_module
+from xlalite.cli.trial import Outcome, run_in_process
+from xlalite.hlo.shrinking import Case, shrink
+
+FOUND = 1
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command; the exit code is 1 when something goes wrong with the module."""
+    arguments, _ = _parser().read(words)
+    module = read_module(arguments.file)
+    shapes = [parameter.shape for parameter in module.entry_computation.parameters]
+    if not all(shape.is_array for shape in shapes):
+        raise UsageError(f"{arguments.file}: a parameter is no array; extract a part without such parameters first")
+    generator = np.random.default_rng(arguments.random_seed)
+    values = (
+        read_arguments(arguments.inputs, tuple(shapes))
+        if arguments.inputs is not None
+        else [random_value(shape, generator) for shape in shapes]
+    )
+    options = [f"--platform={arguments.platform}", *(word for word in words if word.startswith(FLAG_PREFIXES))]
+    case = Case(module, tuple(values))
+    with tempfile.TemporaryDirectory() as folder:
+        first = _outcome(case, options, folder)
+        if first is Outcome.GOOD:
+            print(f"{module.name} agrees with the interpreter: there is nothing to find")
+            return 0
+        print(f"{module.name} {first.value}", file=sys.stderr)
+        smallest = shrink(case, lambda one: _outcome(one, options, folder) is first, arguments.trials)
+    print(smallest.text(), end="")
+    return FOUND
+
+
+def _outcome(case: Case, options: Sequence[str], folder: str) -> Outcome:
+    path = Path(folder) / "inputs.npz"
+    np.savez(path, *(np.asarray(argument) for argument in case.arguments))
+    inputs = [f"--inputs={path}"] if case.arguments else []
+    return run_in_process(case.module.to_string("short_parsable"), [*options, *inputs])
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "shrink",
+        "Takes parts away from a module that differs from the interpreter, fails or crashes, as long as it still does, "
+        "and prints what remains as HLO text, with the arguments as comments. The exit code is 1 when something is "
+        "wrong with the module.",
+        "FILE [options]",
+    )
+    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    add_platform(parser)
+    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
+    parser.add_argument("--inputs", metavar="FILE", help="take the arguments from an .npz file, as for run")
+    parser.add_argument("--trials", type=positive, default=300, metavar="N", help="runs at most (default: 300)")
+    return parser
