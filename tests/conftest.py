@@ -1,5 +1,6 @@
 """What every test shares: the report header, `--bless`, and fixtures."""
 
+import importlib
 import importlib.util
 import os
 import random
@@ -46,9 +47,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _load(name: str) -> Any:
-    """A module beside this file; the folder of tests is no package, so it is loaded by its path, once."""
+    """A module or package beside this file; the folder of tests is no package, so it is loaded by its path, once."""
     if name not in sys.modules:
-        path = Path(__file__).with_name(f"{name}.py")
+        folder = Path(__file__).with_name(name)
+        path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
@@ -86,8 +88,15 @@ def assert_same_bits() -> Callable[[Value, Value, str], None]:
 @pytest.fixture(scope="session")
 def random_module() -> Callable[[random.Random, int], HloModule]:
     """Builds a random valid module with about the given number of operations."""
-    build: Callable[[random.Random, int], HloModule] = _load("random_modules").make_random_module
+    build: Callable[[random.Random, int], HloModule] = _load("random_modules").make_basic_module
     return build
+
+
+@pytest.fixture(scope="session")
+def differential() -> Any:
+    """The module `random_modules.differential`, which runs random modules of all operations on two backends."""
+    _load("random_modules")
+    return importlib.import_module("random_modules.differential")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""Random modules, random arguments, and equality to the bit: what property tests of passes and backends share.
+"""Random modules of the operations that programs have most, in the types f32, s32 and pred for the most part.
 
-The folder of tests is no package; `tests/conftest.py` loads this file and offers it as fixtures.
+What passes must not change the bits of, and XLA's compiler, too, takes; few draws, so that hypothesis is quick.
 """
 
 import random
@@ -8,60 +8,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from random_modules.values import SPECIAL_FLOATS
 from xlalite.hlo.builder import Builder, Handle
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
 from xlalite.hlo.shape import Shape
 
-SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e-45, 3e38)
 
-
-def make_random_module(chance: random.Random, operations: int) -> HloModule:
+def make_basic_module(chance: random.Random, operations: int) -> HloModule:
+    """A module of about as many operations."""
     return _Generator(chance).module(operations)
-
-
-def make_random_arguments(module: HloModule, seed: int = 7) -> list[Value]:
-    rng = np.random.default_rng(seed)
-    return [_random_value(parameter.shape, rng) for parameter in module.entry_computation.parameters]
-
-
-def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
-    if shape.is_tuple:
-        return tuple(_random_value(element, rng) for element in shape.elements)
-    if shape.dtype is DType.PRED:
-        return rng.random(shape.dims) < 0.5
-    if shape.dtype.is_integral:
-        return rng.integers(-5 if shape.dtype.is_signed else 0, 6, shape.dims).astype(shape.dtype.numpy)
-    values = rng.standard_normal(shape.dims)
-    special = rng.choice(np.asarray(SPECIAL_FLOATS), shape.dims)
-    with np.errstate(all="ignore"):
-        return np.asarray(np.where(rng.random(shape.dims) < 0.6, special, values)).astype(shape.dtype.numpy)
-
-
-def require_same_bits(expected: Value, found: Value, context: str) -> None:
-    """Equal bits; every NaN equals every other."""
-    if isinstance(expected, tuple):
-        assert isinstance(found, tuple)
-        for one, other in zip(expected, found, strict=True):
-            require_same_bits(one, other, context)
-        return
-    if not isinstance(expected, np.ndarray):
-        return
-    assert isinstance(found, np.ndarray)
-    assert expected.dtype == found.dtype
-    assert expected.shape == found.shape, context
-    if DType.from_numpy(expected.dtype).is_integral or expected.dtype == np.bool_:
-        np.testing.assert_array_equal(found, expected, err_msg=context)
-        return
-    with np.errstate(all="ignore"):
-        one, other = (np.asarray(np.where(np.isnan(a), a.dtype.type(1), a)) for a in (expected, found))
-        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), err_msg=context)
-    assert one.tobytes() == other.tobytes(), f"{found}\nexpected\n{expected}\n{context}"
 
 
 class _Generator:
