@@ -103,6 +103,7 @@ class Executable(ABC):
 
         Raises:
             ArgumentError: The arguments do not fit the parameters.
+            ExecutionError: The module has no value for them, or a custom call failed, whose error is then the cause.
         """
 
     @abstractmethod

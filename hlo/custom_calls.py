@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
+from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.literal import Value
+from xlalite.hlo.literal import Token, Value
 from xlalite.hlo.op import Caller, Evaluator
+from xlalite.hlo.shape import Shape
 
 if TYPE_CHECKING:
     from xlalite.hlo.instruction import HloInstruction
@@ -25,7 +29,8 @@ CUSTOM_CALLS: dict[str, Evaluator] = {}
 def custom_call(target: str) -> Callable[[E], E]:
     """Makes the decorated function the meaning of a target.
 
-    The function takes the instruction, the operand values and a function that evaluates computations.
+    The function takes the instruction, the operand values, which it must not write to, and a function that evaluates
+    computations.
 
     Raises:
         ValueError: The target has a meaning already.
@@ -41,10 +46,10 @@ def custom_call(target: str) -> Callable[[E], E]:
 
 
 def run_custom_call(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    """The value of a custom-call.
+    """The value of a custom-call; what its function raises passes through, with a note on the instruction.
 
     Raises:
-        EvaluationError: Nobody registered its target.
+        EvaluationError: Nobody registered its target, or its function gave something else than the instruction's shape.
     """
     target: str = instruction.attrs.custom_call_target
     function = CUSTOM_CALLS.get(target)
@@ -53,4 +58,51 @@ def run_custom_call(instruction: HloInstruction, operands: Sequence[Value], call
             f"custom-call: no meaning is registered for target {target!r} "
             f"(known are {', '.join(sorted(CUSTOM_CALLS))}); use xlalite.hlo.custom_calls.custom_call"
         )
-    return function(instruction, operands, call)
+    try:
+        value = function(instruction, [_read_only(operand) for operand in operands], call)
+    except BaseException as error:
+        error.add_note(f"in custom-call target {target!r} of {instruction!r}")
+        raise
+    if not _is_of_shape(value, instruction.shape):
+        found, expected = _shape_text(value), instruction.shape.text(layout=False)
+        raise EvaluationError(f"custom-call: target {target!r} gave {found}, expected {expected} ({instruction!r})")
+    return value
+
+
+def _read_only(value: Value) -> Value:
+    """The value, protected from its memory, which may be the caller's own, being overwritten."""
+    if isinstance(value, tuple):
+        return tuple(_read_only(element) for element in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _is_of_shape(value: object, shape: Shape) -> bool:
+    if shape.is_tuple:
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(shape.elements)
+            and all(_is_of_shape(part, element) for part, element in zip(value, shape.elements, strict=True))
+        )
+    if not shape.is_array:
+        return isinstance(value, Token)
+    # A scalar of a mapped computation stands for an array.
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == shape.dtype.numpy
+        and (not shape.dims or value.shape == shape.dims or (shape.is_dynamic and value.ndim == shape.rank))
+    )
+
+
+def _shape_text(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shape_text, value))})"
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    try:
+        return Shape.array(DType.from_numpy(value.dtype), value.shape).text(layout=False)
+    except TypeError:
+        return f"an array of {value.dtype} with sizes {list(value.shape)}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
+from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.emitted_module import ENTRY
@@ -16,7 +15,6 @@ from xlalite.backends.cpu.native.python_call import PythonCall
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.hlo.decision import Decision
-from xlalite.hlo.errors import ArgumentError
 from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.passes.buffers import AllocationKind
 from xlalite.passes.cost_analysis import cost_analysis
@@ -120,37 +118,11 @@ class CpuExecutable(Executable):
 
     def _run_nested(self, *arguments: object) -> object:
         """Runs with tuple parameters or a nested result."""
-        shapes = self._program_shape.parameters
-        if len(arguments) != len(shapes):
-            raise ArgumentError(
-                f"calling {self._compiled.given.name}: found {len(arguments)} arguments, expected {len(shapes)}"
-            )
-        flat: list[object] = []
-        for number, (argument, shape) in enumerate(zip(arguments, shapes, strict=True)):
-            _flatten(argument, shape, f"argument {number} of {self._compiled.given.name}", flat)
+        flat = flatten_arguments(self._compiled.given.name, arguments, self._program_shape.parameters)
         results = self.function(*flat)
-        arrays = list(results) if isinstance(results, tuple) else [results]
-        return _unflatten(self._program_shape.result, arrays)
+        arrays = results if isinstance(results, tuple) else (results,)
+        return nested_value(self._program_shape.result, iter(arrays))
 
 
 def _arrays(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
     return tuple(leaf.without_layout() for shape in shapes for _, leaf in shape.leaves() if leaf.is_array)
-
-
-def _flatten(argument: object, shape: Shape, where: str, flat: list[object]) -> None:
-    if shape.is_array:
-        flat.append(argument)
-        return
-    if not shape.is_tuple:
-        return
-    if not isinstance(argument, (tuple, list)) or len(argument) != len(shape.elements):
-        raise ArgumentError(f"{where} is {type(argument).__name__}; expected a tuple of {len(shape.elements)} elements")
-    for number, (element, part) in enumerate(zip(argument, shape.elements, strict=True)):
-        _flatten(element, part, f"{where}, element {number}", flat)
-
-
-def _unflatten(shape: Shape, arrays: list[object]) -> object:
-    """Takes arrays off the front of the list."""
-    if shape.is_tuple:
-        return tuple(_unflatten(element, arrays) for element in shape.elements)
-    return arrays.pop(0) if shape.is_array else np.zeros((), np.bool_)

@@ -7,12 +7,12 @@ record.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluator import Evaluator
 from xlalite.hlo.literal import Token, Value
 from xlalite.hlo.shape import Shape
@@ -22,11 +22,7 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 
 class HostCall:
-    """One callback: evaluates a module on arrays at given addresses.
-
-    Attributes:
-        failure: What went wrong at the last failure.
-    """
+    """One callback: evaluates a module on arrays at given addresses."""
 
     def __init__(self, text: str) -> None:
         """Parses the module."""
@@ -34,12 +30,17 @@ class HostCall:
         self._parameters = [p.shape for p in self._module.entry_computation.parameters]
         self._result = self._module.entry_computation.root.shape
         self._callback = _Callback(self._run)
-        self.failure = f"evaluating {self._module.name} failed"
+        self._raised = threading.local()
 
     @property
     def address(self) -> int:
         """Address of the native function: `i32 call(ptr arrays)`, zero on success."""
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def explain(self) -> tuple[str, BaseException | None]:
+        """What went wrong in the calling thread's last call, and what was raised there; forgotten afterwards."""
+        error: BaseException | None = self._raised.__dict__.pop("error", None)
+        return f"evaluating {self._module.name}: {error}", error
 
     def _run(self, arrays: int) -> int:
         leaves = [leaf for shape in (*self._parameters, self._result) for _, leaf in shape.leaves() if leaf.is_array]
@@ -48,26 +49,10 @@ class HostCall:
             operands = [_value_at(shape, pointers) for shape in self._parameters]
             result = Evaluator().call(self._module.entry_computation, operands)
             _store(result, self._result, pointers)
-        except (XlaliteError, ArithmeticError, ValueError, MemoryError) as error:
-            self.failure = f"evaluating {self._module.name}: {error}"
+        except BaseException as error:  # it cannot pass through native code, so `explain` hands it over
+            self._raised.error = error
             return 1
         return 0
-
-
-class HostFailures(Sequence[str]):
-    """The texts of failed calls, as they are when asked for."""
-
-    def __init__(self, calls: Sequence[HostCall]) -> None:
-        """Texts of calls, in the order in which code numbers them from 1."""
-        self._calls = tuple(calls)
-
-    def __len__(self) -> int:
-        """Number of calls."""
-        return len(self._calls)
-
-    def __getitem__(self, number: int) -> str:  # type: ignore[override]
-        """The text of a call."""
-        return self._calls[number].failure
 
 
 def bind_host_calls(texts: Mapping[str, str]) -> dict[str, HostCall]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.constant_pool import bytes_of, keep_alive, pooled, symbol_of
 from xlalite.backends.cpu.emitted_module import EmittedModule
-from xlalite.backends.cpu.host_calls import HostFailures, bind_host_calls
+from xlalite.backends.cpu.host_calls import HostCall, bind_host_calls
 from xlalite.backends.cpu.native.aligned_memory import ByteArray
 from xlalite.backends.cpu.native.jit import LinkedModule, compile_ir, link
 from xlalite.backends.cpu.native.object_cache import default_cache
@@ -73,12 +73,12 @@ class LinkedCode:
     Attributes:
         module: The code.
         record: What a call needs to know.
-        failures: Texts for the code's nonzero results.
+        failures: What the code's nonzero results mean, that of 1 first.
     """
 
     module: LinkedModule
     record: CallRecord
-    failures: HostFailures
+    failures: tuple[HostCall, ...]
 
 
 def link_module(compiled: CompiledModule) -> LinkedCode:
@@ -111,7 +111,7 @@ def _linked(code: ObjectCode, given: HloModule) -> LinkedCode:
     imports |= {name: call.address for name, call in host_calls.items()}
     linked = link([code], imports)
     keep_alive(linked, (*constants.values(), *host_calls.values()))
-    return LinkedCode(linked, record, HostFailures(tuple(host_calls.values())))
+    return LinkedCode(linked, record, tuple(host_calls.values()))
 
 
 def _given_constants(sizes: Mapping[str, int], given: HloModule) -> dict[str, ByteArray]:

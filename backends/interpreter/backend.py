@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
+from xlalite.backends.arguments import Array, flatten_arguments, nested_value, to_array
 from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput
 from xlalite.hlo.decision import Decision
-from xlalite.hlo.errors import ArgumentError, EvaluationError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.errors import ExecutionError
+from xlalite.hlo.evaluator import Evaluator
+from xlalite.hlo.literal import Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ProgramShape
 from xlalite.hlo.verifier import verify
@@ -65,14 +69,17 @@ class InterpreterExecutable(Executable):
 
     def __call__(self, *arguments: object) -> object:
         """Evaluates the module."""
-        shapes = self.program_shape.parameters
-        if len(arguments) != len(shapes):
-            found = len(arguments)
-            raise ArgumentError(f"calling {self._module.name}: found {found} arguments, expected {len(shapes)}")
+        name, shapes = self._module.name, self.program_shape.parameters
+        leaves = [leaf for shape in shapes for _, leaf in shape.leaves() if leaf.is_array]
+        pairs = zip(flatten_arguments(name, arguments, shapes), leaves, strict=True)
+        arrays = [to_array(argument, leaf, f"{name}: argument {i}") for i, (argument, leaf) in enumerate(pairs)]
+        values = iter(arrays)
+        operands = [nested_value(shape, values) for shape in shapes]
         try:
-            return evaluate(self._module, *arguments)  # type: ignore[arg-type]
-        except EvaluationError as error:
-            raise ArgumentError(f"calling {self._module.name}: {error}") from error
+            result = Evaluator().call(self._module.entry_computation, operands)
+        except Exception as error:  # custom calls are functions of the user, which may raise anything
+            raise ExecutionError(f"{name}: {error}") from error
+        return _own(result, arrays)
 
     def as_text(self, stage: str) -> str:
         """The module; it is not optimised."""
@@ -102,3 +109,13 @@ class InterpreterExecutable(Executable):
     def pass_records(self) -> Sequence[PassRecord]:
         """None: no pass runs."""
         return ()
+
+
+def _own(value: Value, arguments: Sequence[Array]) -> Value:
+    """The value in memory that neither an argument nor a constant shares."""
+    if isinstance(value, tuple):
+        return tuple(_own(element, arguments) for element in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    is_own = value.flags.writeable and not any(np.may_share_memory(value, argument) for argument in arguments)
+    return value if is_own else value.copy()

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xlalite.backends.cpu.native.arguments import Array, new_results, to_arrays
+from xlalite.backends.arguments import Array
+from xlalite.backends.cpu.native.arguments import new_results, to_arrays
 from xlalite.backends.cpu.native.dispatch_ir import ARENA_ALIGNMENT, NO_MEMORY_STATUS
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.hlo.errors import ExecutionError
@@ -95,8 +96,12 @@ def raise_status(call: PythonCall, status: int) -> None:
     name, failures = call.signature.name, call.entry.failures
     if status == NO_MEMORY_STATUS:
         raise MemoryError(f"{name}: no memory for {call.entry.arena_bytes} bytes of scratch space")
-    text = failures[status - 1] if 1 <= status <= len(failures) else f"native code gave error {status}"
-    raise ExecutionError(f"{name}: {text}")
+    if not 1 <= status <= len(failures):
+        raise ExecutionError(f"{name}: native code gave error {status}")
+    text, cause = failures[status - 1].explain()
+    if cause is not None and not isinstance(cause, Exception):
+        raise cause
+    raise ExecutionError(f"{name}: {text}") from cause
 
 
 def pointers(addresses: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from xlalite.backends.cpu.native.jit import LinkedModule
 from xlalite.backends.cpu.native.thread_pool import ThreadPool
@@ -47,6 +48,13 @@ class CallSignature:
                 )
 
 
+class Failure(Protocol):
+    """What a nonzero result of an entry function means."""
+
+    def explain(self) -> tuple[str, BaseException | None]:
+        """What went wrong in the calling thread's last call, and what was raised there; forgotten afterwards."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
     """A compiled `i32 entry(ptr params, ptr results, ptr arena, ptr context)` and what it needs to run.
@@ -57,7 +65,7 @@ class EntryPoint:
         pool: The threads that its context gives it.
         arena_bytes: Size of the scratch memory; its address is a multiple of 64.
         releases_lock: Whether a call lets other Python threads run meanwhile; costs about 40 ns, so not for tiny work.
-        failures: Texts for its nonzero results, that of 1 first.
+        failures: What its nonzero results mean, that of 1 first.
     """
 
     module: LinkedModule
@@ -65,7 +73,7 @@ class EntryPoint:
     pool: ThreadPool
     arena_bytes: int = 0
     releases_lock: bool = True
-    failures: Sequence[str] = ()
+    failures: Sequence[Failure] = ()
 
     @property
     def address(self) -> int:

@@ -67,7 +67,7 @@ def _run(
     )
     status = _Entry(entry.address)(params, results, arena.address, entry.pool.context_address)
     if status:
-        overruns.append(f"the code gave {status}: {entry.failures[status - 1]}")
+        overruns.append(f"the code gave {status}: {entry.failures[status - 1].explain()[0]}")
     for name, places in (("argument", inputs), ("result", outputs), ("scratch area", [arena])):
         for number, place in enumerate(places):
             where = place.overrun()

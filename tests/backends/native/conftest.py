@@ -91,6 +91,13 @@ class EntryTexts:
         return HEAD + f"  ret i32 {number}\n}}\n"
 
 
+class ItWentWrong:
+    """What the result 1 of a tested entry function means."""
+
+    def explain(self) -> tuple[str, BaseException | None]:
+        return "it went wrong", None
+
+
 @pytest.fixture(scope="session")
 def entry_texts() -> EntryTexts:
     return EntryTexts()
@@ -116,7 +123,7 @@ def build_call(request: pytest.FixtureRequest, link_text: Callable[[str], Linked
         releases_lock: bool = False,
     ) -> PythonCall:
         signature = CallSignature(tuple(inputs), tuple(outputs), returns_tuple, tuple(donations), "tested")
-        entry = EntryPoint(link_text(text), "entry", get_pool(1), arena_bytes, releases_lock, ("it went wrong",))
+        entry = EntryPoint(link_text(text), "entry", get_pool(1), arena_bytes, releases_lock, (ItWentWrong(),))
         return make_call(signature, entry) if request.param == "native" else PythonCall(signature, entry)
 
     return build
