@@ -68,7 +68,7 @@ class _ModuleEmitter:
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
         self._arguments: Value | None = None
-        self._constants: dict[Literal, Value] = {}
+        self._constants: dict[str, Value] = {}
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
             "while": self._emit_while,
             "conditional": self._emit_conditional,
@@ -98,16 +98,16 @@ class _ModuleEmitter:
                 return self._constant_pointer(allocation.literal)
 
     def _constant_pointer(self, literal: Literal) -> Value:
-        found = self._constants.get(literal)
+        """Where the value's bytes are; equal bytes are there once, whatever their shapes and types."""
+        name = symbol_of(literal)
+        found = self._constants.get(name)
         if found is None:
             if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
                 found = self._module.constant_bytes(literal.value.tobytes())
             else:
-                found = self._module.global_variable(
-                    symbol_of(literal), I8, linkage="external", constant=True, align=64
-                )
+                found = self._module.global_variable(name, I8, linkage="external", constant=True, align=64)
                 self._emitted.constants.append(literal)
-            self._constants[literal] = found
+            self._constants[name] = found
         return found
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:

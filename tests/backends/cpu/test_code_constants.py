@@ -82,3 +82,21 @@ def test_wrong_record_of_a_call_is_refused(field: str, value: object) -> None:
         CallRecord.from_json(ObjectCode(b"", (), {**RECORD, field: value}))
     with pytest.raises(KeyError):
         CallRecord.from_json(ObjectCode(b"", (), {key: RECORD[key] for key in RECORD if key != field}))
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_equal_bytes_of_different_shapes_are_one_constant(check: Any, optimize: bool) -> None:
+    numbers = ", ".join(map(str, range(128)))
+    rows = ", ".join("{" + ", ".join(str(8 * row + column) for column in range(8)) + "}" for row in range(16))
+    floats = ", ".join(str(np.int32(number).view(np.float32)) for number in range(128))
+    text = f"""HloModule m
+ENTRY e {{ i = s32[] parameter(0)
+  line = s32[128] constant({{{numbers}}})
+  square = s32[16,8] constant({{{rows}}})
+  real = f32[128] constant({{{floats}}})
+  a = s32[3] dynamic-slice(line, i), dynamic_slice_sizes={{3}}
+  b = s32[2,8] dynamic-slice(square, i, i), dynamic_slice_sizes={{2,8}}
+  c = f32[3] dynamic-slice(real, i), dynamic_slice_sizes={{3}}
+  ROOT r = (s32[3], s32[2,8], f32[3]) tuple(a, b, c) }}"""
+    executable = check(text, np.int32(5), optimize=optimize)
+    assert executable.as_text("llvm").count("external constant") == 1
