@@ -17,6 +17,7 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.verifier import verify
 from xlalite.passes.base import Fuel, HloPass
 from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.progress import Progress
 
 PIPELINE_START = "pipeline-start"
 PIPELINE_END = "pipeline-end"
@@ -97,12 +98,14 @@ class Instrumentation:
     Attributes:
         options: What restricts and checks the passes.
         records: One record for each run so far, in order.
+        progress: What says now and then how far the compilation is.
     """
 
     def __init__(self, options: DebugOptions | None = None, observers: Sequence[PassObserver] = ()) -> None:
         """Starts a compilation."""
         self.options = options if options is not None else DebugOptions()
         self.records: list[PassRecord] = []
+        self.progress = Progress()
         self._observers = tuple(observers)
         self._fuel = {name: Fuel(limit) for name, limit in self.options.fuel}
         self._runs = 0
@@ -140,6 +143,7 @@ class Instrumentation:
         before = module_fingerprint(module) if self.options.check_passes else None
         # A pass that changes nothing leaves the sizes as they are, so they are counted once a change.
         sizes_before = self._sizes if self._sizes is not None and self._sized is module else _sizes(module)
+        self.progress.note(module.name, hlo_pass.name, sizes_before[1])
 
         start = time.perf_counter()
         with self._blaming(module, run):

@@ -91,6 +91,7 @@ class CompiledModule:
         from xlalite.passes.buffer_assignment import assign_buffers
         from xlalite.passes.schedule_report import schedule_report
 
+        self.note_step("buffer assignment")
         assignment = assign_buffers(self.optimized)
         if self.dumper is not None:
             self.dumper.write_artefact(Artefact.SCHEDULE, schedule_report(self.optimized))
@@ -103,9 +104,11 @@ class CompiledModule:
         from xlalite.backends.cpu.llvm import TargetInfo
         from xlalite.backends.cpu.module_emitter import emit_module
 
+        assignment = self.assignment
+        self.note_step("LLVM IR")
         emitted = emit_module(
             self.optimized,
-            self.assignment,
+            assignment,
             num_threads=self.num_threads,
             contract=self.options.fp_contract,
             target=TargetInfo.host(self.jit_options.max_isa),
@@ -114,6 +117,11 @@ class CompiledModule:
             self.dumper.write_artefact(Artefact.LLVM, emitted.text)
             self.dumper.write_decisions([*self.optimized.decisions, *emitted.decisions])
         return emitted
+
+    def note_step(self, step: str) -> None:
+        """Says that a step behind the passes begins, if the compilation takes long."""
+        module = self.optimized
+        self.instrumentation.progress.note(module.name, step, sum(map(len, module.computations())))
 
     def dump_code(self, image: bytes) -> None:
         """Writes the object code, and what it looks like to people, if dumps are wanted."""

@@ -137,6 +137,7 @@ def _source(compiled: CompiledModule) -> IrSource:
         "host_calls": dict(emitted.host_calls),
         "given_constants": {name: data.size for name, data in wanted.items() if name in given},
     }
+    compiled.note_step("machine code")
     made = {name: data for name, data in wanted.items() if name not in given}
     return IrSource(emitted.text, record, made, CodeSummary(compiled.given.name, emitted.kernel_count))
 
