@@ -262,7 +262,7 @@ def default_cache() -> ObjectCache:
     try:
         return ObjectCache.at(path)
     except CacheError as error:
-        _LOG.warning("compiled code is kept in memory only: %s", error)
+        _LOG.warning("compiled code is kept in memory only: %s (XLALITE_CACHE_DIR names another directory)", error)
         return ObjectCache.in_memory(str(error))
 
 

@@ -1,9 +1,41 @@
-"""The stamp of the compiler's sources follows their contents, and nothing else."""
+"""What decides the code is in the key of a cache entry: the compiler's sources by their contents, the options."""
 
+import dataclasses
 import os
 from pathlib import Path
 
+import pytest
+
+from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.code_version import code_version, sources_digest
+from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.native.object_cache import cache_key
+from xlalite.hlo.text import parse
+from xlalite.passes.debug_options import DebugOptions
+
+DECIDES: dict[str, object] = {
+    "num_threads": 7,
+    "fp_contract": False,
+    "optimize": False,
+    "donate_arguments": True,
+    "disable_passes": ("cse",),
+    "enable_only": ("cse",),
+    "fuel": (("cse", 1),),
+    "cpu_max_isa": "AVX",
+}
+"""Options that change code, with another value than the default."""
+
+ONLY_WATCHES = {
+    "use_cache",
+    "debug",
+    "dump_to",
+    "dump_hlo_pass_re",
+    "dump_hlo_module_re",
+    "dump_hlo_pipeline_re",
+    "dump_large_constants",
+    "verify",
+    "check_passes",
+}
 
 
 def write(path: Path, text: str) -> None:
@@ -36,3 +68,29 @@ def test_stamp_follows_names_and_places(tmp_path: Path) -> None:
 
 def test_compiler_has_a_stamp() -> None:
     assert len(code_version()) == 32
+
+
+def key(options: CompileOptions) -> str:
+    module = parse("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }")
+    compiled = CompiledModule(module, options)
+    return cache_key(compiled.cache_key, compiled.jit_options)
+
+
+def fields(kind: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def test_every_option_is_in_the_key_or_known_to_change_nothing() -> None:
+    assert fields(CompileOptions) | fields(DebugOptions) == DECIDES.keys() | ONLY_WATCHES
+
+
+@pytest.mark.parametrize("name", DECIDES)
+def test_option_that_changes_code_changes_the_key(name: str) -> None:
+    changed = {name: DECIDES[name]}
+    in_debug = name in fields(DebugOptions)
+    options = CompileOptions(debug=DebugOptions(**changed)) if in_debug else CompileOptions(**changed)  # type: ignore[arg-type]
+    assert key(options) != key(CompileOptions())
+
+
+def test_option_that_only_watches_keeps_the_key() -> None:
+    assert key(CompileOptions(debug=DebugOptions(verify=False, check_passes=True))) == key(CompileOptions())

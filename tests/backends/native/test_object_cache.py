@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.native import jit
+from xlalite.backends.cpu.native import jit, object_cache
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import write_entry
 from xlalite.backends.cpu.native.jit import JitOptions
@@ -237,6 +237,21 @@ def test_code_larger_than_the_cache_is_not_stored_and_drives_nothing_out(tmp_pat
             "bb", ObjectCode(b"", ("f",), constants={"c": np.zeros(20_000, np.uint8)}, summary=CodeSummary("big"))
         )
     assert [entry.key for entry in directory.entries()] == ["aa"]
+
+
+def test_memory_is_not_for_what_leaves_no_room_for_anything_else(tmp_path, monkeypatch):
+    cache = ObjectCache.at(tmp_path)
+    monkeypatch.setattr(object_cache, "_MEMORY_LIMIT_BYTES", 1 << 20)
+    small, large = Source(), IrSource(TEXT, constants={"c": np.zeros(2 << 20, np.uint8)})
+    for _ in range(3):
+        cache.use_or_compile(("small",), small, len_of)
+        assert cache.use_or_compile(("large",), lambda: large, len_of) == 2 << 20
+    stats = cache.stats()
+    assert (stats.misses, stats.memory_hits, stats.disk_hits) == (2, 2, 2)
+
+
+def len_of(code: ObjectCode) -> int:
+    return sum(data.size for data in code.constants.values())
 
 
 def test_files_of_other_versions_count_and_go(tmp_path):
