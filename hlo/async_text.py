@@ -6,8 +6,10 @@ root applies `add` to its parameters in order.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
+from xlalite.hlo.attributes import attribute_fields
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.op import Attrs, OpDef
@@ -19,6 +21,7 @@ from xlalite.hlo.shape import Shape
 START = OPS["async-start"]
 _BY_SUFFIX = {"start": START, "update": OPS["async-update"], "done": OPS["async-done"]}
 _ASYNC_OPS = frozenset(_BY_SUFFIX.values())
+CONTINUATIONS = _ASYNC_OPS - {START}
 # Updates between start and done; beyond that the long spelling is used, so that writing takes linear time.
 _LONGEST_CHAIN = 16
 
@@ -26,7 +29,7 @@ _LONGEST_CHAIN = 16
 def split_async_opcode(word: str) -> tuple[OpDef, OpDef] | None:
     """The asynchronous operation and the wrapped one that a word like `add-start` stands for."""
     base, _, suffix = word.rpartition("-")
-    if suffix not in _BY_SUFFIX or base not in OPS:
+    if suffix not in _BY_SUFFIX or base not in OPS or not _has_short_spelling(OPS[base]):
         return None
     return _BY_SUFFIX[suffix], OPS[base]
 
@@ -70,20 +73,18 @@ def wrap(
 
 def wrapped_instruction(instruction: HloInstruction) -> HloInstruction | None:
     """The instruction that an asynchronous one wraps, when the short spelling says everything about it."""
-    if instruction.op not in _ASYNC_OPS:
-        return None
-    start = instruction
-    for _ in range(_LONGEST_CHAIN):
-        if start.op is START or start.op not in _ASYNC_OPS or not start.operands:
-            break
-        start = start.operands[0]
-    if start.op is not START:
+    start = start_of(instruction)
+    if start is None:
         return None
     computation = start.called_computations[0]
     root = computation.root
     if root.operands != computation.parameters or len(computation) != len(computation.parameters) + 1:
         return None
-    if f"{root.opcode}-start" in OPS or f"{root.opcode}-done" in OPS or root.op.attrs is ParameterAttrs:
+    if f"{root.opcode}-start" in OPS or f"{root.opcode}-done" in OPS or not _has_short_spelling(root.op):
+        return None
+    # The reader takes the shapes from the operands and from the result of the start.
+    pairs = zip((*computation.parameters, root), (*start.operands, None), strict=True)
+    if any(inner.shape != (outer.shape if outer is not None else start.shape.elements[1]) for inner, outer in pairs):
         return None
     bare = root.metadata == Metadata() and not (
         root.sharding
@@ -94,6 +95,21 @@ def wrapped_instruction(instruction: HloInstruction) -> HloInstruction | None:
     )
     expected = "" if start.attrs == AsyncStartAttrs() else start.attrs.async_execution_thread
     return root if bare and computation.execution_thread == expected else None
+
+
+def start_of(instruction: HloInstruction) -> HloInstruction | None:
+    """The async-start that an instruction is or goes on with; None when there is none or a long way off."""
+    start = instruction
+    for _ in range(_LONGEST_CHAIN):
+        if start.op not in CONTINUATIONS or not start.operands:
+            break
+        start = start.operands[0]
+    return start if start.op is START else None
+
+
+def _has_short_spelling(op: OpDef) -> bool:
+    """Whether all attributes have names; the number of a parameter and the value of a constant stand elsewhere."""
+    return len(attribute_fields(op.attrs)) == len(dataclasses.fields(op.attrs))
 
 
 def short_opcode(instruction: HloInstruction, wrapped: HloInstruction) -> str:

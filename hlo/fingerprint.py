@@ -225,7 +225,7 @@ def _literal_digest(literal: Literal) -> str:
         return _digest("tuple", [_literal_digest(element) for element in literal.elements])
     hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     hasher.update(literal.shape.text().encode())
-    hasher.update(literal.value.tobytes())
+    hasher.update(b"elided" if literal.is_elided else literal.value.tobytes())
     return hasher.hexdigest()
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xlalite.hlo.annotation_text import FrontendAttributes, parse_metadata, read_frontend_attributes
-from xlalite.hlo.async_text import START, split_async_opcode, wrap
+from xlalite.hlo.async_text import CONTINUATIONS, START, split_async_opcode, start_of, wrap
 from xlalite.hlo.attributes import AttributeField, attribute_fields
 from xlalite.hlo.errors import ParseError, ShapeError, XlaliteError
 from xlalite.hlo.instruction import HloInstruction, Metadata
@@ -132,9 +132,11 @@ class InstructionParser:
             cursor.expect(")")
         else:
             operands = self._operands(scope)
-        annotations = self._annotations(
-            scope, attribute_plan(op) if wrapped is None else async_plan(wrapped), name or word
-        )
+        goes_on = op in CONTINUATIONS
+        plan = async_plan(wrapped or op) if wrapped is not None or goes_on else attribute_plan(op)
+        annotations = self._annotations(scope, plan, name or word)
+        if goes_on:
+            self._check_continuation(operands, annotations, start)
         try:
             called: tuple[HloComputation, ...]
             if wrapped is not None:
@@ -167,6 +169,20 @@ class InstructionParser:
         computation = wrap(f"{wrapped.name}.async", operands, wrapped, wrapped_attrs, called, declared, thread)
         self.bodies.add_body(computation)
         return attrs, (computation,)
+
+    def _check_continuation(self, operands: list[HloInstruction], annotations: Annotations, start: int) -> None:
+        """What an async-update or async-done says of the computation, its start has said already."""
+        called = annotations.called.pop("calls", None)
+        thread = annotations.values.pop("async_execution_thread", None)
+        begun = start_of(operands[0]) if operands else None
+        if begun is None:
+            return
+        if called is not None and called != begun.called_computations:
+            raise self.cursor.error_at(start, f"calls= names another computation than that of {begun.name!r}")
+        if thread is not None and thread != begun.attrs.async_execution_thread:
+            raise self.cursor.error_at(
+                start, f"async_execution_thread= names another thread than that of {begun.name!r}"
+            )
 
     def _literal(self, shape: Shape) -> Any:
         """The literal of a constant; errors of the value are errors of the text."""

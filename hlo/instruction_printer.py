@@ -58,12 +58,15 @@ class InstructionPrinter:
         name = names.get(instruction)
         if name is None:
             name = self.name_of(instruction)
-        wrapped = wrapped_instruction(instruction)
+        wrapped = self._wrapped(instruction)
         opcode = instruction.op.name if wrapped is None else short_opcode(instruction, wrapped)
         return (
             f"{marker}{name} = {self._shape(instruction.shape)} {opcode}"
             f"({self._operands(instruction, names)}){self._attributes(instruction, names, depth)}"
         )
+
+    def _wrapped(self, instruction: HloInstruction) -> HloInstruction | None:
+        return wrapped_instruction(instruction) if self.options.short_async else None
 
     def name_of(self, instruction: HloInstruction) -> str:
         """The instruction's own name as the options want it."""
@@ -108,7 +111,7 @@ class InstructionPrinter:
 
     def _attributes(self, instruction: HloInstruction, names: dict[HloInstruction, str], depth: int) -> str:
         parts = self._own_attributes(instruction, after_calls=False)
-        wrapped = wrapped_instruction(instruction) if instruction.op is START else None
+        wrapped = self._wrapped(instruction) if instruction.op is START else None
         if wrapped is not None:
             parts.extend(self._own_attributes(wrapped, after_calls=False))
             if wrapped.called_computations:

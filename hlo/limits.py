@@ -13,7 +13,8 @@ class ParseLimits:
         nesting: Depth of tuples in tuples, instructions as operands, computations in instructions.
         rank: Dimensions of one array.
         elements: Elements of one array; sizes beyond could not be addressed.
-        literal_elements: Elements of one constant; elided constants are filled, so a few letters can ask for much.
+        literal_elements: Elements of one constant; a few letters can ask for much. Of elided constants, whose values
+            are made up, they are counted when the values are asked for.
     """
 
     nesting: int = 100

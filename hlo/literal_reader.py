@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.float_text import is_float_text, parse_floats
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[-+]?\d{1,20}", re.ASCII)
 _PAYLOAD = re.compile(r"0[xX][0-9a-fA-F]{1,16}", re.ASCII)
+_ALL_BITS = (1 << 64) - 1
 _NANS = frozenset({"nan", "-nan", "+nan"})
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 def read_literal(cursor: TokenCursor, shape: Shape) -> Literal:
@@ -28,36 +28,42 @@ def read_literal(cursor: TokenCursor, shape: Shape) -> Literal:
     Raises:
         ParseError: The text does not fit the shape.
     """
-    _check_size(cursor, shape)
+    _check_leaves(cursor, shape)
     if cursor.at("{") and cursor.tokens[cursor.index + 1] == "...":
         cursor.index += 2
         cursor.expect("}")
-        return pseudo_literal(shape)
+        return Literal.elided(shape, cursor.limits.literal_elements)
     if shape.is_tuple:
         return _read_tuple(cursor, shape)
     if shape.is_token:
         cursor.expect("token")
         return Literal(Token())
+    if shape.element_count > cursor.limits.literal_elements:
+        raise cursor.error(f"literal: {shape.text()} has more than {cursor.limits.literal_elements} elements")
     first = cursor.index
+    if shape.rank and shape.element_count and not shape.dtype.is_complex and not cursor.at("{"):
+        return _first_element(cursor, shape)
     words = _read_words(cursor, shape)
-    return Literal(_to_array(cursor, first, shape, words), shape)
+    return Literal.owning(_to_array(cursor, first, shape, words), shape)
 
 
-def pseudo_literal(shape: Shape) -> Literal:
-    """What stands in for an elided constant: small numbers that depend on nothing but the shape."""
-    if shape.is_tuple:
-        return Literal(tuple(pseudo_literal(element) for element in shape.elements), shape)
-    return Literal(_pseudo_array(shape), shape) if shape.is_array else Literal(Token())
-
-
-def _check_size(cursor: TokenCursor, shape: Shape) -> None:
+def _check_leaves(cursor: TokenCursor, shape: Shape) -> None:
     leaves = [leaf for _, leaf in shape.leaves()]
     if not all(leaf.is_array or leaf.is_token for leaf in leaves) or any(
         min(leaf.dims, default=0) < 0 for leaf in leaves
     ):
         raise cursor.error(f"literal: there are no values of shape {shape.text()}")
-    if sum(leaf.element_count for leaf in leaves) > cursor.limits.literal_elements:
-        raise cursor.error(f"literal: {shape.text()} has more than {cursor.limits.literal_elements} elements")
+
+
+def _first_element(cursor: TokenCursor, shape: Shape) -> Literal:
+    """A number in the place of an array: as in XLA the first element, all others are 0."""
+    scalar = Shape.array(shape.dtype)
+    number = _to_array(cursor, cursor.index, scalar, [_read_number(cursor)])
+    if Literal.owning(number, scalar).is_all(0):
+        return Literal(np.broadcast_to(number, shape.dims), shape)
+    values = np.zeros(shape.dims, shape.dtype.numpy)
+    values[(0,) * shape.rank] = number
+    return Literal.owning(values, shape)
 
 
 def _read_tuple(cursor: TokenCursor, shape: Shape) -> Literal:
@@ -154,9 +160,10 @@ def _to_array(cursor: TokenCursor, first: int, shape: Shape, words: list[str]) -
         return flat.view(dtype.numpy).reshape(shape.dims)
     if dtype is DType.PRED:
         for word in words:
-            if word not in _BOOLEANS:
-                raise _bad_word(cursor, first, word, "true, false, 1 or 0", shape)
-        return np.array([_BOOLEANS[word] for word in words], np.bool_).reshape(shape.dims)
+            if word not in _BOOLEANS and not _INTEGER.fullmatch(word):
+                raise _bad_word(cursor, first, word, "true, false or an integer", shape)
+        flags = [_BOOLEANS[word] if word in _BOOLEANS else int(word) != 0 for word in words]
+        return np.array(flags, np.bool_).reshape(shape.dims)
     for word in words:
         if not _INTEGER.fullmatch(word):
             raise _bad_word(cursor, first, word, "an integer", shape)
@@ -165,8 +172,9 @@ def _to_array(cursor: TokenCursor, first: int, shape: Shape, words: list[str]) -
     for number, word in zip(numbers, words, strict=True):
         if not low <= number <= high:
             raise _bad_word(cursor, first, word, f"an integer from {low} to {high}", shape)
-    wide = np.array(numbers, np.uint64 if dtype.is_unsigned else np.int64)
-    return wide.astype(dtype.numpy).reshape(shape.dims)
+    if dtype.bits == 64:
+        return np.array([number & _ALL_BITS for number in numbers], np.uint64).view(dtype.numpy).reshape(shape.dims)
+    return np.array(numbers, np.int64).astype(dtype.numpy).reshape(shape.dims)
 
 
 def _bad_word(cursor: TokenCursor, first: int, word: str, expected: str, shape: Shape) -> Exception:
@@ -177,23 +185,9 @@ def _bad_word(cursor: TokenCursor, first: int, word: str, expected: str, shape: 
 
 
 def _integer_range(dtype: DType) -> tuple[int, int]:
+    """What may be written; 64 bits may be written signed or unsigned, as in XLA."""
+    if dtype.bits == 64:
+        return -(1 << 63), _ALL_BITS
     if dtype.is_signed:
         return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
     return 0, (1 << dtype.bits) - 1
-
-
-def _pseudo_array(shape: Shape) -> Array:
-    mixed = np.arange(shape.element_count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x1234567)
-    fraction = (mixed >> np.uint64(40)).astype(np.float64) / (1 << 24)
-    dtype = shape.dtype
-    values: npt.NDArray[Any]
-    if dtype is DType.PRED:
-        values = fraction < 0.5
-    elif dtype.is_integral:
-        low, high = (max(-8, _integer_range(dtype)[0]), min(8, _integer_range(dtype)[1]))
-        values = np.floor(low + fraction * (high - low + 1))
-    elif dtype is DType.F8E8M0FNU:
-        values = fraction + 0.5
-    else:
-        values = fraction * 2 - 1
-    return values.astype(dtype.numpy).reshape(shape.dims)

@@ -12,11 +12,13 @@ from xlalite.hlo.literal import Array, Literal
 
 
 def format_literal(literal: Literal) -> str:
-    """The literal on one line, without its shape."""
+    """The literal on one line, without its shape; `{...}` for values that a text had left out."""
     if literal.shape.is_tuple:
         return "( " + ", ".join(map(format_literal, literal.elements)) + " )"
     if literal.shape.is_token:
         return "token"
+    if literal.is_elided:
+        return "{...}"
     return format_array(literal.value, literal.shape.dtype)
 
 

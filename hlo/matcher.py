@@ -210,7 +210,9 @@ def splat(value: complex | None = None) -> Pattern:
 def _is_all(instruction: HloInstruction, value: Any) -> bool:
     literal = instruction.attrs.literal
     if isinstance(value, complex):
-        return bool(literal.shape.is_array and literal.value.size and np.all(literal.value == value))
+        if not literal.shape.is_array or literal.is_elided:
+            return False
+        return bool(literal.value.size and np.all(literal.value == value))
     return bool(literal.is_all(value))
 
 

@@ -158,7 +158,7 @@ class HloModule:
         """The module as HLO text.
 
         Args:
-            preset: `default`, `short_parsable`, `canonical` or `fingerprint`.
+            preset: `default`, `lossless`, `short_parsable`, `canonical` or `fingerprint`.
 
         Raises:
             ValueError: There is no such preset.

@@ -22,6 +22,8 @@ class PrintOptions:
         full_bodies: Whether a called computation's body stands where its name would.
         canonical_names: Whether instructions are called `tmp_0`, `tmp_1`, ... and computations lose their names.
         ids: Whether names of module and computations are written.
+        short_async: Whether asynchronous operations that wrap a single one are written as `add-start` and the like,
+            without the name of the computation.
     """
 
     percent: bool = True
@@ -36,9 +38,11 @@ class PrintOptions:
     full_bodies: bool = False
     canonical_names: bool = False
     ids: bool = True
+    short_async: bool = True
 
 
 DEFAULT = PrintOptions()
+LOSSLESS = PrintOptions(large_constants=True, short_async=False)
 SHORT_PARSABLE = PrintOptions(
     percent=False,
     program_shape=False,
@@ -74,6 +78,7 @@ FINGERPRINT = PrintOptions(
 
 PRESETS = {
     "default": DEFAULT,
+    "lossless": LOSSLESS,
     "short_parsable": SHORT_PARSABLE,
     "canonical": CANONICAL,
     "fingerprint": FINGERPRINT,

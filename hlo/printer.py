@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xlalite.hlo.async_text import wrapped_instruction
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.header_text import format_header
@@ -19,7 +21,7 @@ def print_module(module: HloModule, preset: str | PrintOptions = "default") -> s
 
     Args:
         module: What to write.
-        preset: `default`, `short_parsable`, `canonical` or `fingerprint`, or options of one's own.
+        preset: `default`, `lossless`, `short_parsable`, `canonical` or `fingerprint`, or options of one's own.
 
     Raises:
         ValueError: There is no such preset.
@@ -28,7 +30,7 @@ def print_module(module: HloModule, preset: str | PrintOptions = "default") -> s
     printer = _Printer(options)
     config = module.config
     header = format_header(module.name if options.ids else "", config, _entry_layout(module))
-    computations = _written_computations(module)
+    computations = _written_computations(module) if options.short_async else module.computations()
     texts = [printer.computation(computation, scheduled=config.is_scheduled) for computation in computations]
     if not options.ids:
         last = texts.pop()
@@ -104,7 +106,7 @@ class _Printer:
         return "\n".join(indent + line(instruction, names, depth, is_root=instruction is root) for instruction in order)
 
 
-def _written_computations(module: HloModule) -> list[HloComputation]:
+def _written_computations(module: HloModule) -> Sequence[HloComputation]:
     """All computations but those that the short spelling of asynchronous operations makes superfluous."""
     computations = module.computations()
     callers: dict[HloComputation, list[HloInstruction]] = {}

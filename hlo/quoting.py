@@ -41,7 +41,7 @@ def unquote(quoted: str) -> str:
     inside = quoted[1:-1]
     if "\\" not in inside:
         return inside
-    raw = _ESCAPED.sub(_unescape_one, inside.encode("utf-8", "surrogateescape"))
+    raw = _ESCAPED.sub(_unescape_one, _utf8(inside))
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -50,7 +50,15 @@ def _escape_one(match: re.Match[str]) -> str:
     letter = _TO_LETTER.get(character)
     if letter is not None:
         return letter
-    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
+    return "".join(f"\\{byte:03o}" for byte in _utf8(character))
+
+
+def _utf8(text: str) -> bytes:
+    """The bytes that were read as the text, of other lone surrogates those that UTF-8 would give them."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _unescape_one(match: re.Match[bytes]) -> bytes:

@@ -85,7 +85,7 @@ class ConstantFolding(HloPass):
     def _constant_value(self, operand: HloInstruction, evaluator: Evaluator) -> Array | None:
         if operand.opcode == "constant" and operand.shape.is_array:
             literal: Literal = operand.attrs.literal
-            return literal.value
+            return None if literal.is_elided else literal.value
         if operand.shape.element_count > self.max_implicit_elements or operand.opcode not in ("broadcast", "iota"):
             return None
         inner = [self._constant_value(source, evaluator) for source in operand.operands]
@@ -121,7 +121,9 @@ class SplatConstants(HloPass):
                 if instruction.opcode != "constant" or not instruction.shape.is_array or not instruction.shape.rank:
                     continue
                 literal: Literal = instruction.attrs.literal
-                if instruction.control_predecessors or instruction.control_successors or not is_uniform(literal.value):
+                if instruction.control_predecessors or instruction.control_successors:
+                    continue
+                if literal.is_elided or not is_uniform(literal.value):
                     continue
                 new = splat(literal.value.reshape(-1)[0], literal.shape)
                 if changes_bitcast(instruction, new) or not self.may_change():

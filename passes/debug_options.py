@@ -22,7 +22,7 @@ class DebugOptions:
         dump_hlo_pass_re: Dump the module after each changing pass whose name matches; None for none.
         dump_hlo_module_re: Dump only modules whose name matches; None for all.
         dump_hlo_pipeline_re: Dump passes only of pipelines whose name matches; None for all.
-        dump_large_constants: Write all elements of constants; without it dumps of large constants do not reproduce.
+        dump_large_constants: Write HLO without loss; without it dumps of large constants do not reproduce.
         disable_passes: Names of passes that do not run.
         enable_only: Names of the only passes that run; empty for all.
         fuel: (pass name, number of changes allowed) pairs.
@@ -61,6 +61,11 @@ class DebugOptions:
                 raise FlagError(f"xla_fuel: {name}={limit}: expected a number of changes that is not negative")
         if self.cpu_max_isa and self.cpu_max_isa not in CPU_ISAS:
             raise FlagError(f"xla_cpu_max_isa: expected one of {', '.join(CPU_ISAS)}, found {self.cpu_max_isa!r}")
+
+    @property
+    def text_preset(self) -> str:
+        """The printing preset of HLO."""
+        return "lossless" if self.dump_large_constants else "default"
 
     def runs(self, pass_name: str) -> bool:
         """Whether the pass may run at all."""

@@ -230,10 +230,9 @@ def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | Non
     if not options.dumps_module(module_name):
         return None
     assert options.dump_to is not None, "dumps_module says so"
-    preset = "short_parsable" if options.dump_large_constants else "default"
     name = _file_safe(module_name, _NAME_BYTES)
     prefix = _claim(options.dump_to, "module", f".{name}", Artefact.HLO.suffix)
-    return None if prefix is None else ModuleDumper(options.dump_to, prefix, module_name, preset)
+    return None if prefix is None else ModuleDumper(options.dump_to, prefix, module_name, options.text_preset)
 
 
 def session_dumper(options: DebugOptions) -> ReportDumper | None:

@@ -112,7 +112,9 @@ class Flags:
     xla_dump_hlo_module_re: str = _flag("", _PATTERN, "dump only modules whose name matches")
     xla_dump_hlo_pass_re: str = _flag("", _PATTERN, "dump around each changing pass whose name matches")
     xla_dump_hlo_pipeline_re: str = _flag("", _PATTERN, "dump passes only of pipelines whose name matches")
-    xla_dump_large_constants: bool = _flag(False, _SWITCH, "write large constants out in dumps")
+    xla_dump_large_constants: bool = _flag(
+        False, _SWITCH, "write HLO without loss in dumps and by opt, large constants too"
+    )
     xla_disable_hlo_passes: tuple[str, ...] = _flag((), _NAMES, "passes that do not run")
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")

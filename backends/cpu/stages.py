@@ -44,7 +44,7 @@ def compile_to(stage: str, module: HloModule, options: CompileOptions) -> StageO
 
 
 _SHOWN: dict[str, Callable[[CompiledModule], str]] = {
-    "hlo-backend": lambda compiled: str(compiled.optimized),
+    "hlo-backend": lambda compiled: compiled.optimized.to_string(compiled.options.debug.text_preset),
     "buffer-assignment": lambda compiled: compiled.assignment.report,
     "llvm-before-optimizations": lambda compiled: compiled.emitted.text,
     "llvm-after-optimizations": lambda compiled: optimised_ir(compiled.emitted.text, compiled.jit_options),
@@ -59,4 +59,5 @@ def _unscheduled(compiled: CompiledModule) -> StageOutput:
 
     module = compiled.given.clone()
     cpu_unscheduled_pipeline(optimize=compiled.options.optimize).run(module, compiled.instrumentation)
-    return StageOutput(str(module), tuple(module.decisions), tuple(compiled.instrumentation.records))
+    text = module.to_string(compiled.options.debug.text_preset)
+    return StageOutput(text, tuple(module.decisions), tuple(compiled.instrumentation.records))

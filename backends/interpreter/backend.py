@@ -51,7 +51,7 @@ class InterpreterBackend(Backend):
         if stage not in _STAGES:
             raise ValueError(f"the interpreter has no stage {stage!r}, expected {', '.join(_STAGES)}")
         verify(module)
-        return StageOutput(str(module))
+        return StageOutput(module.to_string(options.debug.text_preset))
 
 
 class InterpreterExecutable(Executable):

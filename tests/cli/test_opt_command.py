@@ -33,6 +33,21 @@ def test_pass_options_come_from_the_pass_s_fields(softmax: Path, xlalite: Callab
     assert (one, several) == (1, 4)
 
 
+@pytest.mark.parametrize(
+    "words", [("--stage=hlo",), ("--stage=hlo-backend",), ("--passes=dce",), ("--platform=interpreter",)]
+)
+def test_large_constants_are_written_on_request(
+    words: tuple[str, ...], tmp_path: Path, xlalite: Callable[..., object]
+) -> None:
+    file = tmp_path / "f.hlo"
+    numbers = ", ".join(map(str, range(20)))
+    file.write_text(
+        f"ENTRY e {{ x = s32[20] parameter(0)\n c = s32[20] constant({{{numbers}}})\n ROOT r = add(x, c) }}"
+    )
+    assert numbers not in xlalite("opt", file, *words).out
+    assert numbers in xlalite("opt", file, *words, "--xla_dump_large_constants").out
+
+
 def test_pass_lists_are_read() -> None:
     stages = parse_passes(" dce , fusion{max_members=3, dot_epilogues} ,normalization")
     assert [stage.name for stage in stages] == ["dce", "fusion", "normalization"]

@@ -110,7 +110,7 @@ def _run_passes(
     """Runs chosen passes; a stage behind HLO adds only the passes that code generation cannot do without."""
     records = _run_pipeline(Pipeline("opt", passes), module, options.debug)
     if stage == "hlo":
-        return StageOutput(str(module), tuple(module.decisions), records)
+        return StageOutput(module.to_string(options.debug.text_preset), tuple(module.decisions), records)
     unoptimised = CompileOptions(num_threads=options.num_threads, optimize=False, debug=options.debug)
     output = backend.compile_to(stage, module, unoptimised)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))

@@ -9,7 +9,7 @@ from pathlib import Path
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.loading import BINARY_SUFFIX, TEXT_PROTO_SUFFIXES, parse_file
 from xlalite.hlo.module import HloModule
-from xlalite.hlo.text import PrintOptions, parse, print_module
+from xlalite.hlo.text import parse
 from xlalite.hlo.verifier import verify
 
 STANDARD_INPUT = "-"
@@ -82,7 +82,7 @@ def split_text(text: str) -> list[str]:
 
 def _text_of_proto(data: bytes, path: str) -> str:
     try:
-        return print_module(parse_file(data, path), PrintOptions(large_constants=True))
+        return parse_file(data, path).to_string("lossless")
     except XlaliteError as error:
         raise InputError(f"{shown_name(path)}: {error}") from error
 

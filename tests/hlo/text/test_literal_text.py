@@ -74,6 +74,15 @@ def test_every_value_comes_back_with_the_same_bits(dtype: DType, rng: np.random.
         ("(f32[2], s32[])", "({1, 2}, 3)", "( {1, 2}, 3 )"),
         ("((f32[]), pred[])", "((1), false)", "( ( 1 ), false )"),
         ("u64[]", "18446744073709551615", "18446744073709551615"),
+        ("u64[2]", "{-1, -9223372036854775808}", "{18446744073709551615, 9223372036854775808}"),
+        ("s64[]", "18446744073709551615", "-1"),
+        ("pred[2]", "{-2, 0}", "{1, 0}"),
+        ("f32[2,2]", "3", "{ { 3, 0 }, { 0, 0 } }"),
+        ("s8[3]", "-1", "{-1, 0, 0}"),
+        ("pred[2]", "true", "{1, 0}"),
+        ("(f32[2], s32[])", "(0, 3)", "( {0, 0}, 3 )"),
+        ("f32[3]", "{...}", "{...}"),
+        ("(f32[3], s32[])", "({...}, 1)", "( {...}, 1 )"),
     ],
 )
 def test_numbers_and_braces_are_written_as_xla_does(shape: str, written: str, canonical: str) -> None:
@@ -96,14 +105,16 @@ def test_numbers_and_braces_are_written_as_xla_does(shape: str, written: str, ca
         ("f8e4m3fn[]", "1000"),
         ("f8e4m3fn[]", "inf"),
         ("f8e8m0fnu[]", "-1"),
-        ("pred[]", "2"),
+        ("pred[]", "2.5"),
         ("f32[]", "nan(0x0)"),
         ("f32[]", "nan(0x800000)"),
         ("f32[]", "nan(12)"),
         ("c64[]", "(1, 2, 3)"),
         ("f32[2]", "{1}"),
         ("f32[2]", "{1, 2"),
-        ("f32[2]", "1"),
+        ("f32[0]", "1"),
+        ("c64[2]", "1"),
+        ("f32[2,2]", "{1}"),
         ("(f32[])", "1"),
         ("opaque[]", "1"),
     ],
@@ -116,3 +127,17 @@ def test_values_that_do_not_fit_are_refused(shape: str, text: str) -> None:
 def test_many_numbers_are_read_and_written(rng: np.random.Generator) -> None:
     literal = Literal(rng.standard_normal((100, 1000)).astype(np.float32))
     assert parse_literal(format_literal(literal), literal.shape) == literal
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [("f32[2,2]", "3"), ("s32[4]", "-7"), ("pred[2]", "{2,0}"), ("u64[]", "-1"), ("s64[]", "18446744073709551615")],
+)
+def test_xla_reads_the_same(shape: str, text: str) -> None:
+    hlo = pytest.importorskip("jaxlib._hlo")
+    options = hlo.HloPrintOptions()
+    options.print_large_constants = True
+    source = f"HloModule m\nENTRY e {{ ROOT c = {shape} constant({text}) }}"
+    theirs = hlo.hlo_module_from_text(source).to_string(options)
+    assert f" constant({format_literal(parse_literal(text, parse_shape(shape)))})" in theirs
