@@ -108,7 +108,7 @@ class Executable(ABC):
 
     @abstractmethod
     def as_text(self, stage: str) -> str:
-        """The program at a stage: `hlo`, `optimized_hlo`, `buffer_assignment`, `llvm` or `asm`.
+        """The program at a stage, as `Backend.compile_to` shows it; `Backend.stages` has the names.
 
         Raises:
             ValueError: The backend has no such stage.
@@ -215,7 +215,7 @@ class Backend(ABC):
     @property
     @abstractmethod
     def stages(self) -> Mapping[str, str]:
-        """Names of the stages that `compile_to` knows, in order, with what they show."""
+        """Names of the stages that `compile_to` and `Executable.as_text` know, in order, with what they show."""
 
     @abstractmethod
     def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
@@ -231,6 +231,27 @@ class Backend(ABC):
     def code_cache(self) -> CodeCache | None:
         """The cache that compiled code is kept in; None for a backend that has none."""
         return None
+
+
+_OTHER_STAGE_NAMES = {"optimized-hlo": "hlo-backend", "llvm-optimized": "llvm-after-optimizations"}
+
+
+def stage_name(name: str) -> str:
+    """The name of a stage as lists have it: `_` counts as `-`, and `optimized_hlo` is what code is made of."""
+    spelled = name.replace("_", "-")
+    return _OTHER_STAGE_NAMES.get(spelled, spelled)
+
+
+def checked_stage(name: str, stages: Mapping[str, object], backend: str) -> str:
+    """The name of one of the stages, as the list has it.
+
+    Raises:
+        ValueError: There is no such stage.
+    """
+    found = stage_name(name)
+    if found not in stages:
+        raise ValueError(f"the {backend} backend has no stage {name!r}, expected one of {', '.join(stages)}")
+    return found
 
 
 class UnknownBackendError(XlaliteError, KeyError):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -54,19 +55,29 @@ def run_custom_call(instruction: HloInstruction, operands: Sequence[Value], call
     target: str = instruction.attrs.custom_call_target
     function = CUSTOM_CALLS.get(target)
     if function is None:
-        raise EvaluationError(
-            f"custom-call: no meaning is registered for target {target!r} "
-            f"(known are {', '.join(sorted(CUSTOM_CALLS))}); use xlalite.hlo.custom_calls.custom_call"
-        )
+        raise EvaluationError(f"custom-call: {_unknown(target)}")
     try:
         value = function(instruction, [_read_only(operand) for operand in operands], call)
     except BaseException as error:
         error.add_note(f"in custom-call target {target!r} of {instruction!r}")
         raise
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
     if not _is_of_shape(value, instruction.shape):
         found, expected = _shape_text(value), instruction.shape.text(layout=False)
         raise EvaluationError(f"custom-call: target {target!r} gave {found}, expected {expected} ({instruction!r})")
     return value
+
+
+def _unknown(target: str) -> str:
+    near = difflib.get_close_matches(target, CUSTOM_CALLS, 3, cutoff=0.5)
+    texts = [f"no meaning is registered for target {target!r}"]
+    if target.startswith("__"):
+        texts.append("this is a library call that a compiler put in; the module before its passes has the operation")
+    if near:
+        texts.append(f"the nearest known {'are' if len(near) > 1 else 'is'} {', '.join(near)}")
+    texts.append("`xlalite run --targets` lists all, xlalite.hlo.custom_calls.custom_call registers one")
+    return "; ".join(texts)
 
 
 def _read_only(value: Value) -> Value:
@@ -93,7 +104,7 @@ def _is_of_shape(value: object, shape: Shape) -> bool:
     return (
         isinstance(value, np.ndarray)
         and value.dtype == shape.dtype.numpy
-        and (not shape.dims or value.shape == shape.dims or (shape.is_dynamic and value.ndim == shape.rank))
+        and (not shape.dims or shape.has_sizes(value.shape))
     )
 
 

@@ -47,6 +47,7 @@ class _Step:
 
     instruction: HloInstruction
     slot: int
+    is_empty: bool
     operands: tuple[int, ...]
     dead_afterwards: tuple[int, ...]
 
@@ -107,6 +108,8 @@ class Evaluator:
 
     def _evaluate(self, step: _Step, slots: Sequence[Value | None]) -> Value:
         instruction = step.instruction
+        if step.is_empty:
+            return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
         operands: list[Value] = [slots[slot] for slot in step.operands]  # type: ignore[misc]
         try:
             value = self.value_of(instruction, operands)
@@ -123,11 +126,7 @@ def _is_of_shape(value: Value, shape: Shape) -> bool:
     """Whether the value has the shape's type, and its sizes unless the shape is a scalar that stands for an array."""
     if not isinstance(value, np.ndarray):
         return not shape.is_array
-    return shape.is_array and value.dtype == shape.dtype.numpy and (not shape.dims or _has_sizes(value, shape))
-
-
-def _has_sizes(value: Array, shape: Shape) -> bool:
-    return value.shape == shape.dims or (shape.is_dynamic and value.ndim == shape.rank)
+    return shape.is_array and value.dtype == shape.dtype.numpy and (not shape.dims or shape.has_sizes(value.shape))
 
 
 def _make_plan(computation: HloComputation) -> _Plan:
@@ -139,15 +138,19 @@ def _make_plan(computation: HloComputation) -> _Plan:
     last_reader: dict[int, int] = {}
     for position, instruction in enumerate(order):
         last_reader[position] = position
-        for operand in instruction.operands:
+        for operand in _read_operands(instruction):
             last_reader[slots[operand]] = position
-    root = slots[computation.root]
+    root = slots[_source(computation.root)]
     dying: list[list[int]] = [[] for _ in order]
     for slot, position in last_reader.items():
         if slot != root:
             dying[position].append(slot)
+
+    def operands_of(instruction: HloInstruction) -> tuple[int, ...]:
+        return tuple(slots[operand] for operand in _read_operands(instruction))
+
     steps = tuple(
-        _Step(instruction, slot, tuple(slots[o] for o in instruction.operands), tuple(dying[slot]))
+        _Step(instruction, slot, _is_empty(instruction), operands_of(instruction), tuple(dying[slot]))
         for instruction, slot in slots.items()
         if instruction.opcode != "parameter"
     )
@@ -156,16 +159,35 @@ def _make_plan(computation: HloComputation) -> _Plan:
 
 
 def _needed(computation: HloComputation) -> set[HloInstruction]:
-    """The root, what has side effects, and everything they depend on."""
-    waiting = [i for i in computation.instructions if i is computation.root or i.has_side_effect]
+    """The root, what has side effects, and everything they read."""
+    waiting = [_source(i) for i in computation.instructions if i is computation.root or i.has_side_effect]
     needed: set[HloInstruction] = set()
     while waiting:
         instruction = waiting.pop()
         if instruction not in needed:
             needed.add(instruction)
-            waiting.extend(instruction.operands)
-            waiting.extend(instruction.control_predecessors)
+            waiting.extend(_read_operands(instruction))
+            waiting.extend(map(_source, instruction.control_predecessors))
     return needed
+
+
+def _read_operands(instruction: HloInstruction) -> tuple[HloInstruction, ...]:
+    """What is read for the value: nothing for an empty array."""
+    return () if _is_empty(instruction) else tuple(map(_source, instruction.operands))
+
+
+def _is_empty(instruction: HloInstruction) -> bool:
+    """Whether the value is an array without elements, of which there is one whatever the operands are."""
+    shape = instruction.shape
+    known = shape.is_array and shape.element_count == 0 and not shape.is_dynamic
+    return known and instruction.opcode != "parameter" and not instruction.has_side_effect
+
+
+def _source(instruction: HloInstruction) -> HloInstruction:
+    """What computes the value: element i of a tuple that is made here is what it was made of."""
+    while instruction.opcode == "get-tuple-element" and instruction.operand(0).opcode == "tuple":
+        instruction = instruction.operand(0).operand(instruction.attrs.index)
+    return instruction
 
 
 def _argument_value(argument: Argument, shape: Shape, where: str) -> Value:
@@ -191,7 +213,7 @@ def _array_argument(argument: object, shape: Shape, where: str) -> Array:
         array = np.asarray(argument)
     except ValueError as error:
         raise EvaluationError(f"{where}: found no array, expected {shape.text()}: {error}") from error
-    if not _has_sizes(array, shape):
+    if not shape.has_sizes(array.shape):
         raise EvaluationError(f"{where}: found sizes {list(array.shape)}, expected {shape.text()}")
     if array.dtype.newbyteorder("=") == shape.dtype.numpy:
         return array.astype(shape.dtype.numpy, copy=False)

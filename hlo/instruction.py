@@ -61,6 +61,7 @@ class HloInstruction:
         "__weakref__",
         "_control_successors",
         "_operands",
+        "_replaced",
         "_users",
         "attrs",
         "backend_config",
@@ -95,7 +96,10 @@ class HloInstruction:
         self.shape = shape
         self.attrs: Attrs = attrs if attrs is not None else NoAttrs()
         self._operands: tuple[HloInstruction, ...] = tuple(operands)
-        self._users: dict[HloInstruction, int] = {}
+        # Operands that `_operands` does not show yet: one of a thousand changes without a look at the others.
+        self._replaced: dict[int, HloInstruction] = {}
+        # Where each user has this one among its operands: a position, or several.
+        self._users: dict[HloInstruction, int | list[int]] = {}
         self.called_computations: tuple[HloComputation, ...] = tuple(called_computations)
         self.parent: HloComputation | None = None
         self.control_predecessors: tuple[HloInstruction, ...] = ()
@@ -105,8 +109,8 @@ class HloInstruction:
         self.frontend_attributes: tuple[tuple[str, str], ...] = ()
         self.backend_config = ""
         self.extra_attributes: tuple[tuple[str, str], ...] = ()
-        for operand in self._operands:
-            operand._add_user(self)
+        for position, operand in enumerate(self._operands):
+            operand._add_use(self, position)
 
     @property
     def opcode(self) -> str:
@@ -116,6 +120,11 @@ class HloInstruction:
     @property
     def operands(self) -> tuple[HloInstruction, ...]:
         """The operands."""
+        if self._replaced:
+            shown = list(self._operands)
+            for position, operand in self._replaced.items():
+                shown[position] = operand
+            self._operands, self._replaced = tuple(shown), {}
         return self._operands
 
     @property
@@ -131,7 +140,7 @@ class HloInstruction:
     @property
     def use_count(self) -> int:
         """Number of operand slots that hold this one."""
-        return sum(self._users.values())
+        return sum(1 if isinstance(at, int) else len(at) for at in self._users.values())
 
     @property
     def control_successors(self) -> tuple[HloInstruction, ...]:
@@ -150,11 +159,12 @@ class HloInstruction:
 
     def operand(self, position: int) -> HloInstruction:
         """The operand at a position."""
-        return self._operands[position]
+        return self.operands[position]
 
     def operand_positions(self, operand: HloInstruction) -> tuple[int, ...]:
         """The positions at which `operand` stands."""
-        return tuple(i for i, candidate in enumerate(self._operands) if candidate is operand)
+        found = operand._users.get(self, ())
+        return (found,) if isinstance(found, int) else tuple(sorted(found))
 
     @property
     def has_side_effect(self) -> bool:
@@ -186,21 +196,22 @@ class HloInstruction:
         Raises:
             ShapeError: The shapes differ.
         """
-        old = self._operands[position]
+        operands = self.operands
+        old = operands[position]
         if not old.shape.compatible(new.shape):
             raise ShapeError(
                 f"replacing operand {position} of {self.name}: found {new.shape.text()} (%{new.name}), "
                 f"expected {old.shape.text()} as of %{old.name}"
             )
-        self.set_operands((*self._operands[:position], new, *self._operands[position + 1 :]))
+        self.set_operands((*operands[:position], new, *operands[position + 1 :]))
 
     def set_operands(self, operands: Sequence[HloInstruction]) -> None:
         """Gives the instruction another operand list, of any length; users of all stay right."""
-        for old in self._operands:
-            old._remove_user(self)
+        for old in self.operands:
+            old._users.pop(self, None)
         self._operands = tuple(operands)
-        for new in self._operands:
-            new._add_user(self)
+        for position, new in enumerate(self._operands):
+            new._add_use(self, position)
 
     def replace_all_uses_with(self, new: HloInstruction, *, except_users: Iterable[HloInstruction] = ()) -> bool:
         """Makes every user use `new`, and `new` the root if this was; says whether anything changed.
@@ -221,10 +232,10 @@ class HloInstruction:
         for user in self.users:
             if user in spared:
                 continue
-            # Only the two user lists change: a user with thousands of operands is not taken apart for one of them.
-            count = self._users.pop(user)
-            user._operands = tuple([new if operand is self else operand for operand in user._operands])
-            new._users[user] = new._users.get(user, 0) + count
+            found = self._users.pop(user)
+            for position in (found,) if isinstance(found, int) else found:
+                user._replaced[position] = new
+                new._add_use(user, position)
             changed = True
         if self.parent is not None and self.parent.root is self and self.parent is new.parent:
             self.parent.set_root(new)
@@ -263,7 +274,7 @@ class HloInstruction:
         twin = HloInstruction(
             self.op,
             shape if shape is not None else self.shape,
-            self._operands if operands is None else operands,
+            self.operands if operands is None else operands,
             attrs if attrs is not None else self.attrs,
             self.called_computations if called_computations is None else called_computations,
             name if name is not None else self.name,
@@ -284,15 +295,14 @@ class HloInstruction:
         """The attributes with some fields changed; the instruction keeps its own."""
         return replace(self.attrs, **changes)
 
-    def _add_user(self, user: HloInstruction) -> None:
-        self._users[user] = self._users.get(user, 0) + 1
-
-    def _remove_user(self, user: HloInstruction) -> None:
-        count = self._users[user] - 1
-        if count:
-            self._users[user] = count
+    def _add_use(self, user: HloInstruction, position: int) -> None:
+        found = self._users.get(user)
+        if found is None:
+            self._users[user] = position
+        elif isinstance(found, int):
+            self._users[user] = [found, position]
         else:
-            del self._users[user]
+            found.append(position)
 
     def to_string(self, preset: str = "default") -> str:
         """The instruction as one line of HLO text, without `ROOT`.
@@ -306,5 +316,5 @@ class HloInstruction:
 
     def __repr__(self) -> str:
         """Name, shape, opcode and operand names."""
-        operands = ", ".join("%" + operand.name for operand in self._operands)
+        operands = ", ".join("%" + operand.name for operand in self.operands)
         return f"%{self.name} = {self.shape.text()} {self.opcode}({operands})"

@@ -153,6 +153,15 @@ class Shape:
         order = [dim for dim in self.minor_to_major if self.dims[dim] != 1]
         return order == sorted(order, reverse=True)
 
+    def has_sizes(self, sizes: Sequence[int]) -> bool:
+        """Whether an array of the shape may have these sizes: those known only at run time are within their bounds."""
+        if tuple(sizes) == self.dims:
+            return True
+        return len(sizes) == len(self.dims) == len(self.dynamic) and all(
+            0 <= size <= bound or bound < 0 if is_dynamic else size == bound
+            for size, bound, is_dynamic in zip(sizes, self.dims, self.dynamic, strict=True)
+        )
+
     def compatible(self, other: Shape) -> bool:
         """Whether both are the same type; layouts are ignored."""
         return (

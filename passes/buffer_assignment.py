@@ -1,8 +1,7 @@
 """Gives every array of a scheduled module its bytes.
 
 Values that must share memory do (loop state, branch results, donated inputs); then results take over the memory of
-operands that are read for the last time; what remains is packed into one arena: largest first, each at the lowest
-offset of the smallest gap that is free during its whole life (best fit).
+operands that are read for the last time; what remains is packed into one arena.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
 from xlalite.passes.analysis.in_place import reusable_operands
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, overwrites, share_required, try_share
+from xlalite.passes.arena_packing import Block, pack
 from xlalite.passes.buffer_report import buffer_report
 from xlalite.passes.buffers import (
     ALIGNMENT_BYTES,
@@ -102,24 +102,13 @@ class _Assigner:
         self._place[group] = BufferSlice(allocation, 0, group.size_bytes)
 
     def _pack(self, groups: list[BufferGroup]) -> None:
-        placed: list[tuple[int, int, int, int]] = []
-        offsets: dict[BufferGroup, int] = {}
-        total = 0
-        lives = {group: (group.start, group.end) for group in groups}
-        for group in sorted(groups, key=lambda g: (-g.size_bytes, lives[g])):
-            size = -(-group.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-            start, end = lives[group]
-            busy = sorted((low, high) for low, high, first, last in placed if first < end and start < last)
-            offset = _best_gap(busy, size)
-            offsets[group] = offset
-            if size:
-                placed.append((offset, offset + size, start, end))
-            total = max(total, offset + size)
+        blocks = [Block(group.size_bytes, group.start, group.end) for group in groups]
+        offsets, total = pack(blocks, ALIGNMENT_BYTES)
         arena = Allocation(len(self._allocations), AllocationKind.ARENA, total)
         if groups:
             self._allocations.append(arena)
-        for group in groups:
-            self._place[group] = BufferSlice(arena, offsets[group], group.size_bytes)
+        for group, offset in zip(groups, offsets, strict=True):
+            self._place[group] = BufferSlice(arena, offset, group.size_bytes)
 
     def _slices(self) -> Iterator[tuple[tuple[HloInstruction, ShapeIndex], BufferSlice]]:
         values = self._groups.values
@@ -135,15 +124,3 @@ def _literal_of(group: BufferGroup) -> Literal:
     for number in index:
         literal = literal.elements[number]
     return literal
-
-
-def _best_gap(busy: list[tuple[int, int]], size: int) -> int:
-    """The offset of the smallest free gap that fits; behind everything if none does."""
-    best: tuple[int, int] | None = None
-    free_from = 0
-    for low, high in busy:
-        gap = low - free_from
-        if gap >= size and (best is None or gap < best[0]):
-            best = (gap, free_from)
-        free_from = max(free_from, high)
-    return best[1] if best is not None else free_from

@@ -17,12 +17,14 @@ def buffer_report(
 ) -> str:
     """Every allocation with its values, then totals and how far the arena is from the least that could do."""
     lines = [f"BufferAssignment: module {module.name}"]
+    inside: dict[int, list[tuple[int, int, BufferGroup]]] = {allocation.number: [] for allocation in allocations}
+    for group, slot in place.items():
+        inside[slot.allocation.number].append((slot.offset, group.start, group))
     for allocation in allocations:
         leaf = f" {allocation.leaf}" if allocation.kind in (AllocationKind.PARAMETER, AllocationKind.OUTPUT) else ""
         lines.append(f"allocation {allocation.number}: size {allocation.size_bytes}, {allocation.kind.value}{leaf}:")
-        here = [(slot.offset, group) for group, slot in place.items() if slot.allocation is allocation]
-        for offset, group in sorted(here, key=lambda item: (item[0], item[1].start)):
-            for value in sorted(group.values, key=lambda value: value.start):
+        for offset, _, group in sorted(inside[allocation.number], key=lambda item: item[:2]):
+            for value in group.values:
                 index = "".join(f"{{{i}}}" for i in value.position[1])
                 shape = value.instruction.shape.subshape(value.position[1]).text()
                 lines.append(

@@ -81,6 +81,4 @@ class CpuBackend(Backend):
 
     def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
         """The module at a stage."""
-        if stage not in STAGES:
-            raise ValueError(f"the cpu backend has no stage {stage!r}, expected one of {', '.join(STAGES)}")
         return compile_to(stage, module, options)

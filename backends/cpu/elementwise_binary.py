@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.backends.cpu.complex_arithmetic import COMPLEX_BINARY
+from xlalite.backends.cpu.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.cpu.elements import Rule
 from xlalite.backends.cpu.elementwise import RealRule, real_rule
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value, constant, integer
@@ -130,16 +130,16 @@ def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Valu
 
 
 RULES: dict[str, Rule] = {
-    "add": real_rule(_add, complex_rule=COMPLEX_BINARY["add"]),
-    "subtract": real_rule(_subtract, complex_rule=COMPLEX_BINARY["subtract"]),
-    "multiply": real_rule(_multiply, complex_rule=COMPLEX_BINARY["multiply"]),
-    "divide": real_rule(_divide, complex_rule=COMPLEX_BINARY["divide"]),
+    "add": real_rule(_add, complex_rule=COMPLEX_RULES["add"]),
+    "subtract": real_rule(_subtract, complex_rule=COMPLEX_RULES["subtract"]),
+    "multiply": real_rule(_multiply, complex_rule=COMPLEX_RULES["multiply"]),
+    "divide": real_rule(_divide, complex_rule=COMPLEX_RULES["divide"]),
     "remainder": real_rule(_remainder),
     "maximum": real_rule(maximum, exact=True),
     "minimum": real_rule(minimum, exact=True),
     "mulhi": real_rule(_mulhi),
-    "power": real_rule(_power, complex_rule=COMPLEX_BINARY["power"]),
-    "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_BINARY["atan2"]),
+    "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
+    "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_RULES["atan2"]),
     "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
     "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
     "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),

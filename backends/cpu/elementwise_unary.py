@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.backends.cpu.complex_arithmetic import COMPLEX_UNARY
+from xlalite.backends.cpu.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.cpu.index import Index
@@ -123,10 +123,10 @@ _ROUNDED: dict[str, RealRule] = {
 
 RULES: dict[str, Rule] = {
     **{
-        name: real_rule(compute, exact=name not in _WRAPS, complex_rule=COMPLEX_UNARY.get(name))
+        name: real_rule(compute, exact=name not in _WRAPS, complex_rule=COMPLEX_RULES.get(name))
         for name, compute in _EXACT.items()
     },
-    **{name: real_rule(compute, complex_rule=COMPLEX_UNARY.get(name)) for name, compute in _ROUNDED.items()},
+    **{name: real_rule(compute, complex_rule=COMPLEX_RULES.get(name)) for name, compute in _ROUNDED.items()},
     "complex": _complex,
     "copy": identity_rule,
     "opt-barrier": identity_rule,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
@@ -10,10 +10,10 @@ from xlalite.backends.cpu.compiled_module import CompiledModule
 from xlalite.backends.cpu.emitted_module import ENTRY
 from xlalite.backends.cpu.linking import link_module
 from xlalite.backends.cpu.native.dispatch import make_call
-from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
 from xlalite.backends.cpu.native.python_call import PythonCall
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.backends.cpu.stages import text_at
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.passes.buffers import AllocationKind
@@ -70,18 +70,8 @@ class CpuExecutable(Executable):
         return self._run(*arguments)
 
     def as_text(self, stage: str) -> str:
-        """The program at a stage: `hlo`, `optimized_hlo`, `buffer_assignment`, `llvm`, `llvm_optimized` or `asm`."""
-        stages: dict[str, Callable[[], str]] = {
-            "hlo": lambda: str(self._compiled.given),
-            "optimized_hlo": lambda: str(self._compiled.optimized),
-            "buffer_assignment": lambda: self._compiled.assignment.report,
-            "llvm": lambda: self._compiled.emitted.text,
-            "llvm_optimized": lambda: optimised_ir(self._compiled.emitted.text, self._compiled.jit_options),
-            "asm": lambda: emit_assembly(self._compiled.emitted.text, self._compiled.jit_options),
-        }
-        if stage not in stages:
-            raise ValueError(f"the cpu backend has no stage {stage!r}, expected one of {', '.join(stages)}")
-        return stages[stage]()
+        """The program at one of the backend's stages."""
+        return text_at(stage, self._compiled)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """Memory of one call, as buffer assignment laid it out."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from xlalite.backends.arguments import Array, flatten_arguments, nested_value, to_array
-from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput
+from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput, checked_stage
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.evaluator import Evaluator
@@ -21,7 +21,13 @@ from xlalite.passes.dump import module_dumper
 from xlalite.passes.dump_records import Artefact
 from xlalite.passes.instrumentation import PassRecord
 
-_STAGES = MappingProxyType({"hlo": "HLO as it was given: the interpreter runs no passes"})
+_STAGES = MappingProxyType(
+    {
+        "hlo-before-optimizations": "HLO as it was given",
+        "hlo": "the same: the interpreter runs no passes",
+        "hlo-backend": "the same",
+    }
+)
 
 
 class InterpreterBackend(Backend):
@@ -48,8 +54,7 @@ class InterpreterBackend(Backend):
 
     def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
         """The module as it was given."""
-        if stage not in _STAGES:
-            raise ValueError(f"the interpreter has no stage {stage!r}, expected {', '.join(_STAGES)}")
+        checked_stage(stage, _STAGES, self.name)
         verify(module)
         return StageOutput(module.to_string(options.debug.text_preset))
 
@@ -83,8 +88,7 @@ class InterpreterExecutable(Executable):
 
     def as_text(self, stage: str) -> str:
         """The module; it is not optimised."""
-        if stage not in ("hlo", "optimized_hlo"):
-            raise ValueError(f"the interpreter has no stage {stage!r}, expected 'hlo' or 'optimized_hlo'")
+        checked_stage(stage, _STAGES, "interpreter")
         return str(self._module)
 
     def memory_analysis(self) -> MemoryAnalysis:

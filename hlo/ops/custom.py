@@ -107,13 +107,24 @@ for _target in (
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
     "LayoutConstraint",
     "MoveToDevice",
     "MoveToHost",
     "annotate_device_placement",
     "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.PropagationBarrier",
 ):
     CUSTOM_CALLS[_target] = _first_operand
+
+
+@custom_call("xla.sdy.ShardingGroup")
+def _sharding_group(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """Nothing: it only says that values are sharded alike."""
+    return ()
 
 
 @custom_call("TopK")

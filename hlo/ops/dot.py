@@ -14,7 +14,7 @@ from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.ops.products import Algorithm, product_dtype, product_of
+from xlalite.hlo.ops.products import product_dtype, product_of
 from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
 
@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 class DotAlgorithm(enum.Enum):
-    """What types operands are rounded to and sums are kept in: dot_<lhs>_<rhs>_<accumulator>."""
+    """What types operands may be rounded to and sums kept in: dot_<lhs>_<rhs>_<accumulator>.
+
+    It allows a processor to compute with less; here, as in XLA on CPUs, products are as precise as without it.
+    """
 
     UNSET = "unset"
     ANY_F8_ANY_F8_F32 = "dot_any_f8_any_f8_f32"
@@ -43,19 +46,6 @@ class DotAlgorithm(enum.Enum):
 
 
 DOT_ALGORITHM = enum_codec(DotAlgorithm, what="dot algorithm")
-
-_ALGORITHMS = {
-    DotAlgorithm.F16_F16_F16: Algorithm(DType.F16, accumulator=DType.F16),
-    DotAlgorithm.F16_F16_F32: Algorithm(DType.F16),
-    DotAlgorithm.BF16_BF16_BF16: Algorithm(DType.BF16, accumulator=DType.BF16),
-    DotAlgorithm.BF16_BF16_F32: Algorithm(DType.BF16),
-    DotAlgorithm.BF16_BF16_F32_X3: Algorithm(DType.BF16, parts=2, highest_order=1),
-    DotAlgorithm.BF16_BF16_F32_X6: Algorithm(DType.BF16, parts=3, highest_order=2),
-    DotAlgorithm.BF16_BF16_F32_X9: Algorithm(DType.BF16, parts=3, highest_order=4),
-    DotAlgorithm.TF32_TF32_F32: Algorithm("tf32"),
-    DotAlgorithm.TF32_TF32_F32_X3: Algorithm("tf32", parts=2, highest_order=1),
-    DotAlgorithm.F32_F32_F32: Algorithm(DType.F32),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +115,7 @@ def dot_arrays(lhs: Array, rhs: Array, attrs: DotAttrs, dtype: DType) -> Array:
     k = math.prod(lhs.shape[dim] for dim in attrs.lhs_contracting_dims)
     left = lhs.transpose(*attrs.lhs_batch_dims, *lhs_free, *attrs.lhs_contracting_dims).reshape(batch, m, k)
     right = rhs.transpose(*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims, *rhs_free).reshape(batch, k, n)
-    product = product_of(left, right, dtype, _ALGORITHMS.get(attrs.algorithm, Algorithm()))
+    product = product_of(left, right, dtype)
     return product.reshape((*batch_sizes, *m_sizes, *n_sizes))
 
 

@@ -86,7 +86,8 @@ OPS = (
     ),
     _binary(
         "divide",
-        "x / y; integers truncate toward zero, x/0 has all bits set, the smallest number / -1 is itself",
+        "x / y; integers truncate toward zero, x/0 has all bits set, the smallest number / -1 is itself; complex "
+        "numbers as in the C standard's Annex G, x/0 is infinite and x/inf is 0",
         is_number,
         elementwise(
             integer=in_whole_bytes(integers.divide),
@@ -109,7 +110,8 @@ OPS = (
     ),
     _binary(
         "power",
-        "x^y; 1^y = x^0 = 1; integers wrap, a negative exponent gives 0 unless the base is 1 or -1",
+        "x^y; 1^y = x^0 = 1; integers wrap, a negative exponent gives 0 unless the base is 1 or -1; complex 0^y is 0 "
+        "for y right of the imaginary axis, else NaN, and a zero part of y counts for nothing (XLA: NaN at infinities)",
         is_number,
         elementwise(
             integer=in_whole_bytes(integers.power),

@@ -40,6 +40,8 @@ def _exact(name: str, summary: str, function: ArrayFunction) -> OpDef:
     return _unary(name, summary, is_float, elementwise(real=in_own_precision(function)))
 
 
+# Complex values at zero, infinity and NaN are those of the C standard's Annex G, also where XLA computes NaN instead:
+# exp(inf + i inf) is infinite, exp(-inf + i NaN) and logistic(-inf + i NaN) are 0.
 def _transcendental(
     name: str, summary: str, function: ArrayFunction, complex_function: ArrayFunction | None = None
 ) -> OpDef:
@@ -87,7 +89,8 @@ OPS = (
     ),
     _unary(
         "sign",
-        "-1, 0 or 1 with the sign of zero and NaN kept; of a complex number x/|x|",
+        "-1, 0 or 1 with the sign of zero and NaN kept; of a complex number x/|x|, and of an infinite part beside a "
+        "finite one the limit (XLA: NaN)",
         is_signed_number,
         elementwise(
             integer=in_whole_bytes(np.sign),

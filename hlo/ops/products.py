@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
-import numpy.typing as npt
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array
@@ -14,23 +10,6 @@ from xlalite.hlo.op import ShapeContext
 from xlalite.hlo.ops.accumulation import narrow
 
 _EXACT_IN_F64 = 2.0**53
-
-
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """How a product treats floating-point operands.
-
-    Attributes:
-        operand: Type that operands are rounded to; None leaves them as they are.
-        parts: Number of pieces of that type whose sum stands for an operand.
-        highest_order: Products of piece i of lhs and piece j of rhs count when i + j is at most this.
-        accumulator: Type that the sum is rounded to before it becomes the result.
-    """
-
-    operand: DType | Literal["tf32"] | None = None
-    parts: int = 1
-    highest_order: int = 0
-    accumulator: DType = DType.F64
 
 
 def product_dtype(context: ShapeContext, lhs: DType, rhs: DType) -> DType:
@@ -68,19 +47,13 @@ def _holds_product(result: DType, operand: DType) -> bool:
     return result is not DType.PRED
 
 
-def product_of(lhs: Array, rhs: Array, dtype: DType, algorithm: Algorithm = Algorithm()) -> Array:
+def product_of(lhs: Array, rhs: Array, dtype: DType) -> Array:
     """[..., m, k] x [..., k, n] -> [..., m, n] with the given element type.
 
-    Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`. The algorithm counts
-    only when operands and result are floating-point.
+    Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`.
     """
-    lhs_type, rhs_type = DType.from_numpy(lhs.dtype), DType.from_numpy(rhs.dtype)
-    by_parts = algorithm.operand is not None and lhs_type.is_floating and rhs_type.is_floating
     with np.errstate(all="ignore"):
-        left, right = computing_operands(lhs, rhs, dtype, lhs.shape[-1])
-        if by_parts and dtype.is_floating:
-            return round_product(_product_of_parts(left, right, algorithm), dtype)
-        return round_product(np.matmul(left, right), dtype)
+        return round_product(np.matmul(*computing_operands(lhs, rhs, dtype, lhs.shape[-1])), dtype)
 
 
 def computing_operands(lhs: Array, rhs: Array, dtype: DType, terms: int) -> tuple[Array, Array]:
@@ -104,35 +77,3 @@ def round_product(total: Array, dtype: DType) -> Array:
         if dtype is DType.PRED:
             return np.asarray(total != 0)
         return narrow(total.astype(np.int64, copy=False) if dtype.is_integral else total, dtype)
-
-
-def _product_of_parts(lhs: Array, rhs: Array, algorithm: Algorithm) -> Array:
-    left, right = _pieces(lhs, algorithm), _pieces(rhs, algorithm)
-    total = np.zeros((), np.float64)
-    # Small products first.
-    for order in range(algorithm.highest_order, -1, -1):
-        for i in range(order, -1, -1):
-            if i < algorithm.parts and order - i < algorithm.parts:
-                total = total + np.matmul(left[i], right[order - i])
-    return narrow(total, algorithm.accumulator).astype(np.float64)
-
-
-def _pieces(array: Array, algorithm: Algorithm) -> list[npt.NDArray[np.float64]]:
-    """The operand as a sum of numbers of the operand type, the largest first."""
-    pieces, rest = [], array.astype(np.float64, copy=False)
-    for _ in range(algorithm.parts):
-        piece = _rounded(rest, algorithm.operand)
-        pieces.append(piece)
-        rest = np.where(np.isfinite(piece), rest - piece, 0.0)
-    return pieces
-
-
-def _rounded(array: npt.NDArray[np.float64], operand: DType | str | None) -> npt.NDArray[np.float64]:
-    if isinstance(operand, DType):
-        return narrow(array, operand).astype(np.float64)
-    # tf32: f32 with the mantissa rounded to 10 bits, ties to even.
-    bits = np.atleast_1d(array.astype(np.float32)).view(np.uint32)
-    rounded = ((bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)).view(
-        np.float32
-    )
-    return np.where(np.isnan(array), array, rounded.astype(np.float64).reshape(array.shape))

@@ -5,11 +5,17 @@ Two groups may share memory when no value of one is written while a value of the
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.module import HloModule
 from xlalite.passes.analysis.buffer_values import BufferValue, BufferValues
+
+_START = operator.attrgetter("start")
 
 
 @dataclass(eq=False, slots=True)
@@ -17,33 +23,54 @@ class BufferGroup:
     """Values in one piece of memory.
 
     Attributes:
-        values: The values.
+        values: The values, by the time at which they are written.
+        size_bytes: Size of the largest value.
         parameter: Number of the entry parameter's leaf whose memory it is.
         output: Number of the entry result's leaf whose memory it is.
         is_constant: Whether it is a constant's memory.
         is_writable: Whether something other than the program's caller may write to it.
     """
 
-    values: list[BufferValue] = field(default_factory=list)
+    values: list[BufferValue]
+    size_bytes: int
     parameter: int | None = None
     output: int | None = None
     is_constant: bool = False
     is_writable: bool = True
 
+    # How long the first values matter: the latest end of values[: i + 1].
+    _ends: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Starts with the ends of the values given."""
+        self._ends = list(itertools.accumulate((value.end() for value in self.values), max))
+
     @property
     def start(self) -> int:
         """When the first value is written."""
-        return min(value.start for value in self.values)
+        return self.values[0].start
 
     @property
     def end(self) -> int:
         """One past the last time at which a value matters."""
-        return max(value.end() for value in self.values)
+        return self._ends[-1]
 
-    @property
-    def size_bytes(self) -> int:
-        """Size of the largest value."""
-        return max(value.size_bytes for value in self.values)
+    def alive(self, start: int, end: int) -> Sequence[BufferValue]:
+        """The values among which those are that matter at some time from `start` to before `end`."""
+        first = bisect.bisect_right(self._ends, start)
+        return self.values[first : bisect.bisect_left(self.values, end, lo=first, key=_START)]
+
+    def take(self, others: Sequence[BufferValue]) -> None:
+        """Takes in more values; quick when they are few or late."""
+        changed = len(self.values)
+        for value in others:
+            at = bisect.bisect_right(self.values, value.start, key=_START)
+            self.values.insert(at, value)
+            changed = min(changed, at)
+        del self._ends[changed:]
+        latest = self._ends[-1] if self._ends else -1
+        self._ends += itertools.accumulate((max(latest, value.end()) for value in self.values[changed:]), max)
+        self.size_bytes = max(self.size_bytes, *(value.size_bytes for value in others))
 
 
 class BufferGroups:
@@ -80,11 +107,13 @@ class BufferGroups:
             return None
         if a.end <= b.start or b.end <= a.start:
             return None
-        for first in a.values:
-            first_end = first.end(handed_over)
-            for second in b.values:
-                if first.start < second.end() and second.start < first_end:
-                    return first
+        if len(a.values) <= len(b.values):
+            pairs = ((first, second) for first in a.values for second in b.alive(first.start, first.end()))
+        else:
+            pairs = ((first, second) for second in b.values for first in a.alive(second.start, second.end()))
+        for first, second in pairs:
+            if first.start < second.end() and second.start < first.end(handed_over):
+                return first
         return None
 
     def fixed_conflict(self, a: BufferGroup, b: BufferGroup) -> str | None:
@@ -105,7 +134,7 @@ class BufferGroups:
             return a
         if len(a.values) < len(b.values):
             a, b = b, a
-        a.values.extend(b.values)
+        a.take(b.values)
         a.parameter = a.parameter if a.parameter is not None else b.parameter
         a.output = a.output if a.output is not None else b.output
         a.is_writable = a.is_writable and b.is_writable
@@ -129,4 +158,4 @@ class BufferGroups:
 
 def _new_group(value: BufferValue, module: HloModule) -> BufferGroup:
     constant = value.instruction.opcode == "constant"
-    return BufferGroup([value], is_constant=constant, is_writable=not constant)
+    return BufferGroup([value], value.size_bytes, is_constant=constant, is_writable=not constant)

@@ -10,7 +10,7 @@ Times are those of the flattened schedule, doubled: an instruction at time t rea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
@@ -30,26 +30,33 @@ class BufferValue:
         position: The instruction that defines it, and where in its result.
         size_bytes: Its size.
         start: When it is written (doubled time).
-        reads: (doubled time, reader) pairs; the last time decides how long it lives.
     """
 
     position: Position
     size_bytes: int
     start: int
-    reads: list[tuple[int, HloInstruction | None]] = field(default_factory=list)
+    _last_reader: HloInstruction | None = None
+    _end: int = 0
+    _end_without_last_reader: int = 0
 
     @property
     def instruction(self) -> HloInstruction:
         """The instruction that defines it."""
         return self.position[0]
 
+    def read(self, time: int, reader: HloInstruction | None) -> None:
+        """Notes that it is read at a doubled time; only the last readers decide how long it lives."""
+        if time + 2 > self._end:
+            if reader is not self._last_reader:
+                self._end_without_last_reader = self._end
+            self._last_reader, self._end = reader, time + 2
+        elif reader is not self._last_reader:
+            self._end_without_last_reader = max(self._end_without_last_reader, time + 2)
+
     def end(self, ignoring: HloInstruction | None = None) -> int:
         """One past the last time at which its contents matter, reads by `ignoring` left out."""
-        last = self.start + 1
-        for time, reader in self.reads:
-            if ignoring is None or reader is not ignoring:
-                last = max(last, time + 2)
-        return last
+        ignores_last = ignoring is not None and ignoring is self._last_reader
+        return max(self.start + 1, self._end_without_last_reader if ignores_last else self._end)
 
     def __repr__(self) -> str:
         """Name and life."""
@@ -75,6 +82,7 @@ class BufferValues:
         self.schedule: FlatSchedule = flatten_schedule(module)
         self._by_position: dict[Position, BufferValue] = {}
         self._resolved: dict[Position, Position] = {}
+        self._passed_through: dict[Position, bool] = {}
         self._define_all()
         self._read_all()
         self.values: tuple[BufferValue, ...] = tuple(sorted(self._by_position.values(), key=lambda v: v.start))
@@ -107,6 +115,12 @@ class BufferValues:
 
     def is_passed_through(self, loop: HloInstruction, index: ShapeIndex) -> bool:
         """Whether the body of a `while` returns a leaf of its state as it got it."""
+        found = self._passed_through.get((loop, index))
+        if found is None:
+            found = self._passed_through[loop, index] = self._returns_as_given(loop, index)
+        return found
+
+    def _returns_as_given(self, loop: HloInstruction, index: ShapeIndex) -> bool:
         body = loop.called_computations[1]
         position: Position | None = (body.root, index)
         while position is not None and position[0] is not body.parameters[0]:
@@ -187,7 +201,7 @@ class BufferValues:
         for index, leaf in operand.shape.leaves():
             if leaf.is_array:
                 value = self.of(operand, index)
-                value.reads.append((max(time, self._outlives(value, operand, time)), reader))
+                value.read(max(time, self._outlives(value, operand, time)), reader)
 
     def _outlives(self, value: BufferValue, reader: HloInstruction, time: int) -> int:
         """A value from outside a loop that is read inside must last until the loop is over."""

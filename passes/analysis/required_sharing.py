@@ -85,6 +85,8 @@ def overwrites(
 
     An operand that renames another's memory (a reshape of it, say) may be read at any index while results are written.
     """
+    if not pairs:
+        return
     allowed = {number for _, number in pairs}
     read_elsewhere = {
         groups.of(groups.values.of(operand, index))

@@ -77,6 +77,7 @@ def test_wrong_pass_lists(passes: str, message: str, softmax: Path, xlalite: Cal
 def test_every_stage_has_a_text(stage: str, softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("opt", softmax, f"--stage={stage}")
     assert ran.code == 0
+    assert xlalite("opt", softmax, f"--stage={stage.replace('-', '_')}").out == ran.out
     shown = {"hlo": "HloModule", "buffer-assignment": "BufferAssignment", "asm": "xlalite_entry"}
     assert shown.get(stage.split("-backend")[0], "define" if "llvm" in stage else "HloModule") in ran.out
 
@@ -93,7 +94,7 @@ def test_stage_behind_chosen_passes_adds_only_what_code_needs(softmax: Path, xla
     ("arguments", "message"),
     [
         (["--stage=lvm"], "--stage: platform cpu has no stage 'lvm'; did you mean 'llvm'?"),
-        (["--stage=asm", "--platform=interpreter"], "interpreter has no stage 'asm'; the stages are hlo, html"),
+        (["--stage=asm", "--platform=interpreter"], "interpreter has no stage 'asm'; the stages are hlo-before"),
         (["--xla_disable_hlo_passes=fuson"], "disable_hlo_passes: there is no pass 'fuson'; did you mean 'fusion'?"),
         (["-o", "/nowhere/out"], "/nowhere/out: No such file or directory"),
     ],

@@ -69,6 +69,30 @@ def test_several_files(softmax: Path, hlo_file: Callable[..., Path], xlalite: Ca
     assert ran.out.endswith("2 of 2 modules agree\n")
 
 
+def test_a_file_that_fails_does_not_stop_the_others(
+    tmp_path: Path, softmax: Path, hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
+    (tmp_path / "broken.hlo").write_text("HloModule m\n\nENTRY e {")
+    unknown = hlo_file('  ROOT a = f32[2] custom-call(), custom_call_target="mystery"')
+    ran = xlalite("run", tmp_path / "broken.hlo", tmp_path / "none.hlo", unknown, softmax)
+    assert ran.code == 2
+    *_, blank, broken, none, mystery, good, total = ran.out.splitlines()
+    assert not blank
+    assert "broken.hlo  " in broken
+    assert "  error: " in broken
+    assert none.endswith("No such file or directory")
+    assert "mystery" in mystery
+    assert good.endswith("  agrees")
+    assert total == "1 of 4 modules agree"
+    assert ran.err.count("error: ") == 3
+
+
+def test_targets_of_custom_calls_are_listed(xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", "--targets")
+    assert ran.code == 0
+    assert {"TopK", "Sharding", "lapack_sgesdd_ffi"} <= set(ran.out.split())
+
+
 def test_donated_arguments_do_not_leak_into_the_reference(tmp_path: Path, xlalite: Callable[..., object]) -> None:
     text = (
         "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\n"

@@ -243,3 +243,42 @@ def test_dump_holds_the_cluster_report_and_the_modules(monkeypatch: pytest.Monke
     (decisions,) = tmp_path.glob("session_*.decisions.json")
     assert {"clustering", "compilation"} <= {each["decided_by"] for each in json.loads(decisions.read_text())}
     assert list(tmp_path.glob("module_*.cluster_0.before_optimizations.txt"))
+
+
+def recurrent() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Operation]:
+    x = tf.placeholder(tf.float32, [None, 20], name="x")
+    labels = tf.placeholder(tf.float32, [None, 5], name="labels")
+    steps = tf.transpose(tf.reshape(x, [-1, 4, 5]), [1, 0, 2])
+    w = tf.Variable(tf.random_normal([5, 5], stddev=0.3, seed=1))
+    u = tf.Variable(tf.random_normal([5, 5], stddev=0.3, seed=2))
+
+    def step(i: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return i + 1, tf.tanh(tf.matmul(steps[i], w) + tf.matmul(h, u))
+
+    _, h = tf.while_loop(lambda i, h: i < tf.shape(steps)[0], step, [tf.constant(0), tf.zeros_like(steps[0])])
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=h), name="loss")
+    return x, labels, loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss, name="step")
+
+
+def test_a_step_with_a_loop_and_its_gradient_is_one_cluster_and_trains_alike() -> None:
+    model = recurrent()
+    curve = loss_curve(model, config(), 30)
+    np.testing.assert_allclose(curve, loss_curve(model, config(tf.OptimizerOptions.OFF), 30), rtol=1e-5)
+    assert curve[-1] < 0.95 * curve[0]
+    x, labels, loss, step = model
+    with tf.Session(config=config()) as session:
+        session.run(tf.global_variables_initializer())
+        images, targets = next(batches(1))
+        session.run([loss, step], {x: images, labels: targets})
+        report = str(session.cluster_report())
+        assert "While 2" in report
+        assert "in 1 cluster" in report.rsplit("run of", 1)[1]
+
+
+def test_second_derivatives_of_loops_agree_with_the_jit_off() -> None:
+    x, w = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    y = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * w * w), [tf.constant(0), x])[1]
+    second = tf.gradients(tf.gradients(y, w)[0], [x, w])
+    for level in (ON, tf.OptimizerOptions.OFF):
+        with tf.Session(config=config(level)) as session:
+            np.testing.assert_allclose(session.run(second, {x: 3, w: 2}), [8 * 2.0**7, 3 * 56 * 2.0**6])

@@ -153,13 +153,6 @@ def test_random_numbers_in_a_body_keep_it_on_the_host(run: Any) -> None:
     assert run(result) >= 1
 
 
-def test_gradients_of_loops_are_not_defined(graph: Graph) -> None:
-    x = constant(1.0)
-    y = while_loop(lambda t: t < 10, lambda t: t * 2, [x])
-    with pytest.raises(LookupError, match="no gradient is defined for While"):
-        gradients(y, [x])
-
-
 def test_assertions_fail_the_step_with_their_data(run: Any) -> None:
     x = a.placeholder(np.float32, [])
     checked = with_dependencies([Assert(x > 0, ["x is", x])], x)

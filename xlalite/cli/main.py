@@ -16,10 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite import __version__
-from xlalite.cli.errors import UsageError
-from xlalite.hlo.errors import XlaliteError
+from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 
-WRONG_INPUT = 2
 INTERRUPTED = 130
 
 
@@ -71,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program = f"xlalite {command.name}"
         code = command.load()(words[1:])
         sys.stdout.flush()
-    except (XlaliteError, OSError, RecursionError, MemoryError) as error:
+    except REPORTED as error:
         if isinstance(error, BrokenPipeError):
             return _stop_writing()
         if shows_traceback:
@@ -105,24 +103,11 @@ def _find(name: str) -> Command:
 
 def _report(program: str, error: BaseException) -> None:
     """Writes one message: what went wrong, and where the evidence is."""
-    lines = [f"{program}: error: {_message(error)}"]
+    lines = [f"{program}: error: {message_of(error)}"]
     lines += [f"  {note}" for note in getattr(error, "__notes__", ())]
     if isinstance(error, UsageError):
         lines.append(f"  '{program} --help' shows how it is used")
     print("\n".join(lines), file=sys.stderr)
-
-
-def _message(error: BaseException) -> str:
-    match error:
-        case MemoryError():
-            return "there is not enough memory"
-        case RecursionError():
-            return "the input is nested too deeply"
-        case OSError(filename=str() | bytes() as name, strerror=str(reason)):
-            return f"{os.fsdecode(name)}: {reason}"
-        case KeyError(args=(str(text),)):  # whose own text is quoted
-            return text
-    return str(error)
 
 
 def _stop_writing() -> int:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from xlalite.backends.base import Backend, CompileOptions, StageOutput, get_backend
+from xlalite.backends.base import Backend, CompileOptions, StageOutput, get_backend, stage_name
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.pass_list import list_passes, parse_passes
@@ -97,8 +97,8 @@ def _parser() -> CommandParser:
 
 def _checked_stage(name: str, backend: Backend) -> str:
     stages = (*backend.stages, HTML)
-    if name in stages:
-        return name
+    if stage_name(name) in stages:
+        return stage_name(name)
     near = difflib.get_close_matches(name, stages, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(stages)}"
     raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}; {hint}")

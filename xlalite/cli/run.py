@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ import numpy as np
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
+from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import random_value, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.flags import debug_options
+from xlalite.hlo.custom_calls import CUSTOM_CALLS
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.literal import Literal, Value
 from xlalite.hlo.module import HloModule
@@ -78,6 +81,11 @@ class _Programs:
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
+    if arguments.targets:
+        print("\n".join(sorted(CUSTOM_CALLS)))
+        return 0
+    if not arguments.files:
+        raise UsageError("the following arguments are required: FILE")
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
     options = RunOptions(
@@ -93,10 +101,32 @@ def run(words: Sequence[str]) -> int:
         isolates=arguments.isolate_instructions,
     )
     run_one = run_instructions if options.isolates else run_file
-    passed = [run_one(path, options) for path in arguments.files]
-    if len(passed) > 1:
-        print(f"{sum(passed)} of {len(passed)} modules agree")
-    return 0 if all(passed) else MISMATCH
+    if len(arguments.files) == 1:
+        return 0 if run_one(arguments.files[0], options) else MISMATCH
+    return _run_all(arguments.files, lambda path: run_one(path, options))
+
+
+def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
+    """Runs all files, whatever comes of each, and ends with a table; the worst outcome is the exit code."""
+    outcomes: list[tuple[str, str]] = []
+    code = 0
+    for path in paths:
+        try:
+            agrees = run_one(path)
+        except REPORTED as error:
+            message = message_of(error)
+            print(f"{shown_name(path)}: error: {message}", file=sys.stderr)
+            outcomes.append((shown_name(path), f"error: {message.splitlines()[0]}"))
+            code = WRONG_INPUT
+            continue
+        outcomes.append((shown_name(path), "agrees" if agrees else "MISMATCH"))
+        code = max(code, 0 if agrees else MISMATCH)
+    width = max(len(name) for name, _ in outcomes)
+    print()
+    for name, outcome in outcomes:
+        print(f"{name:{width}}  {outcome}")
+    print(f"{sum(outcome == 'agrees' for _, outcome in outcomes)} of {len(outcomes)} modules agree")
+    return code
 
 
 def run_file(path: str, options: RunOptions) -> bool:
@@ -139,7 +169,7 @@ def _parser() -> CommandParser:
         "The exit code is 1 when they differ.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="HLO text; '-' is standard input")
     add_platform(parser)
     parser.add_argument(
         "--reference_platform", type=str.lower, default="interpreter", metavar="NAME",
@@ -161,6 +191,7 @@ def _parser() -> CommandParser:
         "--isolate_instructions", action="store_true",
         help="run each instruction by itself, on the values that it has in the module",
     )  # fmt: skip
+    parser.add_argument("--targets", action="store_true", help="list the custom-call targets that have a meaning")
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser
 

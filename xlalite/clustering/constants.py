@@ -76,7 +76,7 @@ def find_constant_needs(
 
 def constant_operands(operation: Operation) -> Iterator[Tensor]:
     """The inputs of `operation` that must be known when it is compiled."""
-    return (operation.inputs[i] for i in operation.spec.constant_input_positions(len(operation.inputs)))
+    return (operation.inputs[i] for i in operation.spec.constant_input_positions(operation))
 
 
 def needed_as_constants(operations: Sequence[Operation], fed: AbstractSet[Tensor]) -> dict[Tensor, None]:

@@ -20,7 +20,8 @@ def why_not_compilable(operation: Operation, depth: int = 0) -> str | None:
                 return f"{operation.type}: {tensor.name!r} is not a known variable"
         elif tensor.dtype not in spec.types:
             return f"{operation.type}: element type {tensor.dtype.name} of {tensor.name!r} cannot be compiled"
-    return _why_bodies_are_not(operation, depth)
+    own = None if spec.why_not_compilable is None else spec.why_not_compilable(operation)
+    return f"{operation.type}: {own}" if own is not None else _why_bodies_are_not(operation, depth)
 
 
 def function_attributes(operation: Operation) -> tuple[FunctionGraph, ...]:

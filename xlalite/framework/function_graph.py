@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from xlalite.framework.default_graph import get_default_graph
@@ -78,30 +78,79 @@ class FunctionGraph(Graph):
             self._constants[tensor] = copy.outputs[0]
         return self._constants[tensor]
 
+    def stand_in(self, tensor: Tensor) -> Tensor | None:
+        """What stands for a tensor of an enclosing graph here, if it was captured or copied."""
+        return self.captures.get(tensor, self._constants.get(tensor))
+
     @property
     def captured(self) -> tuple[Tensor, ...]:
         """The captured tensors of the outer graph, in the order of their placeholders."""
         return tuple(self.captures)
 
+    @property
+    def recorded(self) -> tuple[Tensor, ...]:
+        """The values that would be others if the function ran again, in creation order."""
+        return tuple(
+            output
+            for operation in self.get_operations()
+            if operation.spec.is_stateful and operation.type != "Placeholder"
+            for output in operation.outputs
+            if not output.dtype.is_host_only
+        )
 
-def inline_function(function: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Copies the operations of `function` into the default graph, on other inputs; gives the copies of its outputs."""
+    def sources_of(self, tensors: Iterable[Tensor]) -> list[Tensor]:
+        """The inputs and recorded tensors from which tensors of this graph are computed, in creation order."""
+        ends = (*self.inputs, *self.recorded)
+        listed = list(tensors)
+        reached = {tensor for operation in producers_of(listed, ends) for tensor in operation.inputs}.union(listed)
+        return [end for end in ends if end in reached]
+
+
+def replay_function(function: FunctionGraph, outputs: Sequence[Tensor], known: Mapping[Tensor, Tensor]) -> list[Tensor]:
+    """Copies what some outputs of `function` are made from into the default graph, and gives the copies of the outputs.
+
+    Nothing that has an effect is copied, and nothing that would give another value the second time.
+
+    Args:
+        function: The function.
+        outputs: Tensors of the function.
+        known: What stands for those inputs and recorded tensors of the function that `sources_of` the outputs names.
+
+    Raises:
+        LookupError: a value that must be recorded is inside another loop or branch.
+    """
     graph = get_default_graph()
-    copies: dict[Tensor, Tensor] = dict(zip(function.inputs, inputs, strict=True))
-    arguments = {placeholder.op for placeholder in function.inputs}
-    twins: dict[Operation, Operation] = {}
+    copies = dict(known)
+    needed = producers_of(outputs, copies)
     for operation in function.get_operations():
-        if operation in arguments:
+        if operation not in needed:
             continue
-        waits = [twins[control] for control in operation.control_inputs if control in twins]
-        with graph.control_dependencies(waits), graph.attribute_scope(_annotations(operation)):
+        if any(isinstance(value, FunctionGraph) and value.recorded for value in operation.attrs.values()):
+            raise LookupError(
+                f"no gradient is defined for {operation.describe()}: it draws random numbers inside {function.name}, "
+                "which is itself a loop or a branch"
+            )
+        with graph.attribute_scope(_annotations(operation)):
             given = [copies[tensor] for tensor in operation.inputs]
             attrs = {name: operation.get_attr(name) for name in operation.spec.attrs}
-            twins[operation] = twin = graph.create_op(operation.type, given, attrs, operation.name)
+            twin = graph.create_op(operation.type, given, attrs, operation.name)
         for original, copy in zip(operation.outputs, twin.outputs, strict=True):
-            copies[original] = copy
+            copies.setdefault(original, copy)
             copy.set_shape(original.shape)
-    return [copies[output] for output in function.outputs]
+    return [copies[output] for output in outputs]
+
+
+def producers_of(tensors: Iterable[Tensor], known: Container[Tensor], *, behind_shapes: bool = True) -> set[Operation]:
+    """The operations that compute tensors from what is known; perhaps without what only gives others their sizes."""
+    found: set[Operation] = set()
+    waiting = [tensor for tensor in tensors if tensor not in known]
+    while waiting:
+        operation = waiting.pop().op
+        if operation not in found:
+            found.add(operation)
+            if behind_shapes or not operation.spec.is_metadata:
+                waiting.extend(tensor for tensor in operation.inputs if tensor not in known)
+    return found
 
 
 def _annotations(operation: Operation) -> dict[str, Any]:

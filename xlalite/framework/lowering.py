@@ -300,7 +300,7 @@ class LoweringContext:
         if spec.lower is None:
             raise LoweringError(f"{operation.describe()} cannot be compiled: {spec.why_host}")
         count = len(operation.inputs)
-        left_out = {*spec.constant_input_positions(count), *spec.preferred_constant_positions(count)}
+        left_out = {*spec.constant_input_positions(operation), *spec.preferred_constant_positions(count)}
         inputs = tuple(
             self.handle(tensor)
             for position, tensor in enumerate(operation.inputs)
@@ -334,7 +334,7 @@ def _needed_operations(operations: Sequence[Operation], outputs: Sequence[Tensor
             as_value.add(operation)
         count = len(operation.inputs)
         if operation in as_value:
-            constant_only = set(spec.constant_input_positions(count))
+            constant_only = set(spec.constant_input_positions(operation))
             preferred = set(spec.preferred_constant_positions(count))
             as_value.update(t.op for i, t in enumerate(operation.inputs) if i not in constant_only)
             as_constant.update(t.op for i, t in enumerate(operation.inputs) if i in constant_only | preferred)

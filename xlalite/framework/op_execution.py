@@ -60,15 +60,15 @@ def run_operation_on_host(
 
 
 def run_function_on_host(
-    function: FunctionGraph, inputs: Sequence[HostValue], context: HostContext
+    function: FunctionGraph, inputs: Sequence[HostValue], context: HostContext, also: Sequence[Tensor] = ()
 ) -> tuple[HostValue, ...]:
-    """The outputs of the body of a loop or branch, operation by operation."""
+    """The outputs of the body of a loop or branch, operation by operation, and other values of it."""
     values: dict[Tensor, HostValue] = dict(zip(function.inputs, inputs, strict=True))
     for operation in _needed(function):
         arguments = tuple(values[tensor] for tensor in operation.inputs)
         results = run_operation_on_host(operation, arguments, context)
         values.update(zip(operation.outputs, results, strict=True))
-    return tuple(values[output] for output in function.outputs)
+    return tuple(values[output] for output in (*function.outputs, *also))
 
 
 def _needed(function: FunctionGraph) -> list[Operation]:
@@ -193,7 +193,7 @@ def _facts_of(operation: Operation) -> _Facts:
 def _known_positions(operation: Operation) -> frozenset[int]:
     count = len(operation.inputs)
     spec = operation.spec
-    positions = (*spec.constant_input_positions(count), *spec.preferred_constant_positions(count))
+    positions = (*spec.constant_input_positions(operation), *spec.preferred_constant_positions(count))
     # A tensor that is known in one place is known in all.
     known_tensors = {operation.inputs[position] for position in positions}
     return frozenset(position for position, tensor in enumerate(operation.inputs) if tensor in known_tensors)

@@ -57,12 +57,14 @@ class OpSpec:
         is_differentiable: False when nothing flows back through the operation, which is no error.
         constant_inputs: Names of inputs whose values must be known when the operation is compiled.
         preferred_constant_inputs: Names of inputs that make better code when their values are known, but need not be.
+        further_constant_inputs: Positions of inputs that must be known because of what this very operation is.
         types: Element types, of inputs and outputs, with which the operation can be compiled.
         is_stateful: Whether two runs may differ or leave a trace, so that it is never folded or merged.
         variable_access: What it does to variables.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
         why_host: For an operation without `lower`, why it cannot be compiled.
+        why_not_compilable: Why this very operation cannot be compiled although others can; None when it can.
     """
 
     name: str
@@ -75,12 +77,14 @@ class OpSpec:
     is_differentiable: bool = True
     constant_inputs: tuple[str, ...] = ()
     preferred_constant_inputs: tuple[str, ...] = ()
+    further_constant_inputs: Callable[[Operation], Sequence[int]] | None = None
     types: frozenset[DType] = COMPILABLE_TYPES
     is_stateful: bool = False
     variable_access: VariableAccess = VariableAccess.NONE
     is_metadata: bool = False
     is_constant: bool = False
     why_host: str = ""
+    why_not_compilable: Callable[[Operation], str | None] | None = None
 
     def __post_init__(self) -> None:
         """Checks that the declaration is consistent."""
@@ -113,9 +117,11 @@ class OpSpec:
             position += width
         raise AssertionError(f"{self.name} has no input called {name}")
 
-    def constant_input_positions(self, count: int) -> tuple[int, ...]:
-        """Positions of the compile-time-constant inputs in an operation with `count` inputs."""
-        return tuple(i for name in self.constant_inputs for i in self.input_range(name, count))
+    def constant_input_positions(self, operation: Operation) -> tuple[int, ...]:
+        """Positions of the inputs of an operation whose values must be known when it is compiled."""
+        count = len(operation.inputs)
+        named = tuple(i for name in self.constant_inputs for i in self.input_range(name, count))
+        return named if self.further_constant_inputs is None else (*named, *self.further_constant_inputs(operation))
 
     def preferred_constant_positions(self, count: int) -> tuple[int, ...]:
         """Positions of the inputs that had better be known in an operation with `count` inputs."""

@@ -10,8 +10,8 @@ from xlalite.ops import (
     elementwise_binary as elementwise_binary,
     elementwise_unary as elementwise_unary,
     filling as filling,
-    functional_ops as functional_ops,
     gathering as gathering,
+    if_op as if_op,
     joining as joining,
     matrix_products as matrix_products,
     operators as operators,
@@ -27,4 +27,5 @@ from xlalite.ops import (
     training_ops as training_ops,
     type_conversion as type_conversion,
     variable_ops as variable_ops,
+    while_op as while_op,
 )

@@ -121,7 +121,7 @@ def cond(
         )
     inputs = [predicate, *then_branch.captured, *else_branch.captured]
     results = operation("If", inputs, {"then_branch": then_branch, "else_branch": else_branch}, scope)
-    values = list(results.outputs)
+    values = list(results.outputs[: len(then_branch.outputs)])
     if then_structure is None or else_structure is None:
         return results
     packed = pack_like(then_structure, values)
@@ -165,7 +165,7 @@ def while_loop(
         loop_vars: The initial values, a sequence (of nested sequences or dictionaries).
         shape_invariants: Shapes that hold in every iteration, where they are less known than those at the start.
         parallel_iterations: Accepted for compatibility.
-        back_prop: Accepted for compatibility: gradients of loops are not defined.
+        back_prop: Whether gradients flow through the loop; without, the results are constants to them.
         swap_memory: Accepted for compatibility.
         name: Name of the operation.
         maximum_iterations: Stop after so many iterations.
@@ -212,7 +212,9 @@ def while_loop(
     body_graph = trace_function(f"{scope}_body", outer, signature, step)
     inputs = [*counter, *starts, *cond_graph.captured, *body_graph.captured]
     loop = operation("While", inputs, {"cond": cond_graph, "body": body_graph}, scope)
-    results = list(loop.outputs[first:])
+    results = list(loop.outputs[first : first + len(starts)])
+    if not back_prop:
+        results = [node("StopGradient", [result]) for result in results]
     packed = pack_like(loop_vars, results)
     return packed[0] if len(results) == 1 and not return_same_structure else packed
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from xlalite.framework.default_graph import get_default_graph
 from xlalite.framework.errors import ElementTypeError, GraphError
+from xlalite.framework.function_graph import FunctionGraph
 from xlalite.framework.graph import Graph
 from xlalite.framework.jit_scope import gradient_attributes
 from xlalite.framework.operation import Operation
@@ -78,17 +79,20 @@ class _Sweep:
     """Goes from results to inputs once, each operation after all that use it.
 
     Operations are numbered in creation order and are created after their inputs, so the largest number among those that
-    wait is always the next one to take.
+    wait is always the next one to take. Inside the body of a loop or branch the sweep goes on in the graphs around it,
+    through the tensors that were captured; what it adds goes into the body all the same.
     """
 
     def __init__(self, graph: Graph, sources: Sequence[Tensor], stops: set[Tensor], scope: str, colocate: bool) -> None:
-        self.reached = _forward_reach(sources, stops)
+        self._functions = _enclosing_functions(graph)
+        self._origins: dict[Tensor, Tensor] = {}
+        self.reached = self._forward_reach(sources, stops)
         self._graph = graph
         self._stops = stops
         self._scope = scope
         self._colocate = colocate
         self._terms: dict[Tensor, list[Tensor]] = {}
-        self._waiting: list[tuple[int, Operation]] = []
+        self._waiting: list[tuple[int, int, Operation]] = []
         self._queued: set[Operation] = set()
 
     def add(self, tensor: Tensor, gradient: Tensor) -> None:
@@ -96,7 +100,9 @@ class _Sweep:
         self._terms.setdefault(tensor, []).append(gradient)
         if tensor.op not in self._queued:
             self._queued.add(tensor.op)
-            heapq.heappush(self._waiting, (-tensor.op.id, tensor.op))
+            # What is inside uses what is around it, never the other way round.
+            inside = self._functions.index(tensor.graph) if tensor.graph in self._functions else len(self._functions)
+            heapq.heappush(self._waiting, (inside, -tensor.op.id, tensor.op))
 
     def total(self, tensor: Tensor) -> Tensor | None:
         """A tensor's gradient so far, as one tensor."""
@@ -110,7 +116,14 @@ class _Sweep:
     def run(self) -> None:
         """Propagates until nothing waits."""
         while self._waiting:
-            _, operation = heapq.heappop(self._waiting)
+            *_, operation = heapq.heappop(self._waiting)
+            for output in operation.outputs:
+                if (
+                    output in self._origins
+                    and output not in self._stops
+                    and (arrived := self.total(output)) is not None
+                ):
+                    self.add(self._origins[output], arrived)
             if any(tensor in self.reached and tensor not in self._stops for tensor in operation.inputs):
                 self._through(operation)
 
@@ -131,6 +144,29 @@ class _Sweep:
                 _check(operation, tensor, gradient)
                 self.add(tensor, gradient)
 
+    def _forward_reach(self, sources: Sequence[Tensor], stops: set[Tensor]) -> set[Tensor]:
+        """Tensors that depend on a source."""
+        reached = set(sources)
+        waiting = list(reached)
+        visited: set[Operation] = set()
+        while waiting:
+            tensor = waiting.pop()
+            if tensor in stops:
+                continue
+            fresh = []
+            for function in self._functions:
+                stand_in = function.stand_in(tensor)
+                if stand_in is not None and stand_in not in reached:
+                    self._origins[stand_in] = tensor
+                    fresh.append(stand_in)
+            for consumer in tensor.consumers():
+                if consumer not in visited and consumer.spec.is_differentiable:
+                    visited.add(consumer)
+                    fresh += [output for output in consumer.outputs if output not in reached]
+            reached.update(fresh)
+            waiting.extend(fresh)
+        return reached
+
     @contextmanager
     def _surroundings(self, operation: Operation) -> Iterator[None]:
         with ExitStack() as stack:
@@ -141,23 +177,13 @@ class _Sweep:
             yield
 
 
-def _forward_reach(sources: Sequence[Tensor], stops: set[Tensor]) -> set[Tensor]:
-    """Tensors that depend on a source."""
-    reached = set(sources)
-    waiting = list(reached)
-    visited: set[Operation] = set()
-    while waiting:
-        tensor = waiting.pop()
-        if tensor in stops:
-            continue
-        for consumer in tensor.consumers():
-            if consumer in visited or not consumer.spec.is_differentiable:
-                continue
-            visited.add(consumer)
-            fresh = [output for output in consumer.outputs if output not in reached]
-            reached.update(fresh)
-            waiting.extend(fresh)
-    return reached
+def _enclosing_functions(graph: Graph) -> list[FunctionGraph]:
+    """The function graphs that are being built, innermost first."""
+    found = []
+    while isinstance(graph, FunctionGraph):
+        found.append(graph)
+        graph = graph.outer_graph
+    return found
 
 
 def _seed(y: Tensor, given: Any, position: int) -> Tensor:
@@ -195,8 +221,7 @@ def _result(sweep: _Sweep, x: Tensor, unconnected: UnconnectedGradients) -> Tens
 def _differentiable_element(x: Any) -> Tensor:
     """The tensor that a derivative is taken with respect to: for a variable, its handle."""
     handle = getattr(x, "handle", None)
-    element = handle if isinstance(handle, Tensor) else convert_to_tensor(x)
-    return get_default_graph().capture(element) if get_default_graph().building_function else element
+    return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -75,6 +75,11 @@ def emit_atan(fb: FunctionBuilder, x: Value) -> Value:
 
 def emit_atan2(fb: FunctionBuilder, y: Value, x: Value) -> Value:
     """The angle of the point (x, y) in [-pi, pi], with all special cases of IEEE 754."""
+    return dd.collapse(fb, atan2_pair(fb, y, x))
+
+
+def atan2_pair(fb: FunctionBuilder, y: Value, x: Value) -> dd.Pair:
+    """The angle as a pair; f64 only."""
     type_ = x.type
     y_size, x_size = fb.fabs(y), fb.fabs(x)
     larger = fb.select(fb.fcmp("ogt", y_size, x_size), y_size, x_size)
@@ -91,13 +96,16 @@ def emit_atan2(fb: FunctionBuilder, y: Value, x: Value) -> Value:
     angle = _angle(fb, _exact(fb, y_scaled), _exact(fb, x_scaled))
     left = fb.icmp("slt", bits_of(fb, x), 0)
     pi = fb.constant(type_, _PI[0]), fb.constant(type_, _PI[1])
-    result = dd.collapse(fb, _choose(fb, left, dd.add(fb, pi, dd.negate(fb, angle)), angle))
+    high, low = _choose(fb, left, dd.add(fb, pi, dd.negate(fb, angle)), angle)
     # Where the quotient is tiny its pair loses bits to underflow; there the angle is the quotient.
     right_tiny = fb.and_(fb.fcmp("olt", y_scaled, fb.fmul(x_scaled, _TINY)), fb.not_(left))
-    plain = fb.fdiv(y_size, fb.select(origin, 1.0, x_size))
-    result = fb.select(fb.and_(right_tiny, fb.fcmp("olt", larger, infinite)), plain, result)
-    result = fb.select(fb.fcmp("uno", x, y), float("nan"), result)
-    return with_sign_of(fb, result, y)
+    right_tiny = fb.and_(right_tiny, fb.fcmp("olt", larger, infinite))
+    plain = _exact(fb, fb.fdiv(y_size, fb.select(origin, 1.0, x_size)))
+    high, low = _choose(fb, right_tiny, plain, (high, low))
+    unknown = fb.fcmp("uno", x, y)
+    # Both parts have the sign of y, so that a zero keeps it when they are added.
+    high, low = fb.select(unknown, float("nan"), high), fb.select(unknown, 0.0, low)
+    return with_sign_of(fb, high, y), with_sign_of(fb, low, y)
 
 
 def _one_if_infinite(fb: FunctionBuilder, size: Value) -> Value:

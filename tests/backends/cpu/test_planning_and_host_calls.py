@@ -41,7 +41,7 @@ def test_work_is_split_only_where_it_pays(compile_text: Any, rows: int, threads:
     text = f"HloModule m\nENTRY e {{ x = f32[{rows},1024] parameter(0)\n ROOT r = f32[{rows},1024] negate(x) }}"
     executable = compile_text(text, num_threads=threads)
     assert (planned(executable)[-1].numbers["tasks"] > 1) == is_split
-    assert ("xlalite_parallel_for" in executable.as_text("llvm")) == is_split
+    assert ("xlalite_parallel_for" in executable.as_text("llvm-before-optimizations")) == is_split
 
 
 def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
@@ -49,7 +49,7 @@ def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
 ENTRY e { x = f32[] parameter(0)
   y = f32[] exponential(x)
   ROOT r = f32[] add(y, x) }"""
-    assert len(re.findall(r"^define", compile_text(text).as_text("llvm"), re.MULTILINE)) == 1
+    assert len(re.findall(r"^define", compile_text(text).as_text("llvm-before-optimizations"), re.MULTILINE)) == 1
 
 
 def test_equal_kernels_are_emitted_once(compile_text: Any) -> None:
@@ -59,7 +59,7 @@ ENTRY e { x = f32[40,50] parameter(0)
   y = f32[40,50] parameter(1)
   b = f32[50,40] transpose(y), dimensions={1,0}
   ROOT r = (f32[50,40], f32[50,40]) tuple(a, b) }"""
-    assert len(re.findall(r"^define", compile_text(text).as_text("llvm"), re.MULTILINE)) == 2
+    assert len(re.findall(r"^define", compile_text(text).as_text("llvm-before-optimizations"), re.MULTILINE)) == 2
 
 
 SORT = """HloModule m
@@ -106,13 +106,3 @@ def test_a_failure_of_the_evaluator_is_an_execution_error(monkeypatch: pytest.Mo
         with pytest.raises(ExecutionError, match=r"m: evaluating f.*: no room for the result"):
             executable(x)
     np.testing.assert_array_equal(executable(x), good)
-
-
-@pytest.mark.parametrize("stage", ["hlo", "optimized_hlo", "buffer_assignment", "llvm", "llvm_optimized", "asm"])
-def test_every_stage_has_a_text(compile_text: Any, stage: str) -> None:
-    assert compile_text(SORT).as_text(stage)
-
-
-def test_an_unknown_stage_lists_the_known(compile_text: Any) -> None:
-    with pytest.raises(ValueError, match="no stage 'wasm', expected one of hlo, optimized_hlo"):
-        compile_text(SORT).as_text("wasm")

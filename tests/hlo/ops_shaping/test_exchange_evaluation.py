@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.errors import EvaluationError, ParseError, XlaliteError
 from xlalite.hlo.host_transfers import HostTransfers, host_transfers
@@ -177,9 +178,73 @@ def test_custom_calls_are_looked_up_by_target(run: Run) -> None:
         custom_call("test.doubled")(lambda instruction, operands, call: operands[0])
 
 
-def test_an_unknown_target_is_named(run: Run) -> None:
-    with pytest.raises(EvaluationError, match="no meaning is registered for target 'mystery'"):
-        run(CUSTOM.replace("TARGET", "mystery"), np.ones(2, np.float32))
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("mystery", "no meaning is registered for target 'mystery'; `xlalite run --targets` lists all"),
+        ("lapack_sgesd", "the nearest known are lapack_sgesvd_ffi, lapack_sgesdd_ffi, "),
+        ("topk", "the nearest known is TopK"),
+        ("__onednn$matmul", "a library call that a compiler put in"),
+    ],
+)
+def test_an_unknown_target_is_named_with_the_nearest(run: Run, target: str, told: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        run(CUSTOM.replace("TARGET", target), np.ones(2, np.float32))
+    assert told in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "d = f32[2] custom-call(x), TARGET\n  ROOT r = f32[2] negate(x)",
+        "d = f32[2] custom-call(x), TARGET\n  t = (f32[2], f32[2]) tuple(d, x)\n"
+        "  g = f32[2] get-tuple-element(t), index=1\n  ROOT r = f32[2] negate(g)",
+        "d = f32[0] custom-call(x), TARGET\n"
+        "  c = f32[2] concatenate(x, d), dimensions={0}\n  ROOT r = f32[2] negate(c)",
+        "i = f32[1000000000000,0] iota(), iota_dimension=0\n  z = f32[] constant(0)\n"
+        "  s = f32[0] reduce(i, z), dimensions={0}, to_apply=add\n"
+        "  c = f32[2] concatenate(x, s), dimensions={0}\n  ROOT r = f32[2] negate(c)",
+    ],
+    ids=["dead", "dead in a tuple", "empty", "a large empty array"],
+)
+def test_what_nobody_reads_is_not_computed(backend: str, body: str) -> None:
+    add = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }"
+    text = entry(f"  x = f32[2] parameter(0)\n  {body}", add).replace("TARGET", 'custom_call_target="mystery"')
+    x = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(get_backend(backend).compile(parse(text), CompileOptions())(x), -x)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_tokens_are_results(backend: str) -> None:
+    text = entry(
+        "  x = f32[2] parameter(0)\n  k = token[] after-all()\n  i = (token[], f32[2]) tuple(k, x)\n"
+        "  ROOT r = ((token[], f32[2]), token[]) tuple(i, k)"
+    )
+    (first, array), last = get_backend(backend).compile(parse(text), CompileOptions())(np.ones(2, np.float32))
+    assert first == last == Token()
+    np.testing.assert_array_equal(array, [1, 1])
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "ShardBarrierFrom",
+        "ShardBarrierTo",
+        "xla.sdy.GlobalToLocalShape",
+    ],
+)
+def test_sharding_means_nothing_on_one_device(backend: str, target: str) -> None:
+    text = CUSTOM.replace("TARGET", target)
+    x = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(get_backend(backend).compile(parse(text), CompileOptions())(x), x)
+    changed = get_backend(backend).compile(parse(text.replace("r = f32[2]", "r = f32[1]")), CompileOptions())
+    with pytest.raises(XlaliteError, match=rf"target '{target}' gave f32\[2\], expected f32\[1\]"):
+        changed(x)
 
 
 def test_side_effects_come_from_attributes_and_channels() -> None:

@@ -1,0 +1,140 @@
+"""Complex functions against mpmath over the whole plane: all magnitudes, axes, branch cuts, poles, cancellations.
+
+Errors are counted in units in the last place: of the number's larger part ("in norm"), and of each part by itself.
+"""
+
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+
+MP = mpmath.mp.clone()
+# Reducing an angle of 2^1023 takes that many bits and those of the result.
+MP.prec = 2400
+
+UNARY: dict[str, Callable] = {
+    "abs": lambda z: MP.mpc(abs(z)),
+    "sign": lambda z: z / abs(z),
+    "sqrt": MP.sqrt,
+    "rsqrt": lambda z: 1 / MP.sqrt(z),
+    "exponential": MP.exp,
+    "exponential-minus-one": MP.expm1,
+    "logistic": lambda z: 1 / (1 + MP.exp(-z)),
+    "log": MP.log,
+    "log-plus-one": lambda z: MP.log(1 + z),
+    "sinh": MP.sinh,
+    "cosh": MP.cosh,
+    "tanh": MP.tanh,
+    "sine": MP.sin,
+    "cosine": MP.cos,
+    "tan": MP.tan,
+    "asinh": MP.asinh,
+    "acosh": MP.acosh,
+    "atanh": MP.atanh,
+    "asin": MP.asin,
+    "acos": MP.acos,
+    "atan": MP.atan,
+}
+BINARY: dict[str, Callable] = {
+    "divide": lambda x, y: x / y,
+    "power": lambda x, y: MP.exp(y * MP.log(x)),
+    "atan2": lambda y, x: -1j * MP.log((x + 1j * y) / MP.sqrt(x * x + y * y)),
+}
+# Functions of one number whose parts may each cancel where the number does not.
+ACCURATE_IN_NORM_ONLY = ("exponential-minus-one", "logistic", "power", "atan2")
+IN_NORM, IN_PARTS = 3.0, 4.0
+
+
+def sample(rng: np.random.Generator, dtype: type[np.complexfloating], count: int) -> np.ndarray:
+    """Numbers without zero parts: mpmath has no sides of a cut, the table of special values has."""
+    part = np.finfo(dtype).dtype.type
+    low, high = (-149, 127) if part is np.float32 else (-1074, 1023)
+
+    def parts() -> np.ndarray:
+        kind = rng.integers(0, 5, count)
+        spread = [rng.uniform(low, high, count), rng.uniform(-30, 6, count), rng.uniform(-3, 3, count)]
+        exponent = np.floor(np.select([kind == 0, kind == 1], spread[:2], spread[2])).astype(int)
+        numbers = np.ldexp(1 + rng.random(count), exponent)
+        landmarks = rng.choice([1.0, 0.5, 2.0, np.pi / 2, np.pi, 2.0**low, 88.5, 104.0, 709.5, 745.0], count)
+        near_one = 1 + rng.normal(size=count) * 10.0 ** rng.uniform(-17, -1, count)
+        numbers = np.select([kind == 3, kind == 4], [landmarks, near_one], numbers) * rng.choice([-1, 1], count)
+        found = numbers.astype(part)
+        return np.where(np.isfinite(found) & (found != 0), found, part(0.75))
+
+    z = np.empty(count, dtype)
+    z.real, z.imag = parts(), parts()
+    # On the circle |z| = 1, and half of these on |1 + z| = 1.
+    near = count // 6
+    angle, radius = rng.uniform(0, 2 * np.pi, near), 1 + rng.normal(size=near) * 10.0 ** rng.uniform(-17, -1, near)
+    z[:near] = radius * np.exp(1j * angle)
+    z.real[: near // 2] -= 1
+    return z
+
+
+def exponents(rng: np.random.Generator, dtype: type[np.complexfloating], count: int) -> np.ndarray:
+    """Moderate complex numbers, real ones and integers."""
+    w = rng.normal(size=count) + 1j * rng.normal(size=count) * rng.integers(0, 2, count)
+    w = w * rng.choice([0.1, 1, 3, 10], count)
+    w[: count // 4] = rng.integers(1, 6, count // 4)
+    return w.astype(dtype)
+
+
+def unit_of(number: mpmath.mpf, info: np.finfo) -> mpmath.mpf:
+    """The distance of neighbouring floats about a number."""
+    least = int(info.minexp)
+    exponent = max(MP.frexp(abs(number))[1] - 1, least) if number else least
+    return MP.mpf(2) ** (min(exponent, int(info.maxexp) - 1) - info.nmant)
+
+
+def errors(found: complex, true: mpmath.mpc, info: np.finfo) -> tuple[float, float]:
+    """(in norm, in the worse part); a part that must overflow is wrong unless it is infinite."""
+    limit = MP.mpf(float(info.max)) * (1 + MP.mpf(2) ** -(info.nmant + 2))
+    norm = unit_of(max(abs(true.real), abs(true.imag)), info)
+    in_norm = in_parts = 0.0
+    for got, wanted in ((float(found.real), true.real), (float(found.imag), true.imag)):
+        if abs(wanted) > limit or not np.isfinite(got):
+            right = np.isinf(got) and (got > 0) == (wanted > 0) and abs(wanted) > float(info.max) * (1 - info.eps)
+            in_norm, in_parts = (in_norm, in_parts) if right else (np.inf, np.inf)
+            continue
+        distance = abs(MP.mpf(got) - wanted)
+        in_norm = max(in_norm, float(distance / norm))
+        in_parts = max(in_parts, float(distance / unit_of(wanted, info)))
+    return in_norm, in_parts
+
+
+def truth(opcode: str, x: np.ndarray, y: np.ndarray) -> list[mpmath.mpc]:
+    numbers = [[MP.mpc(float(z.real), float(z.imag)) for z in side] for side in (x, y)]
+    if opcode in UNARY:
+        return [MP.mpc(UNARY[opcode](z)) for z in numbers[0]]
+    return [MP.mpc(BINARY[opcode](z, w)) for z, w in zip(*numbers, strict=True)]
+
+
+def check(opcode, dtype, ways, apply_complex, rng, count):
+    x = sample(rng, dtype, count)
+    y = exponents(rng, dtype, count) if opcode == "power" else rng.permutation(x)
+    if opcode == "atan2":
+        # On the imaginary axes the result jumps; y = x is the angle of a point on no cut.
+        y[: count // 8] = x[: count // 8]
+    expected, info = truth(opcode, x, y), np.finfo(dtype)
+    wrong = []
+    for way in ways:
+        found = apply_complex((opcode,), way, x, y)[opcode]
+        pairs = [errors(got, true, info) for got, true in zip(found, expected, strict=True)]
+        worst = [max(pairs, key=lambda pair, by=by: pair[by]) for by in (0, 1)]
+        print(f"{opcode} {way}: {worst[0][0]:.3g} in norm, {worst[1][1]:.3g} in parts")
+        for n, (in_norm, in_parts) in enumerate(pairs):
+            if in_norm > IN_NORM or (in_parts > IN_PARTS and opcode not in ACCURATE_IN_NORM_ONLY):
+                wrong.append(f"{way}: {opcode}({x[n]}, {y[n]}) = {found[n]}, true {complex(expected[n])}: {pairs[n]}")
+    assert not wrong, "\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("opcode", [*UNARY, *BINARY])
+def test_functions_are_accurate_over_the_plane(opcode, complex_type, apply_complex, rng):
+    check(opcode, complex_type, ("evaluator", ""), apply_complex, rng, 48)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opcode", [*UNARY, *BINARY])
+def test_functions_are_accurate_over_many_points(opcode, complex_type, apply_complex, rng):
+    check(opcode, complex_type, ("evaluator", "AVX512", "AVX2", "SSE2"), apply_complex, rng, 4000)
