@@ -82,3 +82,7 @@ if not TYPE_CHECKING:  # A type checker would take every misspelt attribute for 
         value = getattr(importlib.import_module(_MODULE_OF[name]), name)
         globals()[name] = value
         return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULE_OF)

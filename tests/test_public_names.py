@@ -2,12 +2,14 @@
 
 import ast
 import importlib
+import operator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import xlalite
+from xlalite.namespace import NAMESPACES, exports_of
 
 TABLE = {**{name: (module, None) for name, module in xlalite._MODULES.items()}, **xlalite._EXPORTS}
 
@@ -46,6 +48,8 @@ def shown() -> Shown:
             starred.append(str(statement.module))
             continue
         for alias in statement.names:
+            if alias.asname in NAMESPACES:
+                continue
             assert alias.asname is not None, f"write `{alias.name} as {alias.name}` to re-export it"
             module = f"{statement.module}.{alias.name}"
             is_module = xlalite._MODULES.get(alias.asname) == module
@@ -77,13 +81,44 @@ def test_no_name_is_listed_twice() -> None:
     assert not xlalite._MODULES.keys() & xlalite._EXPORTS.keys()
 
 
-def test_dir_lists_the_public_names() -> None:
-    assert set(TABLE) <= set(dir(xlalite))
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_namespaces_hold_what_their_modules_define(name: str) -> None:
+    namespace = getattr(xlalite, name)
+    exports = exports_of(NAMESPACES[name])
+    assert dir(namespace) == sorted(exports)
+    for public_name, (module, attribute) in exports.items():
+        assert getattr(namespace, public_name) is getattr(importlib.import_module(module), attribute)
 
 
-def test_unknown_name_is_an_attribute_error_that_names_it() -> None:
-    with pytest.raises(AttributeError, match="module 'xlalite' has no attribute 'no_such_name'"):
-        _ = xlalite.no_such_name
+@pytest.mark.parametrize("name", ["nn", "losses", "math", "errors"])
+def test_namespaces_have_all_functions_and_classes_of_their_own_module(name: str) -> None:
+    exports = exports_of(NAMESPACES[name])
+    own = importlib.import_module({"errors": "xlalite.framework.errors"}.get(name, f"xlalite.ops.{name}"))
+    tree = ast.parse(Path(str(own.__file__)).read_text(encoding="utf-8"))
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    elsewhere = {"cast", "bitcast"} | {name for name in defined if hasattr(xlalite, name)}
+    assert {each for each in defined if not each.startswith("_")} - elsewhere <= exports.keys()
+
+
+def test_dir_lists_the_public_names_and_nothing_else() -> None:
+    assert set(dir(xlalite)) == {*TABLE, *NAMESPACES, "__version__"}
+    assert {"parse", "load", "evaluate", "Builder"} <= set(dir(xlalite.hlo))
+    assert all(hasattr(xlalite.hlo, name) for name in dir(xlalite.hlo))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no_such_name", "xlalite.no_such_name: xlalite has no such name yet$"),
+        ("reduce_summ", "xlalite.reduce_summ: xlalite has no such name yet; did you mean 'reduce_sum'[?]$"),
+        ("nn.conv2d", "xlalite.nn.conv2d: xlalite has no such name yet$"),
+        ("contrib.layers", "xlalite.contrib.layers: xlalite has no such name yet$"),
+        ("compat.v1.layers", "xlalite.layers: xlalite has no such name yet$"),
+    ],
+)
+def test_a_missing_name_is_an_attribute_error_that_says_so(path: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=message):
+        operator.attrgetter(path)(xlalite)
 
 
 def test_compat_v1_is_the_same_namespace() -> None:

@@ -1,12 +1,15 @@
 """XLA's JIT in Python and llvmlite: graph, clustering, HLO, passes and native CPU kernels.
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
-`import xlalite` loads neither llvmlite nor NumPy. A public name stands in the tables below, and its module
-in the block for type checkers; a test compares the two and resolves every name.
+`import xlalite` loads neither llvmlite nor NumPy. A public name stands in the tables below (those of `xlalite.nn` and
+its like in `namespace.py`), and its module in the block for type checkers; a test compares the two and resolves every
+name.
 """
 
 import importlib
 from typing import TYPE_CHECKING
+
+from xlalite.namespace import NAMESPACES, exports_of, missing_name, namespace
 
 __version__ = "0.1.0.dev0"
 
@@ -112,19 +115,13 @@ if TYPE_CHECKING:
 
     bool = bool_
 
-# Modules that are reached as attributes: `xl.hlo`, `xl.nn`.
+# Modules that are reached as attributes, beside the namespaces of `namespace.py`.
 _MODULES: dict[str, str] = {
     "app": "xlalite.app",
     "compat": "xlalite.compat",
     "contrib": "xlalite.contrib",
-    "errors": "xlalite.framework.errors",
     "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
-    "initializers": "xlalite.ops.initializers",
-    "losses": "xlalite.ops.losses",
-    "math": "xlalite.ops.math",
-    "nn": "xlalite.ops.nn",
-    "train": "xlalite.ops.train",
 }
 
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
@@ -186,25 +183,23 @@ _NAMES: dict[str, str] = {
 }
 
 # Public name to module and the name there. (`tuple` is one of the public names, so no annotation can use it here.)
-_EXPORTS = {
-    entry.rpartition(" as ")[2]: (module, entry.partition(" as ")[0])
-    for module, entries in _NAMES.items()
-    for entry in entries.split(", ")
-}
+_EXPORTS = exports_of(_NAMES)
 
 if not TYPE_CHECKING:  # A type checker would take every misspelt attribute for an export.
 
     def __getattr__(name: str) -> object:
-        if name in _MODULES:
+        if name in NAMESPACES:
+            value = namespace(name)
+        elif name in _MODULES:
             value = importlib.import_module(_MODULES[name])
         elif name in _EXPORTS:
             module, attribute = _EXPORTS[name]
             value = getattr(importlib.import_module(module), attribute)
         else:
-            raise AttributeError(f"module 'xlalite' has no attribute {name!r}")
+            raise missing_name(__name__, name, __dir__())
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_EXPORTS})
+    return sorted({*_MODULES, *NAMESPACES, *_EXPORTS, "__version__"})

@@ -1,0 +1,106 @@
+"""The namespaces under `xlalite`: `nn`, `train`, ...; their names are imported when they are first asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+
+# Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
+NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "errors": {
+        "xlalite.framework.errors": (
+            "AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, ElementTypeError, "
+            "FailedPreconditionError, FinalizedGraphError, GraphError, InternalError, InvalidArgumentError, "
+            "MissingElementError, NotFoundError, OpError, OutOfRangeError, PermissionDeniedError, "
+            "ResourceExhaustedError, UnavailableError, UnimplementedError, UninitializedError, UnknownError"
+        ),
+    },
+    "initializers": {
+        "xlalite.ops.initializers": (
+            "Constant as constant, Ones as ones, RandomNormal as random_normal, RandomUniform as random_uniform, "
+            "TruncatedNormal as truncated_normal, VarianceScaling as variance_scaling, Zeros as zeros, Constant, "
+            "Initializer, Ones, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros, "
+            "glorot_normal_initializer as glorot_normal, glorot_uniform_initializer as glorot_uniform, he_normal, "
+            "he_uniform"
+        ),
+    },
+    "losses": {
+        "xlalite.ops.losses": (
+            "Reduction, compute_weighted_loss, get_losses, get_regularization_losses, get_total_loss, "
+            "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
+        ),
+    },
+    "math": {
+        "xlalite.ops.math": (
+            "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, ceil, conj, cos, cosh, cumprod, cumsum, "
+            "div_no_nan, divide, equal, erf, exp, expm1, floor, floordiv, floormod, greater, greater_equal, "
+            "is_finite, is_inf, is_nan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, "
+            "logical_xor, matmul, maximum, minimum, mod, multiply, negative, not_equal, pow, realdiv, reciprocal, "
+            "reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, "
+            "rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, tan, tanh, "
+            "truediv, unsorted_segment_sum, xlogy"
+        ),
+        "xlalite.ops.nn": "l2_normalize, softplus, softsign",
+    },
+    "nn": {
+        "xlalite.ops.math": "sigmoid, tanh",
+        "xlalite.ops.nn": (
+            "batch_normalization, bias_add, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
+            "log_softmax, moments, relu, relu6, selu, sigmoid_cross_entropy_with_logits, softmax, "
+            "softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2, softplus, softsign, "
+            "sparse_softmax_cross_entropy_with_logits, xw_plus_b"
+        ),
+    },
+    "train": {
+        "xlalite.ops.global_step": "create_global_step, get_global_step, get_or_create_global_step, global_step",
+        "xlalite.ops.optimizer": "Optimizer",
+        "xlalite.ops.optimizers": "AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer",
+    },
+}
+
+
+class Namespace(ModuleType):
+    """A module without a file of its own: names that are defined elsewhere."""
+
+    def __init__(self, name: str, names: Mapping[str, str]) -> None:
+        """Offers the names; imports nothing yet."""
+        super().__init__(f"xlalite.{name}", f"The names of `xlalite.{name}`: {', '.join(exports_of(names))}.")
+        self._exports = exports_of(names)
+
+    def __getattr__(self, name: str) -> object:
+        """Imports a name; it is an ordinary attribute from then on."""
+        if name not in self._exports:
+            raise missing_name(self.__name__, name, self._exports)
+        module, attribute = self._exports[name]
+        value = getattr(importlib.import_module(module), attribute)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        """The public names."""
+        return sorted(self._exports)
+
+
+def namespace(name: str) -> ModuleType:
+    """The namespace `xlalite.<name>`, which `import xlalite.<name>` finds too once it was asked for."""
+    return sys.modules.setdefault(f"xlalite.{name}", Namespace(name, NAMESPACES[name]))
+
+
+def exports_of(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Public name to module and the name there, from lists like `name, name as public_name` by module."""
+    return {
+        entry.rpartition(" as ")[2]: (module, entry.partition(" as ")[0])
+        for module, entries in names.items()
+        for entry in entries.split(", ")
+    }
+
+
+def missing_name(place: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for a public name that does not exist."""
+    import difflib  # rarely needed, and a good part of the time that `import xlalite` takes
+
+    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return AttributeError(f"{place}.{name}: xlalite has no such name yet{hint}", name=name)
