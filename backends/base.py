@@ -10,6 +10,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import XlaliteError
@@ -80,10 +81,19 @@ class Executable(ABC):
     """A compiled module. Call it with arrays in the order of the entry's parameters.
 
     Attributes:
+        name: The module's name.
+        backend_name: The name of the backend that made it.
         function: The quickest callable: takes flat arrays, gives an array or a flat tuple of them.
     """
 
+    name: str
+    backend_name: ClassVar[str]
     function: Callable[..., object]
+
+    def __repr__(self) -> str:
+        """Backend, name, signature and size of the code."""
+        size = f", {self.code_size_bytes} bytes of code" if self.code_size_bytes else ""
+        return f"<{self.backend_name} executable {self.name}: {self.program_shape}{size}>"
 
     @property
     @abstractmethod

@@ -27,6 +27,8 @@ _RELEASE_LOCK_BYTES = 1 << 16
 class CpuExecutable(Executable):
     """A compiled module."""
 
+    backend_name = "cpu"
+
     def __init__(self, compiled: CompiledModule) -> None:
         """Links the module's code, out of the cache when it is there.
 
@@ -35,6 +37,7 @@ class CpuExecutable(Executable):
             CodegenError: No code could be made.
         """
         self._compiled = compiled
+        self.name = compiled.given.name
         linked = link_module(compiled)
         record = self._record = linked.record
         shape = compiled.given.entry_computation.program_shape

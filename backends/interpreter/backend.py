@@ -62,9 +62,12 @@ class InterpreterBackend(Backend):
 class InterpreterExecutable(Executable):
     """A module that the evaluator runs."""
 
+    backend_name = "interpreter"
+
     def __init__(self, module: HloModule) -> None:
         """Takes over the module."""
         self._module = module
+        self.name = module.name
         self.function = self.__call__
 
     @property

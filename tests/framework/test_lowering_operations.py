@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import InternalError
+from xlalite.framework.errors import InternalError, InvalidArgumentError
 from xlalite.framework.graph import Graph
 from xlalite.framework.lowering import (
     Argument,
@@ -14,7 +14,7 @@ from xlalite.framework.op_spec import OP_SPECS
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import Tensor, handle_data_of
 from xlalite.hlo.dtype import DType
-from xlalite.hlo.errors import LoweringError, ShapeError
+from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.evaluator import evaluate
 from xlalite.hlo.shape import Shape
 from xlalite.ops import array as a, math as m
@@ -146,7 +146,9 @@ def test_concrete_shapes_that_do_not_fit_name_the_operation(graph: Graph) -> Non
     x, y = a.placeholder(np.float32, [None]), a.placeholder(np.float32, [None])
     z = x + y
     arguments = [ParameterArgument(x, Shape.array(DType.F32, (2,))), ParameterArgument(y, Shape.array(DType.F32, (3,)))]
-    with pytest.raises(ShapeError, match=r"cannot be broadcast together: 2 and 3 differ\n  in AddV2 'add' .*made at "):
+    with pytest.raises(
+        InvalidArgumentError, match=r"cannot be broadcast together: 2 and 3 differ\n  in AddV2 'add' .*made at "
+    ):
         lower_operations([z.op], arguments, [z])
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from xlalite.framework import dtypes
-from xlalite.framework.errors import ElementTypeError
+from xlalite.framework.errors import ElementTypeError, InvalidArgumentError
 from xlalite.framework.graph import Graph
 from xlalite.framework.random_seed import get_seed, set_random_seed
 from xlalite.hlo.errors import ShapeError
@@ -69,7 +69,7 @@ def test_distributions_have_their_moments(run: Any) -> None:
 
 
 def test_wrong_bounds_and_types_are_errors(run: Any) -> None:
-    with pytest.raises(ShapeError, match="minval 5 must be less than maxval 5"):
+    with pytest.raises(InvalidArgumentError, match="minval 5 must be less than maxval 5"):
         run(random_uniform([1], 5, 5, np.int32))
     with pytest.raises(ShapeError, match="needs maxval"):
         random_uniform([1], dtype=np.int32)

@@ -83,6 +83,11 @@ class JitFunction:
             self._flat[kinds] = compiled
         return compiled.assemble(compiled.function(*arrays))
 
+    def __repr__(self) -> str:
+        """The function, and for which signatures it is compiled."""
+        shapes = "; ".join(str(compiled.executable.program_shape) for compiled in self._compiled.values())
+        return f"<jit of {self._function.__name__}, compiled for {shapes or 'nothing yet'}>"
+
     def executable(self, *arguments: Any, **named: Any) -> Executable:
         """The program for arguments of this kind, compiled if it was not."""
         return self._find(arguments, named)[0].executable

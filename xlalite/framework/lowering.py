@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.framework.constant_resolver import ConstantResolver
-from xlalite.framework.errors import InternalError
+from xlalite.framework.errors import InternalError, InvalidArgumentError
 from xlalite.framework.function_graph import FunctionGraph
 from xlalite.framework.host import Array, uninitialized
 from xlalite.framework.op_spec import VariableAccess
@@ -101,7 +101,7 @@ def lower_operations(
     Raises:
         LoweringError: an operation cannot be compiled, or a value that must be known is not.
         UninitializedError: a variable is read that has no value.
-        ShapeError: the concrete shapes do not fit together.
+        InvalidArgumentError: the concrete shapes do not fit together.
     """
     builder = Builder(_hlo_name(name))
     variables = Variables()
@@ -312,7 +312,7 @@ class LoweringContext:
             with self.builder.metadata(metadata):
                 results = spec.lower(self, operation, inputs)
         except ShapeError as error:
-            raise ShapeError(f"{error}\n  in {operation.describe()}") from None
+            raise InvalidArgumentError(None, operation, str(error)) from None
         array_outputs = [output for output in operation.outputs if not output.dtype.is_host_only]
         for output, handle in zip(array_outputs, results, strict=True):
             _check_result(operation, output, handle)

@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from xlalite.framework.errors import InternalError
+from xlalite.framework.errors import InternalError, InvalidArgumentError
 from xlalite.framework.function_graph import FunctionGraph
 from xlalite.framework.host import Array, HostContext, HostValue
 from xlalite.framework.op_spec import VariableAccess
 from xlalite.framework.operation import Operation
 from xlalite.framework.tensor import HandleData, Tensor
 from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluator import Evaluator
 from xlalite.hlo.shape import Shape
 
@@ -45,7 +46,10 @@ def run_operation_on_host(
     """
     kernel = operation.spec.host_kernel
     if kernel is not None:
-        return tuple(kernel(context, operation, tuple(inputs)))
+        try:
+            return tuple(kernel(context, operation, tuple(inputs)))
+        except ShapeError as error:
+            raise InvalidArgumentError(None, operation, str(error)) from None
     values = [_current_value(each, context) for each in inputs]
     compiled = _CACHE.find(operation, inputs, values)
     arguments = [value for position in compiled.parameter_positions if (value := values[position]) is not None]

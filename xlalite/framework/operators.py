@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 _OPERATORS: dict[str, Callable[..., Any]] = {}
+
+# The ufuncs behind NumPy's operators; comparison for equality is by identity.
+_OPERATOR_OF_UFUNC = {
+    "absolute": "abs", "add": "add", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
+    "divide": "truediv", "floor_divide": "floordiv", "greater": "greater", "greater_equal": "greater_equal",
+    "invert": "invert", "less": "less", "less_equal": "less_equal", "matmul": "matmul", "multiply": "mul",
+    "negative": "neg", "power": "pow", "remainder": "mod", "subtract": "sub",
+}  # fmt: skip
 
 
 def define_operator(name: str, function: Callable[..., Any]) -> None:
@@ -20,8 +30,30 @@ class TensorOperators:
     __slots__ = ()
 
     __array_priority__ = 1000
-    # NumPy then returns NotImplemented from its own operators, and ours run.
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Lets NumPy's own operators (`array + tensor`) mean ours.
+
+        Raises:
+            TypeError: another function of NumPy, which computes at once and so cannot take a tensor.
+        """
+        if ufunc.__name__ in ("equal", "not_equal"):
+            return (inputs[0] is inputs[1]) == (ufunc.__name__ == "equal")
+        options.pop("out", None)  # `array += tensor` makes the name mean a tensor
+        if ufunc.__name__ not in _OPERATOR_OF_UFUNC or method != "__call__" or options:
+            raise TypeError(
+                f"numpy.{ufunc.__name__} of {self!r}: it has no value while the graph is built; use the function of "
+                "xlalite, or run the tensor in a session first"
+            )
+        return _OPERATORS[_OPERATOR_OF_UFUNC[ufunc.__name__]](*inputs)
+
+    def __float__(self) -> NoReturn:
+        """Not defined: the value exists only while the graph runs."""
+        raise TypeError(
+            f"{self!r} has no value while the graph is built, so it is no Python number; run it in a session"
+        )
+
+    __int__ = __complex__ = __float__
 
     def __add__(self, other: Any) -> Any:
         """Sum."""

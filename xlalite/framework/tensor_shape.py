@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from xlalite.hlo.errors import ShapeError
 
 Dims: TypeAlias = "tuple[int | None, ...]"
-ShapeLike: TypeAlias = "TensorShape | Sequence[Any] | int | Dimension | None"
+ShapeLike: TypeAlias = "TensorShape | Sequence[Any] | np.ndarray[Any, Any] | int | Dimension | None"
 
 
 class Dimension:
@@ -114,12 +116,18 @@ class TensorShape:
         """Takes None (unknown rank), a sequence of sizes, one size, or another shape; -1 is not a size."""
         if dims is None:
             self._dims = None
-        elif isinstance(dims, TensorShape):
+            return
+        if isinstance(dims, TensorShape):
             self._dims = dims._dims
-        elif isinstance(dims, Dimension) or hasattr(dims, "__index__"):
-            self._dims = (as_size(dims),)
+            return
+        # An array has __index__ whatever its sizes; a scalar's list is a number.
+        listed = dims.tolist() if isinstance(dims, np.ndarray) else dims
+        if isinstance(listed, Dimension) or hasattr(listed, "__index__"):
+            self._dims = (as_size(listed),)
+        elif hasattr(listed, "__iter__"):
+            self._dims = tuple(as_size(size) for size in listed)
         else:
-            self._dims = tuple(as_size(size) for size in dims)
+            raise TypeError(f"a shape must be None, an integer or a sequence of integers, found {dims!r}")
 
     @property
     def dims(self) -> Dims | None:

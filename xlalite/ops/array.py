@@ -242,6 +242,8 @@ def _filled(shape: Any, number: int, dtype: Any, name: str) -> Tensor:
     sizes = as_size_vector(shape)
     if sizes.op.spec.is_constant:
         dims = tuple(int(size) for size in sizes.op.get_attr("value"))
+        if min(dims, default=0) < 0:
+            raise ShapeError(f"{name}: a size must not be negative, found {list(dims)}")
         if np.prod(dims, dtype=np.int64) <= _MAX_CONSTANT_ELEMENTS:
             return constant(np.full(dims, number, wanted.as_numpy_dtype), name=name)
     return node("Fill", [sizes, constant(bool(number) if wanted.is_bool else number, wanted)], None, name)

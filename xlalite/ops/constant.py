@@ -170,6 +170,8 @@ def _converted(array: Array, dtype: DType, kind: type | None) -> Array:
 
 
 def _host_array(value: Any, array: Array, dtype: DType | None) -> Array:
+    if array.dtype.kind == "O" and array.size and all(isinstance(item, int) for item in array.ravel()):
+        raise LiteralError(f"cannot make a tensor of {value!r}: an integer does not fit into 64 bits")
     if array.dtype.kind == "O" and not all(isinstance(item, str | bytes) for item in array.ravel()):
         raise TypeError(f"cannot make a tensor of {value!r}: it holds values that are neither numbers nor strings")
     if dtype is not None and dtype is not dtypes.string:

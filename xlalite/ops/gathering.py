@@ -37,7 +37,18 @@ def _gather_infer(op: Operation) -> Sequence[OutputType]:
         return [(params.dtype, unknown_shape(None if None in ranks else sum(r or 0 for r in ranks) - 1))]
     along = normalize_axis(int(position), len(params.shape.with_rank_at_least(1)))
     dims = params.shape.dims
+    _check_indices(indices, dims[along])
     return [(params.dtype, TensorShape([*dims[:along], *indices.shape.dims, *dims[along + 1 :]]))]
+
+
+def _check_indices(indices: Tensor, size: int | None) -> None:
+    """Raises ShapeError when an index that the graph holds is out of range; run-time indices clamp."""
+    values = indices.op.get_attr("value") if indices.op.spec.is_constant else None
+    if values is None or size is None or values.size == 0:
+        return
+    for extreme in (int(values.min()), int(values.max())):
+        if not 0 <= extreme < size:
+            raise ShapeError(f"index {extreme} of {indices.name!r} is out of range, expected 0 to {size - 1}")
 
 
 def gather_rows(b: Builder, params: Handle, indices: Handle, axis: int) -> Handle:

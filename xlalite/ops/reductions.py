@@ -25,7 +25,14 @@ from xlalite.ops.constant import constant
 from xlalite.ops.emit import accumulator_type, reduce_axes
 from xlalite.ops.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.node import node
-from xlalite.ops.shape_rules import constant_axes, normalize_axis, require_rank, require_scalar, require_type
+from xlalite.ops.shape_rules import (
+    constant_axes,
+    distinct_axes,
+    normalize_axis,
+    require_rank,
+    require_scalar,
+    require_type,
+)
 
 _REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
 Identity = Callable[[HloDType], complex | Array]
@@ -56,7 +63,7 @@ def _reduced_shape(x: Tensor, axes: Tensor, keep_dims: bool) -> TensorShape:
 
 
 def _axes(ctx: LoweringContext, op: Operation, rank: int) -> list[int]:
-    return sorted({normalize_axis(int(axis), rank) for axis in np.ravel(ctx.constant(op, "axis"))})
+    return sorted(distinct_axes(np.ravel(ctx.constant(op, "axis")).tolist(), rank))
 
 
 def _declare(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from xlalite.framework.dtypes import DType
 from xlalite.framework.errors import ElementTypeError
@@ -86,11 +86,27 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def constant_axes(tensor: Tensor, rank: int) -> tuple[int, ...] | None:
-    """The dimension numbers that an input holds, normalised and without repeats; None when not known."""
+    """The dimension numbers that an input holds, normalised; None when not known.
+
+    Raises:
+        ShapeError: one is out of range, or named twice.
+    """
     value = constant_value(tensor)
-    if value is None:
-        return None
-    return tuple(dict.fromkeys(normalize_axis(int(axis), rank) for axis in value.ravel()))
+    return None if value is None else distinct_axes(value.ravel().tolist(), rank)
+
+
+def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Dimension numbers, normalised.
+
+    Raises:
+        ShapeError: one is out of range, or named twice.
+    """
+    found: list[int] = []
+    for axis in axes:
+        if normalize_axis(axis, rank) in found:
+            raise ShapeError(f"axis {axis} is named twice")
+        found.append(normalize_axis(axis, rank))
+    return tuple(found)
 
 
 def require_rank(tensor: Tensor, accepts: Callable[[int], bool], expected: str, what: str = "input") -> None:

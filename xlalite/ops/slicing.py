@@ -14,7 +14,7 @@ from xlalite.framework.static_value import constant_value, constant_value_as_sha
 from xlalite.framework.tensor import Tensor
 from xlalite.framework.tensor_shape import TensorShape, unknown_shape
 from xlalite.hlo.builder import Handle
-from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.ops.constant import constant
 from xlalite.ops.emit import pad, reverse, slice_dims
@@ -60,10 +60,16 @@ def _slice_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
         found = [_slice_size(e, s, n) for e, s, n in zip(x.dims, starts, sizes, strict=True)]
         return [slice_dims(b, x, starts, [s + (n or 0) for s, n in zip(starts, found, strict=True)])]
     if -1 in sizes:
-        raise ShapeError("a size of -1 needs a begin that is known when the operation is compiled")
+        raise LoweringError(f"{op.describe()}: a size of -1 needs a begin that is known when the operation is compiled")
     vector = ctx.handle(op.inputs[1])
     indices = [b.reshape(slice_dims(b, vector, [i], [i + 1]), []) for i in range(len(sizes))]
     return [b.op("dynamic-slice", (x, *indices), OPS["dynamic-slice"].attrs(tuple(sizes)))]
+
+
+def _begin_of_a_rest(op: Operation) -> Sequence[int]:
+    """`begin`, when what is left from there on is asked for: the size of the result depends on it."""
+    sizes = constant_value(op.inputs[2])
+    return (1,) if sizes is not None and -1 in sizes else ()
 
 
 def _slice_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -84,6 +90,7 @@ register(
         gradient=of_one_output(_slice_gradient),
         constant_inputs=("size",),
         preferred_constant_inputs=("begin",),
+        further_constant_inputs=_begin_of_a_rest,
     )
 )
 

@@ -36,7 +36,7 @@ def compile_operations(
     Raises:
         UninitializedError: A variable is read that has no value.
         LoweringError: An operation cannot be expressed in HLO, or needs a value that is not known.
-        ShapeError: The sizes do not fit together.
+        InvalidArgumentError: The sizes do not fit together.
         CodegenError: The backend cannot make code of it.
     """
     backend = get_backend(options.backend)
