@@ -6,16 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
 
+from xlalite.backends.arguments import nested_value
 from xlalite.backends.cpu.llvm import TargetInfo
 from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.dtype import DType
 from xlalite.hlo.evaluator import evaluate
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.literal import Token, Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
@@ -87,7 +89,7 @@ class GuardedRun:
         results, overruns = self._ask((join_modules(modules).to_string("short_parsable"), isa, optimize, flat))
         arrays = iter(results)
         for kernel, module in zip(kernels, modules, strict=True):
-            found = _value(module.entry_computation.root.shape, arrays)
+            found = nested_value(module.entry_computation.root.shape, arrays)
             with np.errstate(all="ignore"):
                 expected = evaluate(module, *kernel.arguments)
             kernel.check(found, expected)
@@ -152,14 +154,8 @@ def _leaves(value: Value) -> Iterator[np.ndarray]:
     if isinstance(value, tuple):
         for element in value:
             yield from _leaves(element)
-    else:
+    elif not isinstance(value, Token):
         yield np.asarray(value)
-
-
-def _value(shape: Shape, arrays: Iterator[np.ndarray]) -> Value:
-    if shape.is_tuple:
-        return tuple(_value(element, arrays) for element in shape.elements)
-    return next(arrays)
 
 
 @pytest.fixture(scope="session")
@@ -171,22 +167,41 @@ def run_guarded() -> Iterator[GuardedRun]:
 
 
 class MakeKernel(Protocol):
-    """Makes a kernel on random arguments, special numbers among them, whose results are compared bit by bit."""
+    """Makes a kernel of a program text and compares its results bit by bit.
 
-    def __call__(self, text: str, *, nan: bool = True) -> Kernel: ...
+    Arguments are random: special numbers among them, without `nan` no NaN, or `whole` numbers whose sums are exact.
+    """
+
+    def __call__(self, text: str, *, nan: bool = True, whole: bool = False) -> Kernel: ...
 
 
 @pytest.fixture(scope="session")
 def make_kernel(
     random_arguments: Callable[..., list[Value]], assert_same_bits: Callable[[Value, Value, str], None]
 ) -> MakeKernel:
-    """A kernel of a program text; without `nan`, no argument is NaN."""
+    """A kernel of a program text."""
 
-    def make(text: str, *, nan: bool = True) -> Kernel:
-        arguments = random_arguments(parse(text), seed=len(text))
+    def make(text: str, *, nan: bool = True, whole: bool = False) -> Kernel:
+        module = parse(text)
+        arguments = random_arguments(module, seed=len(text))
         if not nan:
             arguments = [np.where(np.isnan(array), array.dtype.type(1), array) for array in arguments]
+        if whole:
+            rng = np.random.default_rng(len(text))
+            shapes = [parameter.shape for parameter in module.entry_computation.parameters]
+            arguments = [np.asarray(rng.integers(0, 4, shape.dims)).astype(shape.dtype.numpy) for shape in shapes]
         return Kernel(text, tuple(arguments), lambda found, expected: assert_same_bits(expected, found, text))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def record_kernel() -> Callable[[Any, DType, str], Kernel]:
+    """A kernel of a record of `op_cases.py`, in its own text or another, compared as the record says."""
+
+    def make(record: Any, dtype: DType, text: str) -> Kernel:
+        arguments = record.arguments(parse(text), dtype, np.random.default_rng(len(text)))
+        return Kernel(text, tuple(arguments), record.check)
 
     return make
 

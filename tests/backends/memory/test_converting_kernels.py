@@ -52,12 +52,14 @@ def test_conversions_stay_in_their_arrays(run_guarded: Any, converting: Any, isa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", TYPES, ids=lambda dtype: dtype.value)
-def test_conversions_of_all_sizes_stay_in_their_arrays(
+def test_conversions_of_many_sizes_stay_in_their_arrays(
     run_guarded: Any, converting: Any, isa: str, source: DType
 ) -> None:
-    """Sizes from 0 to three vectors and one."""
-    for other, target in PAIRS:
-        if other is source:
+    """Sizes up to three vectors and one, around full ones and with some beyond; narrower vectors meet every third."""
+    for number, (other, target) in enumerate(PAIRS):
+        if other is source and (isa == "AVX512" or number % 3 == 0):
             widest = max(representation(dtype).register.bits for dtype in (source, target))
-            sizes = range(3 * TargetInfo.host(isa).lanes(max(widest, 8)) + 2)
+            lanes = TargetInfo.host(isa).lanes(max(widest, 8))
+            near = {vectors * lanes + left for vectors in range(4) for left in (-1, 0, 1, 2, 3, lanes // 2)}
+            sizes = [size for size in sorted(near) if 0 <= size <= 3 * lanes + 1]
             run_guarded([converting(source, target, size) for size in sizes], isa=isa)

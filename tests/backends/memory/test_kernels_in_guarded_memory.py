@@ -1,0 +1,183 @@
+"""Kernels of every kind touch their arrays only: operations, reductions, moves, products and fusions of mixed widths.
+
+Sizes leave 0, 1, 2 ... elements beyond full vectors; 65 leaves one, whatever the width.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from xlalite.hlo.dtype import DType
+
+USUAL_SIZES = (65, 3, 17)
+MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))
+"""0, 1, 2 and 3 vectors of any width, with an element more and less."""
+EACH_KIND = ("pred", "s4", "u8", "bf16", "s32", "f64", "c64", "c128", "f8e5m2")
+NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
+
+
+def program(result: str, *parameters: str, lines: Sequence[str] = (), functions: str = "") -> str:
+    """A module with parameters p0, p1 ... of given shapes; the result is `shape operation`."""
+    inputs = [f"p{number} = {shape} parameter({number})" for number, shape in enumerate(parameters)]
+    body = "\n".join(f"  {line}" for line in (*inputs, *lines, f"ROOT r = {result}"))
+    return f"HloModule m\n{functions}ENTRY e {{\n{body}\n}}\n"
+
+
+def combiner(name: str, operation: str, dtype: str) -> str:
+    return (
+        f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n"
+        f"  ROOT c = {dtype}[] {operation}(a, b)\n}}\n"
+    )
+
+
+def greatest(dtype: str) -> str:
+    """The combiner of an argmax; of equal numbers it takes the first, so that order does not matter."""
+    return f"""greatest {{
+  a = {dtype}[] parameter(0)
+  i = s32[] parameter(1)
+  b = {dtype}[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(a, b), direction=GT
+  same = pred[] compare(a, b), direction=EQ
+  first = pred[] compare(i, j), direction=LE
+  chosen = pred[] and(same, first)
+  g = pred[] or(above, chosen)
+  m = {dtype}[] select(g, a, b)
+  k = s32[] select(g, i, j)
+  ROOT t = ({dtype}[], s32[]) tuple(m, k)
+}}
+"""
+
+
+def reductions(sizes: Sequence[int]) -> Iterator[str]:
+    for n in sizes:
+        for t in NUMBERS:
+            shapes = [(f"{t}[3,{n}]", f"{t}[3]", 1), (f"{t}[{n},3]", f"{t}[{n}]", 1), (f"{t}[3,{n}]", f"{t}[{n}]", 0)]
+            for operation in ("add", "maximum"):
+                for operand, result, dimension in shapes:
+                    call = f"{result} reduce(p0, p1), dimensions={{{dimension}}}, to_apply=f"
+                    yield program(call, operand, f"{t}[]", functions=combiner("f", operation, t))
+            for operand, result, dimension in shapes:
+                indices = operand.replace(t, "s32")
+                call = (
+                    f"({result}, {result.replace(t, 's32')}) reduce(p0, i, p1, p2), dimensions={{{dimension}}}, "
+                    "to_apply=greatest"
+                )
+                lines = [f"i = {indices} iota(), iota_dimension={dimension}"]
+                yield program(call, operand, f"{t}[]", "s32[]", lines=lines, functions=greatest(t))
+
+
+def moves(sizes: Sequence[int]) -> Iterator[str]:
+    for n in sizes:
+        for t in EACH_KIND:
+            line = f"{t}[{n}]"
+            yield program(f"{t}[5,{n}] transpose(p0), dimensions={{1,0}}", f"{t}[{n},5]")
+            yield program(f"{t}[{n + 2}] concatenate(p0, p1), dimensions={{0}}", line, f"{t}[2]")
+            yield program(f"{t}[3,{n + 1}] concatenate(p0, p1), dimensions={{1}}", f"{t}[3,{n}]", f"{t}[3,1]")
+            yield program(f"{t}[{n + 3}] pad(p0, p1), padding=1_2", line, f"{t}[]")
+            yield program(f"{line} slice(p0), slice={{[1:{n + 1}]}}", f"{t}[{n + 1}]")
+            yield program(f"{line} slice(p0), slice={{[0:{3 * n}:3]}}", f"{t}[{3 * n}]")
+            yield program(f"{line} reverse(p0), dimensions={{0}}", line)
+            yield program(f"{t}[3,{n}] broadcast(p0), dimensions={{1}}", line)
+            yield program(f"{t}[{n},3] broadcast(p0), dimensions={{0}}", line)
+            yield program(f"{line} select(p0, p1, p2)", f"pred[{n}]", line, line)
+            yield program(f"{line} dynamic-slice(p0, p1), dynamic_slice_sizes={{{n}}}", f"{t}[{n + 2}]", "s32[]")
+            copied = [f"x = {t}[{n + 2}] copy(p0)"]
+            update = f"{t}[{n + 2}] dynamic-update-slice(x, p1, p2)"
+            yield program(update, f"{t}[{n + 2}]", line, "s32[]", lines=copied)
+            if t not in ("pred", "c64", "c128"):
+                yield program(f"{line} iota(), iota_dimension=0")
+
+
+def products(sizes: Sequence[int]) -> Iterator[str]:
+    for n in sizes:
+        for t in NUMBERS:
+            for m, k in ((n, 3), (3, n), (2, 2), (1, n)):
+                attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
+                attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
+                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
+
+
+def mixtures(sizes: Sequence[int]) -> Iterator[str]:
+    """Kernels that compute in one width and write others."""
+    for n in sizes:
+        for a in EACH_KIND[:6]:
+            for b in ("s64", "f32", "f16", "s8"):
+                lines = [
+                    f"x = {b}[{n}] convert(p0)",
+                    f"y = {b}[{n}] maximum(x, p1)",
+                    f"g = pred[{n}] compare(x, p1), direction=GT",
+                    f"z = {a}[{n}] convert(y)",
+                    f"w = {a}[{n}] select(g, p0, z)",
+                    f"v = {a}[{n}] reverse(w), dimensions={{0}}",
+                ]
+                shapes = f"({b}[{n}], pred[{n}], {a}[{n}], {a}[{n}])"
+                yield program(f"{shapes} tuple(y, g, w, v)", f"{a}[{n}]", f"{b}[{n}]", lines=lines)
+
+
+FAMILIES = (reductions, moves, products, mixtures)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_stay_in_their_arrays(
+    run_guarded: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]]
+) -> None:
+    chosen = sample(list(family(USUAL_SIZES)), isa, 36)
+    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", MANY_SIZES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_of_many_sizes_stay_in_their_arrays(
+    run_guarded: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]], size: int
+) -> None:
+    texts = list(family([size]))
+    kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
+    run_guarded(kernels, isa=isa, optimize=family is mixtures)
+
+
+def test_operations_stay_in_their_arrays(
+    run_guarded: Any, record_kernel: Any, op_cases: tuple[Any, ...], isa: str
+) -> None:
+    """Records of all operations; elementwise ones have 65 elements."""
+    run_guarded([record_kernel(*pair) for pair in sample(operations(op_cases), isa, 80)], isa=isa)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [None, *MANY_SIZES[::2]])
+def test_operations_of_many_sizes_stay_in_their_arrays(
+    run_guarded: Any, record_kernel: Any, op_cases: tuple[Any, ...], isa: str, size: int | None
+) -> None:
+    """All records as they are, then the elementwise ones with other sizes."""
+    found = operations(op_cases)
+    kernels = [
+        record_kernel(record, dtype, text if size is None else text.replace("[5,13]", f"[{size}]"))
+        for record, dtype, text in sample(found, isa, len(found))
+        if size is None or is_elementwise(text)
+    ]
+    run_guarded(kernels, isa=isa)
+
+
+def operations(records: tuple[Any, ...]) -> list[tuple[Any, DType, str]]:
+    """Records that the compiler takes by themselves, for each of their types."""
+    return [
+        (record, dtype, record.text(dtype))
+        for record in records
+        if record.is_deterministic and record.is_local and "<=" not in record.hlo_text
+        for dtype in record.dtypes
+    ]
+
+
+def is_elementwise(text: str) -> bool:
+    """Whether the text is of those that stay valid when all sizes become others."""
+    shapes_of_others = ("dimensions=", "[5,13,", "[13,5]", "k=", "[65]", "iota", "to_apply=map")
+    return "[5,13]" in text and not any(word in text for word in shapes_of_others)
+
+
+def sample(found: list[Any], isa: str, count: int) -> list[Any]:
+    """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
+    step = max(1, len(found) // (count if isa == "AVX512" else count // 3))
+    return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]
