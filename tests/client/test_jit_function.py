@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,6 @@ def test_xlalites_own_functions_can_be_used() -> None:
         (lambda x: x if x.sum() > 0 else -x, X32, "no truth value"),
         (lambda x: float(x[0, 0]), X32, "no value"),
         (lambda x: np.linalg.svd(x), X32, "svd"),
-        (lambda x: None, X32, "returned None"),
         (lambda x: x, "text", "type str"),
         (lambda x: x + xl.random_normal([4]), X32, "random"),
     ],
@@ -151,3 +151,99 @@ def test_xlalites_own_functions_can_be_used() -> None:
 def test_what_cannot_be_recorded_is_an_error(function: Callable[..., Any], argument: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         xl.jit(function)(argument)
+
+
+class Scale:
+    """A model with a method that is compiled."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    @xl.jit
+    def apply(self, x: Any, shift: Any = None) -> Any:
+        return x * self.factor if shift is None else x * self.factor + shift
+
+
+def test_methods_are_bound_and_their_objects_are_static() -> None:
+    two, three = Scale(2.0), Scale(3.0)
+    for model in (two, three, two):
+        np.testing.assert_array_equal(model.apply(X32), X32 * np.float32(model.factor))
+    np.testing.assert_array_equal(two.apply(X32, X32), X32 * 3)
+    np.testing.assert_array_equal(Scale.apply(two, X32, shift=None), X32 * 2)
+    assert len(Scale.apply.decisions) == 4
+    assert Scale.apply.decisions[1].reason == "the structure or a static argument changed"
+
+
+@pytest.mark.parametrize("options", [{"static_argnames": "n"}, {"static_argnums": 1}, {"static_argnums": [-1]}])
+def test_static_arguments_may_be_given_by_position_or_by_name(options: Any) -> None:
+    repeat = xl.jit(lambda x, n: np.concatenate([x] * n), **options)
+    for found in (repeat(X32, 2), repeat(X32, n=2)):
+        np.testing.assert_array_equal(found, np.concatenate([X32, X32]))
+    assert repeat(X32, 3).shape[0] == 3 * len(X32)
+
+
+def test_static_arguments_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ValueError, match="static argument 'm' is none of x, n"):
+        xl.jit(lambda x, n: x, static_argnames="m")
+    with pytest.raises(ValueError, match="static argument 2 is none of its 2 positions"):
+        xl.jit(lambda x, n: x, static_argnums=2)
+    with pytest.raises(TypeError, match="static arguments must be hashable"):
+        xl.jit(lambda x, n: x, static_argnums=1)(X32, X32)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Parameters, one of them optional."""
+
+    weights: Any
+    bias: Any = None
+
+
+def test_none_and_dataclasses_are_structure() -> None:
+    @xl.jit
+    def step(layer: Layer, x: Any) -> tuple[Layer, Any]:
+        total = x * 2 if layer.bias is None else x * 2 + layer.bias
+        return Layer(total, None if layer.bias is None else layer.bias + 1), None
+
+    for layer in (Layer(X32), Layer(X32, X32)):
+        found, nothing = step(layer, X32)
+        assert nothing is None
+        assert type(found) is Layer
+        np.testing.assert_array_equal(found.weights, X32 * (2 if layer.bias is None else 3))
+        assert (found.bias is None) == (layer.bias is None)
+    assert xl.jit(lambda x: None)(X32) is None
+
+
+def test_operators_that_assign_give_the_name_a_new_value() -> None:
+    @xl.jit
+    def step(x: Any, y: Any) -> Any:
+        before = x
+        x += y
+        x *= 2
+        return before, x
+
+    before, after = step(X32, X32)
+    np.testing.assert_array_equal(before, X32)
+    np.testing.assert_array_equal(after, X32 * 4)
+
+
+def test_random_numbers_drawn_while_tracing_are_warned_of() -> None:
+    noisy = xl.jit(lambda x: x + np.random.random())
+    with pytest.warns(UserWarning, match="drew numbers from np.random while it was traced; they are constants"):
+        noisy(X32)
+    np.testing.assert_array_equal(noisy(X32), noisy(X32))
+
+
+def test_a_changed_element_type_is_the_reason_for_a_compilation() -> None:
+    double = xl.jit(lambda x: x + x)
+    for argument in (X32, X32.astype(np.float64), X32[:1].astype(np.float64)):
+        double(argument)
+    reasons = [decision.reason for decision in double.decisions]
+    assert reasons == ["first signature", "the element type of an argument changed", "the shape of an argument changed"]
+    assert double.decisions[1].numbers["now"] == f"float64[{','.join(map(str, X32.shape))}]"
+
+
+def test_operators_are_traced_to_the_line_of_the_user() -> None:
+    text = xl.jit(lambda x: x - 1).executable(X32).as_text("hlo")
+    assert "test_jit_function.py" in text
+    assert "mixins.py" not in text

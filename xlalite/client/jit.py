@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any, overload
 
 import numpy as np
@@ -45,6 +50,25 @@ class _Compiled:
     assemble: Callable[[Sequence[Any]], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The arguments of a call.
+
+    Attributes:
+        structure: The structure of positional and named arguments, without the static ones.
+        fixed: Static arguments by position.
+        static: Static arguments by name.
+        leaves: The values in the structure.
+        arrays: The leaves as arrays.
+    """
+
+    structure: Hashable
+    fixed: Mapping[int, Any]
+    static: Mapping[str, Any]
+    leaves: Sequence[Any]
+    arrays: Sequence[Array]
+
+
 class JitFunction:
     """A function that is traced and compiled once for each signature; safe for concurrent calls.
 
@@ -52,17 +76,31 @@ class JitFunction:
         decisions: What was compiled, and which argument differed from the nearest signature.
     """
 
-    def __init__(self, function: Callable[..., Any], static_argnames: Sequence[str], num_threads: int | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnames: Sequence[str] = (),
+        static_argnums: Sequence[int] = (),
+        num_threads: int | None = None,
+    ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
         self.decisions: list[Decision] = []
         self._function = function
-        self._static = frozenset(static_argnames)
+        self._static_names, self._static_positions = _static_parameters(function, static_argnames, static_argnums)
         self._num_threads = num_threads
         self._compiled: dict[Hashable, _Compiled] = {}
         self._flat: dict[Hashable, _Compiled] = {}
         self._signatures: list[tuple[Hashable, ...]] = []
         self._lock = threading.Lock()
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """As a method: the object it belongs to is a static argument."""
+        self._static_positions |= {0}
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        """As a method: bound to an object."""
+        return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Runs the function on arrays, numbers and nestings of them.
@@ -99,15 +137,14 @@ class JitFunction:
             self._flat.clear()
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
-        static = {name: value for name, value in named.items() if name in self._static}
-        dynamic = {name: value for name, value in named.items() if name not in self._static}
-        leaves, structure = flatten((arguments, dynamic))
+        static = {name: value for name, value in named.items() if name in self._static_names}
+        dynamic = {name: value for name, value in named.items() if name not in self._static_names}
+        fixed = {i: value for i, value in enumerate(arguments) if i in self._static_positions}
+        leaves, structure = flatten(([None if i in fixed else each for i, each in enumerate(arguments)], dynamic))
         arrays = [_as_array(leaf) for leaf in leaves]
-        kinds = tuple(
-            [(*each.shape, each.dtype, type(leaf) in _NUMBERS) for each, leaf in zip(arrays, leaves, strict=True)]
-        )
+        kinds = tuple([(*each.shape, _type_name(each, leaf)) for each, leaf in zip(arrays, leaves, strict=True)])
         try:
-            key = (structure, tuple(sorted(static.items())), kinds)
+            key = (structure, (*fixed.items(), *sorted(static.items())), kinds)
             found = self._compiled.get(key)
         except TypeError as error:
             raise TracingError(f"{self._function.__name__}: static arguments must be hashable: {error}") from None
@@ -115,27 +152,25 @@ class JitFunction:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
-                    found = self._compiled[key] = self._compile(structure, leaves, arrays, static, (key[:2], *kinds))
+                    given = _Given(structure, fixed, static, leaves, arrays)
+                    found = self._compiled[key] = self._compile(given, (key[:2], *kinds))
         return found, arrays
 
-    def _compile(
-        self,
-        structure: Hashable,
-        leaves: Sequence[Any],
-        arrays: Sequence[Array],
-        static: Mapping[str, Any],
-        signature: tuple[Hashable, ...],
-    ) -> _Compiled:
+    def _compile(self, given: _Given, signature: tuple[Hashable, ...]) -> _Compiled:
         name = self._function.__name__
         flags = flags_from_environment()
         options = RuntimeOptions(
             num_threads=self._num_threads or flags.xlalite_num_threads or None, debug=debug_options(flags)
         )
-        with Graph().as_default():
+        arrays = given.arrays
+        with Graph().as_default(), _watching_random_numbers(name):
             inputs = [placeholder(array.dtype, array.shape, f"argument_{i}") for i, array in enumerate(arrays)]
-            traced = [TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, leaves, strict=True)]
-            positional, named = rebuild(structure, traced)
-            result = self._function(*positional, **named, **static)
+            traced = [
+                TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, given.leaves, strict=True)
+            ]
+            positional, named = rebuild(given.structure, traced)
+            positional = [given.fixed.get(i, each) for i, each in enumerate(positional)]
+            result = self._function(*positional, **named, **given.static)
             results, result_structure = flatten(result)
             outputs = [_as_output(name, value) for value in results]
         operations = needed_operations(outputs, (), inputs)
@@ -160,32 +195,103 @@ class JitFunction:
 
 @overload
 def jit(
-    function: Callable[..., Any], *, static_argnames: Sequence[str] = (), num_threads: int | None = None
+    function: Callable[..., Any],
+    *,
+    static_argnames: str | Sequence[str] = (),
+    static_argnums: int | Sequence[int] = (),
+    num_threads: int | None = None,
 ) -> JitFunction: ...
 @overload
 def jit(
-    function: None = None, *, static_argnames: Sequence[str] = (), num_threads: int | None = None
+    function: None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    static_argnums: int | Sequence[int] = (),
+    num_threads: int | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
-    function: Callable[..., Any] | None = None, *, static_argnames: Sequence[str] = (), num_threads: int | None = None
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    static_argnums: int | Sequence[int] = (),
+    num_threads: int | None = None,
 ) -> Any:
     """Compiles a function of arrays at its first call with each combination of shapes and element types.
 
     The function sees arrays without values; NumPy's operators, ufuncs and common functions, and xlalite's own, are
-    recorded. Loops and branches of Python are run while recording.
+    recorded. Loops and branches of Python are run while recording, and so is whatever else the function does: numbers
+    that it draws and attributes that it reads are constants of the program. Arguments and results may be nested in
+    lists, tuples, dictionaries and dataclasses, and None is passed on. A method's object is a static argument.
 
     Args:
         function: The function; without it, a decorator is returned.
-        static_argnames: Keyword arguments that are passed as they are; each value is compiled by itself.
+        static_argnames: Names of arguments that are passed as they are, by position or by name; they must be hashable,
+            and each value is compiled by itself.
+        static_argnums: The same by position.
         num_threads: Threads that a call may use.
+
+    Raises:
+        ValueError: A static argument is none of the function's.
     """
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     if function is None:
-        return lambda given: JitFunction(given, static_argnames, num_threads)
-    return JitFunction(function, static_argnames, num_threads)
+        return lambda given: JitFunction(given, names, numbers, num_threads)
+    return JitFunction(function, names, numbers, num_threads)
 
 
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _NUMBERS = frozenset({bool, int, float, complex})
 _MAX_SIGNATURES = 256
+
+
+def _static_parameters(
+    function: Callable[..., Any], names: Sequence[str], numbers: Sequence[int]
+) -> tuple[frozenset[str], frozenset[int]]:
+    """The static arguments by name and by position: whoever names one may pass it either way."""
+    parameters = inspect.signature(function).parameters
+    positional = [
+        name for name, each in parameters.items() if each.kind in (_EITHER, inspect.Parameter.POSITIONAL_ONLY)
+    ]
+    takes_more = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters.values())
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+    for name in names:
+        if name not in parameters and not takes_any:
+            raise ValueError(f"jit of {function.__name__}: static argument {name!r} is none of {', '.join(parameters)}")
+    for number in numbers:
+        if not takes_more and not -len(positional) <= number < len(positional):
+            raise ValueError(
+                f"jit of {function.__name__}: static argument {number} is none of its {len(positional)} positions"
+            )
+    wanted = [number + len(positional) if number < 0 else number for number in numbers]
+    positions = {*wanted, *(positional.index(name) for name in names if name in positional)}
+    named = {name for i, name in enumerate(positional) if i in positions and parameters[name].kind is _EITHER}
+    return frozenset({*names, *named}), frozenset(positions)
+
+
+@contextmanager
+def _watching_random_numbers(name: str) -> Iterator[None]:
+    """Warns when numbers are drawn from NumPy's global generator meanwhile."""
+    before = _random_position()
+    yield
+    if _random_position() != before:
+        warnings.warn(
+            f"{name} drew numbers from np.random while it was traced; they are constants of the compiled program, the "
+            "same in every call. Pass random arrays as arguments, or use xlalite's random functions",
+            stacklevel=6,
+        )
+
+
+def _random_position() -> object:
+    """How far the global generator has come; None before anybody asked for it."""
+    if "numpy.random" not in sys.modules:
+        return None
+    state: Any = np.random.get_state()
+    return int(state[1][0]), state[2]
+
+
+def _type_name(array: Array, leaf: Any) -> str:
+    return f"{type(leaf).__name__} number" if type(leaf) in _NUMBERS else array.dtype.name
 
 
 def _as_array(leaf: Any) -> Array:
@@ -197,13 +303,13 @@ def _as_array(leaf: Any) -> Array:
 
 
 def _as_output(name: str, value: Any) -> Tensor:
-    if value is None or isinstance(value, str | bytes):
+    if isinstance(value, str | bytes):
         raise TracingError(f"{name} returned {value!r}; arrays, numbers and nestings of them are expected")
     return as_tensor(value)
 
 
 def _assembler(structure: Hashable) -> Callable[[Sequence[Array]], Any]:
-    if structure is LEAF:
+    if structure == LEAF:
         return lambda values: _as_result(values[0])
     return lambda values: rebuild(structure, [_as_result(value) for value in values])
 

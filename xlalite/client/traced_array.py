@@ -41,7 +41,9 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         self.is_weak = is_weak
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's protocol: records the call of a ufunc."""
+        """NumPy's protocol: records the call of a ufunc. `x += y` makes x mean the sum: values never change."""
+        if options.get("out") == (inputs[0],) and isinstance(inputs[0], TracedArray):
+            del options["out"]
         if method != "__call__" or options:
             return NotImplemented
         return apply_ufunc(ufunc, inputs)

@@ -26,7 +26,7 @@ class SourceLocation:
 
 
 def user_location() -> SourceLocation:
-    """The innermost frame outside the package; examples count as user code."""
+    """The innermost frame outside the package and outside NumPy, which calls back; examples count as user code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -34,6 +34,6 @@ def user_location() -> SourceLocation:
 
 
 def _is_ours(module: str) -> bool:
-    if module == "contextlib":
+    if module == "contextlib" or module.startswith("numpy."):
         return True
     return module.startswith("xlalite.") and not module.startswith("xlalite.examples")

@@ -17,9 +17,10 @@ def explain_compilation(
 
     Args:
         cluster: Name of the cluster.
-        arguments: Name of the argument behind each element of a signature after the first.
-        signature: What it is compiled for: sizes of arrays and variables (None for a variable without a value),
-            (sizes, bytes) of values that must be known.
+        arguments: Name of the argument behind each element of a signature after the first, which says what else
+            decides: the structure of the arguments, and static ones.
+        signature: What it is compiled for: sizes of arrays, perhaps with the name of their element type behind them,
+            and of variables (None for a variable without a value), (sizes, bytes) of values that must be known.
         earlier: What it was compiled for before.
     """
     if not earlier:
@@ -28,6 +29,9 @@ def explain_compilation(
         return Decision(_DECIDED_BY, (cluster,), "compiled again", "it had been dropped from the cache")
     nearest = min(reversed(earlier), key=lambda other: len(_differences(signature, other)))
     changed = _differences(signature, nearest)
+    if 0 in changed:
+        reason = "the structure or a static argument changed"
+        return Decision(_DECIDED_BY, (cluster,), "compiled again", reason)
     names = tuple(arguments[position - 1] for position in changed)
     found, before = signature[changed[0]], nearest[changed[0]]
     return Decision(
@@ -44,16 +48,19 @@ def _reason(found: object, before: object) -> str:
         return "the value of a compile-time constant changed"
     if found is None or before is None:
         return "a variable lost its value" if found is None else "a variable got a value"
-    return "the shape of an argument changed"
+    same_sizes = isinstance(found, tuple) and isinstance(before, tuple) and _sizes(found) == _sizes(before)
+    return f"the {'element type' if same_sizes else 'shape'} of an argument changed"
 
 
 def _numbers(found: object, before: object, count: int) -> dict[str, Number]:
     numbers: dict[str, Number] = {"arguments that differ": count}
     if not _is_value(found):
         numbers |= {"before": _dims_text(before), "now": _dims_text(found)}
-    if isinstance(found, tuple) and isinstance(before, tuple) and len(found) == len(before) and not _is_value(found):
-        dims = [i for i, (mine, theirs) in enumerate(zip(found, before, strict=True)) if mine != theirs]
-        numbers["dimension"] = dims[0]
+    if isinstance(found, tuple) and isinstance(before, tuple) and not _is_value(found):
+        pairs = list(zip(_sizes(found), _sizes(before), strict=False))
+        dims = [i for i, (mine, theirs) in enumerate(pairs) if mine != theirs]
+        if dims and len(_sizes(found)) == len(_sizes(before)):
+            numbers["dimension"] = dims[0]
     return numbers
 
 
@@ -61,5 +68,12 @@ def _is_value(entry: object) -> bool:
     return isinstance(entry, tuple) and bool(entry) and isinstance(entry[-1], bytes)
 
 
+def _sizes(entry: tuple[object, ...]) -> tuple[object, ...]:
+    return entry[:-1] if entry and isinstance(entry[-1], str) else entry
+
+
 def _dims_text(entry: object) -> str:
-    return "[" + ",".join(map(str, entry)) + "]" if isinstance(entry, tuple) else "none"
+    if not isinstance(entry, tuple):
+        return "none"
+    sizes = _sizes(entry)
+    return "".join(map(str, entry[len(sizes) :])) + "[" + ",".join(map(str, sizes)) + "]"
