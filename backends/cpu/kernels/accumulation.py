@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.elements import ElementEmitter
@@ -43,11 +44,6 @@ class Accumulation:
         """The initial values."""
         return self.reduce.operands[len(self.reduce.operands) // 2 :]
 
-    def identities(self, emitter: ElementEmitter) -> Registers:
-        """Accumulators that hold nothing yet; only for known monoids."""
-        assert self.identity is not None, "the caller asked"
-        return flatten([emitter.spread(self.identity)])
-
     def take(
         self, emitter: ElementEmitter, registers: Registers, elements: list[Element], mask: Value | None
     ) -> Registers:
@@ -59,28 +55,41 @@ class Accumulation:
             return taken
         return tuple(emitter.fb.select(mask, new, old) for new, old in zip(taken, registers, strict=True))
 
-    def finish(self, scalar: ElementEmitter, sets: list[Registers], like: list[Element]) -> tuple[Element, ...]:
-        """The results: sets, then lanes, then the initial values come together, in a fixed order.
+    def join(
+        self, scalar: ElementEmitter, sets: Sequence[Registers], like: Sequence[Element], *, in_order: bool
+    ) -> Registers:
+        """Brings sets, then lanes together, as a tree.
 
         Args:
             scalar: An emitter for one lane of the same kernel.
             sets: The accumulators.
             like: Elements of the kinds that the accumulators hold.
+            in_order: Whether only what follows one another may be combined.
         """
-        fb = scalar.fb
-        while len(sets) > 1:
-            half = (len(sets) + 1) // 2
-            joined = [self._combine(scalar, a, b, like) for a, b in zip(sets[:half], sets[half:], strict=False)]
-            sets = [*joined, *sets[len(joined) : half]]
-        (registers,) = sets
+        joined = list(sets)
+        while len(joined) > 1:
+            pairs = zip(joined[::2], joined[1::2], strict=False)
+            odd = joined[-1:] if len(joined) % 2 else []
+            joined = [*(self._combine(scalar, a, b, like) for a, b in pairs), *odd]
+        (registers,) = joined
+        if in_order and registers[0].type.is_vector:
+            order = _bits_reversed(registers[0].type.lanes)
+            registers = tuple(scalar.fb.shuffle(register, None, order) for register in registers)
         while registers[0].type.is_vector:
-            low, high = _halves(fb, registers)
-            registers = self._combine(scalar, low, high, like)
+            registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
+        return registers
+
+    def with_starts(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> Registers:
+        """The initial values combined with what was accumulated without them."""
         starts = flatten([scalar.element(start, ()) for start in self.starts])
-        total = unflatten(self._combine(scalar, starts, registers, like), like)
+        return self._combine(scalar, starts, registers, like)
+
+    def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
+        """The results, rounded to their types."""
+        total = unflatten(registers, like)
         return tuple(round_element(scalar, array, element) for array, element in zip(self.arrays, total, strict=True))
 
-    def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: list[Element]) -> Registers:
+    def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: Sequence[Element]) -> Registers:
         wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)
         arguments = [*unflatten(a, like), *unflatten(b, like)]
         combined = wide.apply(self.reduce.called_computations[0], arguments, rounds=False)
@@ -92,3 +101,11 @@ def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Regis
         return tuple(fb.extract(r, 0) for r in registers), tuple(fb.extract(r, 1) for r in registers)
     pairs = [fb.split(register) for register in registers]
     return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
+
+
+def _bits_reversed(lanes: int) -> list[int]:
+    """The order of lanes in which halves of halves are neighbours: 0 4 2 6 1 5 3 7."""
+    order = [0]
+    while len(order) < lanes:
+        order = [*(2 * lane for lane in order), *(2 * lane + 1 for lane in order)]
+    return order

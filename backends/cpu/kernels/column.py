@@ -1,25 +1,30 @@
 """The column kernel: reductions that leave the minor dimension, many columns at a time.
 
-A block of neighbouring columns has its accumulators in registers while the reduced dimensions are walked; what follows
-from the results once a column is computed before they are stored. The parallel extent is the blocks.
+A block of neighbouring columns has its accumulators in registers while the reduced dimensions are walked, in order from
+the initial value on. What elements need once a column is computed before, what follows from the results after that. The
+parallel extent is the blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xlalite.backends.cpu.elements import ElementEmitter, Source
 from xlalite.backends.cpu.index import Affine, Index, Position
 from xlalite.backends.cpu.ir_array import lanes_below
 from xlalite.backends.cpu.kernels.accumulation import Accumulation
-from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, results_of
+from xlalite.backends.cpu.kernels.estimate import body_places
+from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, result_dims, results_of
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.cpu.kernels.row_plan import hoisted, members_of_pass
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value
-from xlalite.backends.cpu.reduction import Registers, round_element, unflatten
+from xlalite.backends.cpu.reduction import Registers, flatten, round_element, unflatten
+from xlalite.backends.cpu.rules import RULES
 from xlalite.backends.cpu.types import Element
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
-from xlalite.passes.fusion.place import Domain, reduced_domain, reduces_columns
+from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
 
 _ACCUMULATORS = 8
 """Vectors of accumulators in flight; the rest of the register file holds what is being added."""
@@ -34,7 +39,9 @@ def _declines(request: KernelRequest) -> str | None:
     if not reduces:
         return "nothing is reduced"
     domain = reduced_domain(reduces[0])
-    if not domain.dims or domain.columns[-1:] == (len(domain.dims) - 1,):
+    if not domain.columns:
+        return "no dimension is reduced"
+    if domain.columns[-1] == len(domain.dims) - 1:
         return "the minor dimension is reduced"
     if any(not reduces_columns(reduce, domain) for reduce in reduces):
         return "the reductions take different dimensions away"
@@ -42,14 +49,10 @@ def _declines(request: KernelRequest) -> str | None:
         return "nothing to reduce"
     if any(_depends_on_reduce(array) for reduce in reduces for array in Accumulation.of(reduce).arrays):
         return "a reduction needs another's result"
-    for result in results_of(body):
-        dims = result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
-        if dims != domain.row_dims:
-            return "a result has not one element a column"
+    if any(result_dims(result) != domain.row_dims for result in results_of(body)):
+        return "a result has not one element a column"
     if any(user.opcode not in _AT_SAME_INDEX and not user.op.is_elementwise for r in reduces for user in r.users):
         return "a reduction is read at another index than its column's"
-    if len(domain.columns) > 1 and any(Accumulation.of(reduce).identity is None for reduce in reduces):
-        return "an unknown reduction over several dimensions"
     return None
 
 
@@ -107,6 +110,23 @@ def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
     return frame.function
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Neighbouring vectors of columns.
+
+    Attributes:
+        outer: Index of the kept dimensions in front of them.
+        positions: Where each vector starts.
+        mask: Columns that there are; None for all.
+        sources: For each vector, elements that are there already.
+    """
+
+    outer: tuple[Position, ...]
+    positions: Sequence[Affine]
+    mask: Value | None
+    sources: Sequence[Mapping[HloInstruction, Source]]
+
+
 class _ColumnKernel:
     def __init__(self, frame: Frame, body: HloComputation, domain: Domain, lanes: int) -> None:
         self._frame = frame
@@ -114,6 +134,9 @@ class _ColumnKernel:
         self._domain = domain
         self._lanes = lanes
         self._accumulations = [Accumulation.of(reduce) for reduce in _reduces(body)]
+        self._places = body_places(body, domain)
+        arrays = [array for accumulation in self._accumulations for array in accumulation.arrays]
+        (self._hoisted,) = hoisted([members_of_pass(arrays, self._places)], self._places)
         self._vectors = min(_block_vectors(body), max(1, _BLOCK_COLUMNS // lanes))
 
     def emit(self) -> None:
@@ -174,100 +197,90 @@ class _ColumnKernel:
             )
             for number in range(vectors)
         ]
-        peeled = any(accumulation.identity is None for accumulation in self._accumulations)
-        samples, carried = self._initial(outer, positions, mask, peeled=peeled)
-        carried = self._sweep(outer, positions, mask, carried, samples, (), 1 if peeled else 0)
-        for number, position in enumerate(positions):
-            self._store((*outer, position), mask, carried[number], samples)
+        block = _Block(outer, positions, mask, [self._sources((*outer, position), mask) for position in positions])
+        starts = [self._starts(accumulation) for accumulation in self._accumulations]
+        initial = flatten([element for elements in starts for element in elements])
+        carried = self._sweep(block, [initial] * vectors, starts, ())
+        for number, registers in enumerate(carried):
+            self._store(block, number, registers, starts)
 
-    def _initial(
-        self, outer: tuple[Position, ...], positions: Sequence[Affine], mask: Value | None, *, peeled: bool
-    ) -> tuple[list[list[Element]], list[Registers]]:
-        """Elements of the kinds that are accumulated, and the accumulators of each vector."""
-        carried: list[Registers] = []
-        samples: list[list[Element]] = []
-        for position in positions:
-            emitter = self._frame.emitter(self._lanes, mask)
-            samples = []
-            registers: list[Value] = []
-            for accumulation in self._accumulations:
-                if not peeled:
-                    assert accumulation.identity is not None, "known monoids need no peeling"
-                    samples.append([accumulation.identity])
-                    registers += accumulation.identities(emitter)
-                    continue
-                index = self._full_index(outer, tuple(Affine(0) for _ in self._domain.columns), position)
-                elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
-                samples.append(elements)
-                registers += [r for e in elements for r in (e if isinstance(e, tuple) else (e,))]
-            carried.append(tuple(registers))
-        return samples, carried
+    def _sources(self, index: Index, mask: Value | None) -> dict[HloInstruction, Source]:
+        """Elements for one vector of columns: those of memory, and what is needed once a column, computed here."""
+        emitter = self._frame.emitter(self._lanes, mask)
+        sources = dict(self._frame.sources)
+        for member in self._hoisted:
+            at = index if self._places[member] is Place.ROW else ()
+            sources[member] = _always(emitter.element(member, at))
+        return sources
+
+    def _starts(self, accumulation: Accumulation) -> list[Element]:
+        emitter = self._frame.emitter(self._lanes)
+        return [emitter.spread(emitter.element(start, ())) for start in accumulation.starts]
 
     def _sweep(
         self,
-        outer: tuple[Position, ...],
-        positions: Sequence[Affine],
-        mask: Value | None,
+        block: _Block,
         carried: list[Registers],
-        samples: list[list[Element]],
+        like: list[list[Element]],
         reduced: tuple[Position, ...],
-        first: int,
     ) -> list[Registers]:
         """Walks the reduced dimensions."""
         if len(reduced) == len(self._domain.columns):
-            return [
-                self._take(self._full_index(outer, reduced, position), mask, registers, samples)
-                for position, registers in zip(positions, carried, strict=True)
-            ]
+            return [self._take(block, number, registers, like, reduced) for number, registers in enumerate(carried)]
         fb, width = self._frame.fb, len(carried[0])
         size = self._domain.dims[self._domain.columns[len(reduced)]]
-        if first >= size:
-            return carried
-        with fb.carried_loop(first, size, 1, [r for registers in carried for r in registers]) as loop:
-            inside = [loop.values[n * width : (n + 1) * width] for n in range(len(positions))]
-            after = self._sweep(outer, positions, mask, inside, samples, (*reduced, Affine(loop.index)), 0)
+        with fb.carried_loop(0, size, 1, [r for registers in carried for r in registers]) as loop:
+            inside = [loop.values[n * width : (n + 1) * width] for n in range(len(carried))]
+            after = self._sweep(block, inside, like, (*reduced, Affine(loop.index)))
             loop.yield_(*(r for registers in after for r in registers))
-        return [loop.results[n * width : (n + 1) * width] for n in range(len(positions))]
+        return [loop.results[n * width : (n + 1) * width] for n in range(len(carried))]
 
-    def _take(self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]) -> Registers:
-        emitter = self._frame.emitter(self._lanes, mask)
+    def _take(
+        self,
+        block: _Block,
+        number: int,
+        registers: Registers,
+        like: list[list[Element]],
+        reduced: tuple[Position, ...],
+    ) -> Registers:
+        emitter = ElementEmitter(self._frame.fb, self._lanes, block.sources[number], RULES, block.mask)
+        index = self._full_index(block.outer, reduced, block.positions[number])
         after: list[Value] = []
         offset = 0
-        for accumulation, sample in zip(self._accumulations, samples, strict=True):
-            width = sum(2 if isinstance(element, tuple) else 1 for element in sample)
+        for accumulation, starts in zip(self._accumulations, like, strict=True):
+            width = len(flatten(starts))
             elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
             after += accumulation.take(emitter, registers[offset : offset + width], elements, None)
             offset += width
         return tuple(after)
 
-    def _store(self, index: Index, mask: Value | None, registers: Registers, samples: list[list[Element]]) -> None:
-        """Joins the initial values, computes what follows, and stores the results of one vector of columns."""
-        sources: dict[HloInstruction, Source] = dict(self._frame.sources)
-        plain = self._frame.emitter(self._lanes, mask)
+    def _store(self, block: _Block, number: int, registers: Registers, like: list[list[Element]]) -> None:
+        """Computes what follows from the results of one vector of columns, and stores it."""
+        sources = dict(self._frame.sources)
+        index = (*block.outer, block.positions[number])
+        plain = self._frame.emitter(self._lanes, block.mask)
         variadic: tuple[Element, ...] = ()
         offset = 0
-        for accumulation, sample in zip(self._accumulations, samples, strict=True):
-            width = sum(2 if isinstance(element, tuple) else 1 for element in sample)
-            held = unflatten(registers[offset : offset + width], sample)
+        for accumulation, starts in zip(self._accumulations, like, strict=True):
+            width = len(flatten(starts))
+            held = unflatten(registers[offset : offset + width], starts)
             offset += width
-            starts = [plain.spread(plain.element(start, ())) for start in accumulation.starts]
-            joined = plain.apply(accumulation.reduce.called_computations[0], [*starts, *held], rounds=False)
             results = tuple(
-                round_element(plain, array, element) for array, element in zip(accumulation.arrays, joined, strict=True)
+                round_element(plain, array, element) for array, element in zip(accumulation.arrays, held, strict=True)
             )
             variadic = results
             sources[accumulation.reduce] = _always(results[0])
             for user in accumulation.reduce.users:
                 if user.opcode == "get-tuple-element":
                     sources[user] = _always(results[user.attrs.index])
-        emitter = ElementEmitter(self._frame.fb, self._lanes, sources, plain.rules, mask)
+        emitter = ElementEmitter(self._frame.fb, self._lanes, sources, RULES, block.mask)
         results_wanted = results_of(self._body)
         if results_wanted[0].shape.is_tuple:
             elements = list(variadic)
         else:
             elements = [emitter.element(result, index) for result in results_wanted]
         for element, view in zip(elements, self._frame.outputs, strict=True):
-            view.write(emitter.math, index, element, mask)
+            view.write(emitter.math, index, element, block.mask)
 
     def _full_index(self, outer: tuple[Position, ...], reduced: tuple[Position, ...], minor: Position) -> Index:
         kept, taken = iter((*outer, minor)), iter(reduced)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xlalite.backends.cpu.kernels.frame import results_of
+from xlalite.backends.cpu.kernels.frame import result_dims, results_of
 from xlalite.backends.cpu.kernels.kind import KernelRequest
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
@@ -44,7 +44,7 @@ def kernel_work(request: KernelRequest, domain: Domain | None) -> Work:
     """The work of a kernel that walks over a domain; None for the sizes of its first result."""
     body = request.body
     if domain is None:
-        domain = Domain(_dims(results_of(body)[0]))
+        domain = Domain(result_dims(results_of(body)[0]))
     evaluated = evaluations(reversed(body.post_order()), body_places(body, domain), domain)
     costs = CostAnalysis()
     flops = transcendentals = 0.0
@@ -59,12 +59,8 @@ def kernel_work(request: KernelRequest, domain: Domain | None) -> Work:
 
 def body_places(body: HloComputation, domain: Domain) -> dict[HloInstruction, Place]:
     """Where a kernel over a domain reads the instructions of its body."""
-    results = {r: Place.FULL if _dims(r) == domain.dims else Place.ROW for r in results_of(body)}
+    results = {r: Place.FULL if result_dims(r) == domain.dims else Place.ROW for r in results_of(body)}
     return find_places(reversed(body.post_order()), results, domain)
-
-
-def _dims(result: HloInstruction) -> tuple[int, ...]:
-    return result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
 
 
 def _element_count(instruction: HloInstruction) -> int:

@@ -28,6 +28,11 @@ def results_of(body: HloComputation) -> tuple[HloInstruction, ...]:
     return root.operands if root.opcode == "tuple" else (root,)
 
 
+def result_dims(result: HloInstruction) -> tuple[int, ...]:
+    """Sizes of a result; those of a variadic reduce are all equal."""
+    return result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A kernel function under construction.

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from xlalite.backends.cpu.elements import ElementEmitter
 from xlalite.backends.cpu.index import Index
-from xlalite.backends.cpu.kernels.frame import lane_count, open_kernel, results_of
+from xlalite.backends.cpu.kernels.frame import lane_count, open_kernel, result_dims, results_of
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.walk import walk, walk_extent
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value
+from xlalite.backends.cpu.reduction import reduce_elements
+from xlalite.backends.cpu.types import Element
+from xlalite.hlo.instruction import HloInstruction
 
 
 def _declines(request: KernelRequest) -> str | None:
     results = results_of(request.body)
-    if any(result.shape.is_tuple for result in results):
+    if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode != "reduce"):
         return "a result is itself a tuple"
-    return None if len({result.shape.dims for result in results}) == 1 else "the results differ in size"
+    return None if len({result_dims(result) for result in results}) == 1 else "the results differ in size"
 
 
 def _extent(request: KernelRequest) -> int:
-    return walk_extent(results_of(request.body)[0].shape.dims)
+    return walk_extent(result_dims(results_of(request.body)[0]))
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
@@ -28,14 +32,20 @@ def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
     def visit(index: Index, lanes: int, mask: Value | None) -> None:
         emitter = frame.emitter(lanes, mask)
         # All elements are there before the first is stored: a result may lie in an operand's memory.
-        elements = [emitter.element(result, index) for result in results]
+        elements = [element for result in results for element in _elements(emitter, result, index)]
         for view, element in zip(frame.outputs, elements, strict=True):
             view.write(emitter.math, index, element, mask)
 
-    dims = results[0].shape.dims
+    dims = result_dims(results[0])
     walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
     frame.fb.ret()
     return frame.function
+
+
+def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> tuple[Element, ...]:
+    if result.shape.is_tuple:
+        return reduce_elements(emitter, result, index)
+    return (emitter.element(result, index),)
 
 
 LOOP = KernelKind("loop", _declines, _extent, _emit)

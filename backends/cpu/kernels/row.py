@@ -7,6 +7,7 @@ kernel each. The parallel extent is the outermost row dimension.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.elements import ElementEmitter, Source
@@ -16,7 +17,7 @@ from xlalite.backends.cpu.kernels.accumulation import Accumulation
 from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, read_from, results_of
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.row_plan import RowPlan, plan_rows, why_no_rows
-from xlalite.backends.cpu.kernels.sweep import Registers, Sweep
+from xlalite.backends.cpu.kernels.sweep import Registers, Step, Sweep, SweepInOrder
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value, array
 from xlalite.backends.cpu.reduction import flatten
 from xlalite.backends.cpu.types import Element, representation
@@ -54,6 +55,8 @@ def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, colum
     lanes = lane_count(module, body, max(columns, 1))
     if all(accumulation.identity is not None for accumulation in plan.accumulations):
         return lanes
+    if len(plan.column_dims) > 1:
+        return 1
     # Lanes of other reductions start from elements, so each needs one.
     return min(lanes, 1 << (max(columns, 1).bit_length() - 1))
 
@@ -88,6 +91,23 @@ class _Row:
     index: Index
     sources: dict[HloInstruction, Source]
     variadic: tuple[Element, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """One pass over a row.
+
+    Attributes:
+        row: The row.
+        level: Which pass.
+        accumulations: The reductions.
+        kept_now: What is stored on the way for later passes.
+    """
+
+    row: _Row
+    level: int
+    accumulations: tuple[Accumulation, ...]
+    kept_now: list[HloInstruction]
 
 
 class _RowKernel:
@@ -129,55 +149,76 @@ class _RowKernel:
         row.sources.update(found)
 
     def _reduce(self, row: _Row, level: int, accumulations: tuple[Accumulation, ...]) -> None:
-        plan, fb = self._plan, self._frame.fb
-        kept_now = [member for member, computed_in in plan.kept.items() if computed_in == level]
-        peeled = any(accumulation.identity is None for accumulation in accumulations)
-        sets = plan.accumulator_sets(level, self._lanes)
-        sweep = Sweep(plan.column_dims, self._lanes, sets, sets * self._lanes if peeled else 0)
-        if peeled:
-            starts = [self._first_elements(row, accumulations, kept_now, number) for number in range(sets)]
+        kept_now = [member for member, computed_in in self._plan.kept.items() if computed_in == level]
+        reduction = _Pass(row, level, accumulations, kept_now)
+        if all(accumulation.identity is not None for accumulation in accumulations):
+            results = self._reduce_in_any_order(reduction)
+        elif self._lanes > 1:
+            results = self._reduce_runs(reduction)
         else:
-            starts = [self._identities(row, accumulations)] * sets
-        sample = starts[0]
-        widths = [len(flatten(elements)) for elements in sample]
-
-        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
-            emitter = self._emitter(row, self._lanes, mask)
-            index = (*row.index, *columns)
-            after: list[Value] = []
-            offset = 0
-            for accumulation, width in zip(accumulations, widths, strict=True):
-                elements = [emitter.spread(emitter.element(source, index)) for source in accumulation.arrays]
-                after += accumulation.take(emitter, registers[offset : offset + width], elements, mask)
-                offset += width
-            self._keep(emitter, kept_now, index, mask)
-            return tuple(after)
-
-        initial = [tuple(r for elements in of_set for r in flatten(elements)) for of_set in starts]
-        swept = sweep.run(fb, initial, step)
-        scalar = self._emitter(row, 1)
-        offset = 0
-        for accumulation, width, like in zip(accumulations, widths, sample, strict=True):
-            mine = [registers[offset : offset + width] for registers in swept]
-            results = accumulation.finish(scalar, mine, like)
-            self._publish(row, accumulation.reduce, results)
-            offset += width
+            results = self._reduce_one_by_one(reduction)
+        for accumulation, of_one in zip(accumulations, results, strict=True):
+            self._publish(row, accumulation.reduce, of_one)
         row.sources.update({member: self._read_scratch(member) for member in kept_now})
 
-    def _identities(self, row: _Row, accumulations: tuple[Accumulation, ...]) -> list[list[Element]]:
-        """What accumulators of known monoids hold before the sweep."""
-        emitter = self._emitter(row, self._lanes)
-        return [[emitter.spread(a.identity)] for a in accumulations if a.identity is not None]
+    def _reduce_in_any_order(self, reduction: _Pass) -> list[tuple[Element, ...]]:
+        """Known monoids: lanes start from the identity and take every so-many-th column."""
+        plan, scalar = self._plan, self._emitter(reduction.row, 1)
+        sets = plan.accumulator_sets(reduction.level, self._lanes)
+        wide = self._emitter(reduction.row, self._lanes)
+        starts = [[wide.spread(a.identity)] for a in reduction.accumulations if a.identity is not None]
+        sweep = Sweep(plan.column_dims, self._lanes, sets)
+        swept = sweep.run(self._frame.fb, [_registers(starts)] * sets, self._step(reduction, self._lanes))
+        results = []
+        for accumulation, like, mine in _by_accumulation(reduction, starts, swept):
+            joined = accumulation.join(scalar, mine, like, in_order=False)
+            results.append(accumulation.results(scalar, accumulation.with_starts(scalar, joined, like), like))
+        return results
 
-    def _first_elements(
-        self, row: _Row, accumulations: tuple[Accumulation, ...], kept_now: list[HloInstruction], number: int
-    ) -> list[list[Element]]:
-        """What accumulators hold before the sweep where some have no identity: a set's first vector of columns."""
-        emitter = self._emitter(row, self._lanes)
-        outer = (Affine(0) for _ in self._plan.column_dims[:-1])
-        at = (*row.index, *outer, Affine(number * self._lanes, 1 if self._lanes > 1 else 0))
-        elements = [[emitter.spread(emitter.element(array, at)) for array in a.arrays] for a in accumulations]
-        self._keep(emitter, kept_now, at, None)
+    def _reduce_runs(self, reduction: _Pass) -> list[tuple[Element, ...]]:
+        """Other reductions of one dimension: each lane takes a run of columns; runs come together in order."""
+        (size,) = self._plan.column_dims
+        row, fb = reduction.row, self._frame.fb
+        sweep = SweepInOrder(size, self._lanes, self._plan.accumulator_sets(reduction.level, self._lanes))
+        firsts = [self._elements(reduction, self._lanes, (sweep.position(n, 0, fb),)) for n in range(sweep.sets)]
+        swept = sweep.run(fb, [_registers(elements) for elements in firsts], self._step(reduction, self._lanes))
+        scalar = self._emitter(row, 1)
+        results = []
+        for accumulation, like, mine in _by_accumulation(reduction, firsts[0], swept):
+            joined = accumulation.join(scalar, mine, like, in_order=True)
+            results.append(accumulation.results(scalar, accumulation.with_starts(scalar, joined, like), like))
+        return results
+
+    def _reduce_one_by_one(self, reduction: _Pass) -> list[tuple[Element, ...]]:
+        """Column after column, from the initial values on."""
+        scalar = self._emitter(reduction.row, 1)
+        starts = [[scalar.element(start, ()) for start in a.starts] for a in reduction.accumulations]
+        sweep = Sweep(self._plan.column_dims, 1, 1)
+        swept = sweep.run(self._frame.fb, [_registers(starts)], self._step(reduction, 1))
+        return [a.results(scalar, mine, like) for a, like, (mine,) in _by_accumulation(reduction, starts, swept)]
+
+    def _step(self, reduction: _Pass, lanes: int) -> Step:
+        """Takes the elements at a column index into the accumulators."""
+
+        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
+            emitter = self._emitter(reduction.row, lanes, mask)
+            index = (*reduction.row.index, *columns)
+            after: list[Value] = []
+            for accumulation in reduction.accumulations:
+                elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
+                mine = registers[len(after) : len(after) + len(flatten(elements))]
+                after += accumulation.take(emitter, mine, elements, mask)
+            self._keep(emitter, reduction.kept_now, index, mask)
+            return tuple(after)
+
+        return step
+
+    def _elements(self, reduction: _Pass, lanes: int, columns: tuple[Position, ...]) -> list[list[Element]]:
+        """The elements at a column index, for each reduction."""
+        emitter = self._emitter(reduction.row, lanes)
+        index = (*reduction.row.index, *columns)
+        elements = [[emitter.spread(emitter.element(x, index)) for x in a.arrays] for a in reduction.accumulations]
+        self._keep(emitter, reduction.kept_now, index, None)
         return elements
 
     def _keep(self, emitter: ElementEmitter, members: list[HloInstruction], index: Index, mask: Value | None) -> None:
@@ -227,6 +268,21 @@ class _RowKernel:
         read = read_from(self._scratch[member])
         skipped = len(self._plan.domain.dims) - len(self._plan.column_dims)
         return lambda emitter, index: read(emitter, index[skipped:])
+
+
+def _registers(elements: list[list[Element]]) -> Registers:
+    return tuple(register for of_one in elements for register in flatten(of_one))
+
+
+def _by_accumulation(
+    reduction: _Pass, elements: list[list[Element]], sets: Sequence[Registers]
+) -> Iterator[tuple[Accumulation, list[Element], list[Registers]]]:
+    """Each reduction with elements of the kinds that it holds, and its part of each set of accumulators."""
+    offset = 0
+    for accumulation, like in zip(reduction.accumulations, elements, strict=True):
+        width = len(flatten(like))
+        yield accumulation, like, [registers[offset : offset + width] for registers in sets]
+        offset += width
 
 
 def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:

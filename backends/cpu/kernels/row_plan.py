@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xlalite.backends.cpu.index import Index
 from xlalite.backends.cpu.kernels.accumulation import Accumulation
 from xlalite.backends.cpu.kernels.estimate import body_places
-from xlalite.backends.cpu.kernels.frame import results_of
+from xlalite.backends.cpu.kernels.frame import result_dims, results_of
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.op import Trait
@@ -56,7 +56,7 @@ class RowPlan:
     def accumulator_sets(self, level: int, lanes: int) -> int:
         """Accumulators that hide the latency of combining; one is enough where elements are expensive."""
         vectors = self.column_dims[-1] // lanes
-        needed = _members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.places)
+        needed = members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.places)
         if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
             return 2 if vectors >= 2 else 1
         limit = 4 if len(self.levels[level]) <= 2 else 2
@@ -69,6 +69,8 @@ def why_no_rows(body: HloComputation) -> str | None:
     if not reduces:
         return "nothing is reduced"
     domain = reduced_domain(reduces[0])
+    if not domain.columns:
+        return "no dimension is reduced"
     if not domain.has_minor_columns:
         return "dimensions other than the minor ones are reduced"
     if any(not reduces_columns(reduce, domain) for reduce in reduces):
@@ -78,16 +80,11 @@ def why_no_rows(body: HloComputation) -> str | None:
     results = results_of(body)
     if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode != "reduce"):
         return "a result is itself a tuple"
-    for result in results:
-        dims = result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
-        if dims not in (domain.dims, domain.row_dims):
-            return "a result has neither the sizes of the rows nor one element a row"
+    if any(result_dims(result) not in (domain.dims, domain.row_dims) for result in results):
+        return "a result has neither the sizes of the rows nor one element a row"
     places = body_places(body, domain)
     if any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
         return "a reduction is read at another index than its row's"
-    monoids = [Accumulation.of(reduce).identity is not None for reduce in reduces]
-    if not all(monoids) and len(domain.columns) > 1:
-        return "an unknown reduction over columns of several dimensions"
     return None
 
 
@@ -104,8 +101,8 @@ def plan_rows(body: HloComputation) -> RowPlan:
         [array for accumulation in level for array in accumulation.arrays] for level in levels
     ]
     seeds.append(list(full))
-    passes = [_members_of_pass(seed, places) for seed in seeds]
-    return RowPlan(domain, places, levels, _hoisted(passes, places), _kept(passes, places, domain), full)
+    passes = [members_of_pass(seed, places) for seed in seeds]
+    return RowPlan(domain, places, levels, hoisted(passes, places), _kept(passes, places, domain), full)
 
 
 def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:
@@ -127,7 +124,7 @@ def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:
     return levels
 
 
-def _members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]) -> dict[HloInstruction, None]:
+def members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]) -> dict[HloInstruction, None]:
     """What a pass computes for each column, and, at the edge, what it needs once a row."""
     found: dict[HloInstruction, None] = {}
     waiting = list(seeds)
@@ -141,9 +138,10 @@ def _members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction
     return found
 
 
-def _hoisted(
+def hoisted(
     passes: list[dict[HloInstruction, None]], places: Mapping[HloInstruction, Place]
 ) -> tuple[tuple[HloInstruction, ...], ...]:
+    """For each pass, what it needs once a row (or column), and scalars."""
     return tuple(
         tuple(
             member
