@@ -9,6 +9,7 @@ from xlalite.hlo.create import create
 from xlalite.hlo.instruction import HloInstruction, Metadata
 from xlalite.hlo.ops.reshaping import BroadcastAttrs
 from xlalite.hlo.shape import Shape
+from xlalite.passes.rewrite import discard_loose
 
 
 def inline_body(
@@ -52,7 +53,7 @@ def apply_elementwise(
 
     Args:
         function: The scalar function.
-        operands: One array of sizes `dims` for each parameter.
+        operands: One array of sizes `dims` for each parameter; loose ones that the function does not use are let go.
         dims: Sizes of the result.
 
     Returns:
@@ -61,8 +62,12 @@ def apply_elementwise(
     if not is_elementwise_function(function):
         return None
     copies = dict(zip(function.parameters, operands, strict=True))
+    needed = {function.root}
+    for instruction in reversed(function.post_order()):
+        if instruction in needed:
+            needed.update(instruction.operands)
     for instruction in function.post_order():
-        if instruction in copies:
+        if instruction in copies or instruction not in needed:
             continue
         if instruction.opcode == "constant":
             copies[instruction] = _replicated(instruction.clone(), dims)
@@ -74,6 +79,9 @@ def apply_elementwise(
             shape=Shape.array(instruction.shape.dtype, dims),
             metadata=instruction.metadata,
         )
+    for parameter, operand in zip(function.parameters, operands, strict=True):
+        if parameter not in needed:
+            discard_loose(operand)
     return copies[function.root]
 
 

@@ -8,6 +8,7 @@ from xlalite.passes.base import HloPass
 from xlalite.passes.batch_norm_expander import BatchNormExpander
 from xlalite.passes.call_inliner import CallInliner
 from xlalite.passes.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.conditional_to_select import ConditionalToSelect
 from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.copy_insertion import CopyInsertion
 from xlalite.passes.cse import CommonSubexpressionElimination
@@ -40,6 +41,7 @@ PASSES: dict[str, type[HloPass]] = {
         CallInliner,
         CommonSubexpressionElimination,
         ConditionalSimplifier,
+        ConditionalToSelect,
         ConstantFolding,
         CopyInsertion,
         DeadCodeElimination,

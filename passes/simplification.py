@@ -6,6 +6,7 @@ from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.batch_norm_expander import BatchNormExpander
 from xlalite.passes.call_inliner import CallInliner
 from xlalite.passes.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.conditional_to_select import ConditionalToSelect
 from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.cse import CommonSubexpressionElimination
 from xlalite.passes.dce import DeadCodeElimination
@@ -38,10 +39,11 @@ def normalization() -> Pipeline:
             BatchNormExpander(),
             DynamicIndexSplitter(),
             CallInliner(),
+            ConditionalToSelect(),
+            TupleSimplifier(),
             MapInliner(),
             ZeroSizedElimination(),
             SplatConstants(),
-            TupleSimplifier(),
             CommonSubexpressionElimination(),
         ),
     )

@@ -17,26 +17,45 @@ from xlalite.passes.constant_folding import is_uniform
 
 
 def why_on_host(instruction: HloInstruction) -> str | None:
-    """Why an instruction is evaluated rather than compiled; None if it is compiled."""
+    """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
     if instruction.opcode == "fusion":
-        body = instruction.called_computations[0].instructions
-        missing = sorted({i.opcode for i in body if i.opcode not in RULES} - {"parameter", "tuple"})
-        missing += ["constants of several numbers"] if any(map(_is_table, body)) else []
+        missing = _without_rule(instruction.called_computations[0])
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
-    if instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims:
+    if _changes_width(instruction):
         return "no kernel changes the width of elements"
-    if instruction.shape.is_tuple and instruction.opcode != "reduce":
+    if instruction.opcode not in RULES or (instruction.shape.is_tuple and instruction.opcode != "reduce"):
         return f"no kernel computes {instruction.opcode}"
-    return None if instruction.opcode in RULES else f"no kernel computes {instruction.opcode}"
+    for function in instruction.called_computations:
+        missing = _without_rule(function)
+        if missing:
+            return f"no kernel computes {', '.join(missing)} for each element"
+    return None
 
 
-def _is_table(instruction: HloInstruction) -> bool:
-    """Whether it is a constant that only memory can hold."""
-    return (
-        instruction.opcode == "constant"
-        and instruction.shape.rank > 0
-        and not is_uniform(instruction.attrs.literal.value)
-    )
+def _without_rule(computation: HloComputation) -> list[str]:
+    """Opcodes in a computation, and in what it calls, that no kernel computes."""
+    missing: set[str] = set()
+    for instruction in computation.instructions:
+        if not _has_rule(instruction):
+            missing.add("constants of several numbers" if instruction.opcode == "constant" else instruction.opcode)
+        for callee in instruction.called_computations:
+            missing.update(_without_rule(callee))
+    # Tuples are there for the sake of what makes and reads them.
+    return sorted(missing - {"tuple", "get-tuple-element"} or missing)
+
+
+def _has_rule(instruction: HloInstruction) -> bool:
+    if instruction.opcode == "get-tuple-element":
+        return instruction.operand(0).opcode == "reduce"
+    if instruction.opcode == "tuple":
+        return instruction.is_root
+    if instruction.opcode == "constant" and instruction.shape.rank:
+        return is_uniform(instruction.attrs.literal.value)
+    return (instruction.opcode in RULES or instruction.opcode == "parameter") and not _changes_width(instruction)
+
+
+def _changes_width(instruction: HloInstruction) -> bool:
+    return instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims
 
 
 def host_module(instruction: HloInstruction) -> HloModule:

@@ -48,11 +48,7 @@ _EMBEDDED_CONSTANT_BYTES = 256
 def emit_module(
     module: HloModule, assignment: BufferAssignment, *, num_threads: int, contract: bool, target: TargetInfo
 ) -> EmittedModule:
-    """The code of a scheduled module.
-
-    Raises:
-        UnsupportedOperationError: An operation has no kernel.
-    """
+    """The code of a scheduled module; what no kernel computes asks the evaluator."""
     return _ModuleEmitter(module, assignment, num_threads, contract, target).emit()
 
 
@@ -164,6 +160,9 @@ class _ModuleEmitter:
             self._emit_host_call(instruction, reason)
             return
         plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
+        if isinstance(plan, str):
+            self._emit_host_call(instruction, plan)
+            return
         self._emitted.decisions.extend(plan.decisions)
         if _is_scalar_work(plan):
             self._emit_inline(instruction, plan)

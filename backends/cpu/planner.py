@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.cpu.collapse import collapse
-from xlalite.backends.cpu.errors import UnsupportedOperationError
 from xlalite.backends.cpu.kernel_body import KernelBody, kernel_body
 from xlalite.backends.cpu.kernels import KERNEL_KINDS
 from xlalite.backends.cpu.kernels.estimate import kernel_work
@@ -47,17 +46,14 @@ class KernelPlan:
 
 def plan_kernel(
     instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int, target: TargetInfo
-) -> KernelPlan:
-    """The plan for an instruction.
+) -> KernelPlan | str:
+    """The plan for an instruction, or why no kind of kernel computes it.
 
     Args:
         instruction: An instruction that computes arrays.
         in_place: (result number, operand number) pairs that share memory.
         num_threads: Threads that may work on it.
         target: What the code is for.
-
-    Raises:
-        UnsupportedOperationError: No kind of kernel computes it.
     """
     body = kernel_body(instruction)
     request = KernelRequest(collapse(body.computation), tuple(in_place), target)
@@ -67,8 +63,7 @@ def plan_kernel(
         if reason is None:
             return _plan(instruction, body, kind, request, num_threads, declined)
         declined.append(Decision("kernel planner", (instruction.name,), f"not {kind.name}", reason))
-    reasons = "; ".join(f"{decision.verdict}: {decision.reason}" for decision in declined)
-    raise UnsupportedOperationError(f"planning a kernel for %{instruction.name} ({instruction.opcode}): {reasons}")
+    return "; ".join(f"{decision.verdict}: {decision.reason}" for decision in declined)
 
 
 def _plan(

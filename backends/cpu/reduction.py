@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from xlalite.backends.cpu.combiner import Combiner
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.index import Affine, Index, Position
 from xlalite.backends.cpu.llvm import Value
@@ -41,19 +42,15 @@ def unflatten(registers: Registers, like: Sequence[Element]) -> tuple[Element, .
 
 def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
     """All results of a (variadic) reduce at an index."""
-    count = len(instruction.operands) // 2
-    arrays, starts = instruction.operands[:count], instruction.operands[count:]
-    initial = [emitter.spread(emitter.element(start, ())) for start in starts]
+    combiner = Combiner.of(instruction)
     reduced = sorted(instruction.attrs.dimensions)
-    dims = arrays[0].shape.dims
+    dims = instruction.operand(0).shape.dims
     kept = iter(index)
     source: list[Position] = [Affine(0) if d in reduced else next(kept) for d in range(len(dims))]
 
     def nest(level: int, carried: tuple[Element, ...], outer: ElementEmitter) -> tuple[Element, ...]:
         if level == len(reduced):
-            elements = [outer.spread(outer.element(array, tuple(source))) for array in arrays]
-            combined = outer.apply(instruction.called_computations[0], [*carried, *elements], rounds=False)
-            return tuple(outer.spread(element) for element in combined)
+            return tuple(combiner.combine(outer, carried, combiner.elements(outer, tuple(source))))
         size = dims[reduced[level]]
         if size == 0:
             return carried
@@ -63,15 +60,7 @@ def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
             loop.yield_(*flatten(result))
         return unflatten(loop.results, carried)
 
-    results = nest(0, tuple(initial), emitter)
-    return tuple(round_element(emitter, array, result) for array, result in zip(arrays, results, strict=True))
-
-
-def round_element(emitter: ElementEmitter, array: HloInstruction, element: Element) -> Element:
-    """A result accumulated in more precision than its type has, brought back into the type."""
-    if isinstance(element, tuple):
-        return element
-    return emitter.rounded(array.shape.dtype, element)
+    return combiner.rounded(emitter, nest(0, tuple(combiner.starts(emitter)), emitter))
 
 
 def _reduce(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

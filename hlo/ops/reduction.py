@@ -144,7 +144,8 @@ def _map(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -
 OPS = (
     OpDef(
         "reduce",
-        "to_apply(...to_apply(to_apply(initial, x0), x1)..., xn) along dimensions, in any order",
+        "to_apply(...to_apply(to_apply(initial, x0), x1)..., xn) along dimensions, grouped in any way; "
+        "initial counts once for each result, also along no dimension",
         None,
         _reduce_shape,
         _reduce,

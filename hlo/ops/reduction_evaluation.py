@@ -1,7 +1,7 @@
 """Reduces arrays with any computation.
 
-Known monoids use NumPy's reductions in a wide type and round once. XLA leaves the order open, so the function must be
-associative: short reductions are folded from left to right, long ones as trees of halves.
+Known monoids use NumPy's reductions in a wide type and round once. Any other function must be associative, for long
+reductions are computed as trees of halves, short ones folded from left to right; it need not be commutative.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.literal import Array
-from xlalite.hlo.monoid import Monoid, recognise_monoid
+from xlalite.hlo.monoid import Monoid, recognise_monoids
 from xlalite.hlo.op import Caller
 from xlalite.hlo.ops.accumulation import narrow, widen
 from xlalite.hlo.ops.monoid_arrays import combine_pairs, reduce_along
@@ -47,9 +47,9 @@ def reduce_rows(
     computation: HloComputation, rows: Sequence[Array], initial: Sequence[Array], call: Caller
 ) -> tuple[Array, ...]:
     """Combines along the second axis of [rows, count] arrays; gives one [rows] array each."""
-    monoid = recognise_monoid(computation) if len(rows) == 1 else None
-    if monoid is not None:
-        return (reduce_monoid(monoid, rows[0], initial[0]),)
+    monoids = recognise_monoids(computation)
+    if monoids is not None:
+        return tuple(map(reduce_monoid, monoids, rows, initial))
     types = [shape.dtype for shape in elements_of(computation.root.shape)]
     arrays = [array.T.astype(dtype.numpy, copy=False) for array, dtype in zip(rows, types, strict=True)]
     starts = tuple(

@@ -18,6 +18,7 @@ from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
 from xlalite.hlo.ops.sorting import SortAttrs
 from xlalite.hlo.shape import Shape
+from xlalite.hlo.verifier import verify
 from xlalite.passes.algebraic_simplifier import RULES, AlgebraicSimplifier
 from xlalite.passes.rewrite import Strictness
 
@@ -613,3 +614,17 @@ ENTRY e {
 }
 """
     assert not transform(AlgebraicSimplifier(), text).changed
+
+
+def test_a_reducer_that_ignores_an_operand_leaves_no_trace_of_it() -> None:
+    """What it ignores is not made an operand of anything."""
+    b = Builder("m")
+    x, start = b.parameter(Shape.array(F32, (1,))), b.parameter(Shape.array(F32))
+    second = b.subcomputation(
+        "second", (Shape.array(F32), Shape.array(F32)), lambda inner, p: inner.op("copy", (p[1],))
+    )
+    module = b.build_module(b.reduce(x, start, (0,), second))
+    assert AlgebraicSimplifier().run(module)
+    verify(module)
+    assert module.entry_computation.parameters[1].user_count == 0
+    np.testing.assert_array_equal(evaluate(module, np.array([3], np.float32), np.float32(4)), 3)

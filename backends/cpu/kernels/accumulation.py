@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from xlalite.backends.cpu.combiner import Combiner
 from xlalite.backends.cpu.elements import ElementEmitter
 from xlalite.backends.cpu.llvm import FunctionBuilder, Value
-from xlalite.backends.cpu.reduction import Registers, flatten, round_element, unflatten
-from xlalite.backends.cpu.reshaping import immediate
+from xlalite.backends.cpu.reduction import Registers, flatten, unflatten
 from xlalite.backends.cpu.types import Element
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.monoid import recognise_monoid
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulation:
-    """One reduce instruction.
+class Accumulation(Combiner):
+    """How one reduce instruction accumulates in the registers of a kernel."""
 
-    Attributes:
-        reduce: The instruction.
-        identity: What changes nothing, if its computation is a known monoid.
-    """
-
-    reduce: HloInstruction
-    identity: Element | None
-
-    @staticmethod
-    def of(reduce: HloInstruction) -> Accumulation:
-        """How an instruction accumulates."""
-        monoid = recognise_monoid(reduce.called_computations[0]) if reduce.shape.is_array else None
-        if monoid is None:
-            return Accumulation(reduce, None)
-        return Accumulation(reduce, immediate(monoid.identity, reduce.shape.dtype))
-
-    @property
-    def arrays(self) -> tuple[HloInstruction, ...]:
-        """What is reduced."""
-        return self.reduce.operands[: len(self.reduce.operands) // 2]
-
-    @property
-    def starts(self) -> tuple[HloInstruction, ...]:
-        """The initial values."""
-        return self.reduce.operands[len(self.reduce.operands) // 2 :]
+    __slots__ = ()
 
     def take(
         self, emitter: ElementEmitter, registers: Registers, elements: list[Element], mask: Value | None
     ) -> Registers:
         """The accumulators after they took one element in each lane (of the mask)."""
-        carried = unflatten(registers, elements)
-        combined = emitter.apply(self.reduce.called_computations[0], [*carried, *elements], rounds=False)
-        taken = flatten([emitter.spread(element) for element in combined])
+        taken = flatten(self.combine(emitter, unflatten(registers, elements), elements))
         if mask is None:
             return taken
         return tuple(emitter.fb.select(mask, new, old) for new, old in zip(taken, registers, strict=True))
@@ -79,21 +49,14 @@ class Accumulation:
             registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
         return registers
 
-    def with_starts(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> Registers:
-        """The initial values combined with what was accumulated without them."""
-        starts = flatten([scalar.element(start, ()) for start in self.starts])
-        return self._combine(scalar, starts, registers, like)
-
     def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
-        """The results, rounded to their types."""
-        total = unflatten(registers, like)
-        return tuple(round_element(scalar, array, element) for array, element in zip(self.arrays, total, strict=True))
+        """The results out of initial values and of what was accumulated without them."""
+        total = self.combine(scalar, self.starts(scalar), unflatten(registers, like))
+        return self.rounded(scalar, total)
 
     def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: Sequence[Element]) -> Registers:
         wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)
-        arguments = [*unflatten(a, like), *unflatten(b, like)]
-        combined = wide.apply(self.reduce.called_computations[0], arguments, rounds=False)
-        return flatten([wide.spread(element) for element in combined])
+        return flatten(self.combine(wide, unflatten(a, like), unflatten(b, like)))
 
 
 def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Registers]:

@@ -19,7 +19,7 @@ from xlalite.backends.cpu.kernels.frame import Frame, lane_count, open_kernel, r
 from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.row_plan import hoisted, members_of_pass
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value
-from xlalite.backends.cpu.reduction import Registers, flatten, round_element, unflatten
+from xlalite.backends.cpu.reduction import Registers, flatten, unflatten
 from xlalite.backends.cpu.rules import RULES
 from xlalite.backends.cpu.types import Element
 from xlalite.hlo.computation import HloComputation
@@ -198,7 +198,7 @@ class _ColumnKernel:
             for number in range(vectors)
         ]
         block = _Block(outer, positions, mask, [self._sources((*outer, position), mask) for position in positions])
-        starts = [self._starts(accumulation) for accumulation in self._accumulations]
+        starts = [a.starts(self._frame.emitter(self._lanes)) for a in self._accumulations]
         initial = flatten([element for elements in starts for element in elements])
         carried = self._sweep(block, [initial] * vectors, starts, ())
         for number, registers in enumerate(carried):
@@ -212,10 +212,6 @@ class _ColumnKernel:
             at = index if self._places[member] is Place.ROW else ()
             sources[member] = _always(emitter.element(member, at))
         return sources
-
-    def _starts(self, accumulation: Accumulation) -> list[Element]:
-        emitter = self._frame.emitter(self._lanes)
-        return [emitter.spread(emitter.element(start, ())) for start in accumulation.starts]
 
     def _sweep(
         self,
@@ -249,7 +245,7 @@ class _ColumnKernel:
         offset = 0
         for accumulation, starts in zip(self._accumulations, like, strict=True):
             width = len(flatten(starts))
-            elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
+            elements = accumulation.elements(emitter, index)
             after += accumulation.take(emitter, registers[offset : offset + width], elements, None)
             offset += width
         return tuple(after)
@@ -265,9 +261,7 @@ class _ColumnKernel:
             width = len(flatten(starts))
             held = unflatten(registers[offset : offset + width], starts)
             offset += width
-            results = tuple(
-                round_element(plain, array, element) for array, element in zip(accumulation.arrays, held, strict=True)
-            )
+            results = accumulation.rounded(plain, held)
             variadic = results
             sources[accumulation.reduce] = _always(results[0])
             for user in accumulation.reduce.users:

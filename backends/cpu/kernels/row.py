@@ -19,7 +19,7 @@ from xlalite.backends.cpu.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.cpu.kernels.row_plan import RowPlan, plan_rows, why_no_rows
 from xlalite.backends.cpu.kernels.sweep import Registers, Step, Sweep, SweepInOrder
 from xlalite.backends.cpu.llvm import Function, ModuleBuilder, Value, array
-from xlalite.backends.cpu.reduction import flatten
+from xlalite.backends.cpu.reduction import flatten, unflatten
 from xlalite.backends.cpu.types import Element, representation
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.instruction import HloInstruction
@@ -53,7 +53,7 @@ def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
 
 def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, columns: int) -> int:
     lanes = lane_count(module, body, max(columns, 1))
-    if all(accumulation.identity is not None for accumulation in plan.accumulations):
+    if all(accumulation.monoids is not None for accumulation in plan.accumulations):
         return lanes
     if len(plan.column_dims) > 1:
         return 1
@@ -151,7 +151,7 @@ class _RowKernel:
     def _reduce(self, row: _Row, level: int, accumulations: tuple[Accumulation, ...]) -> None:
         kept_now = [member for member, computed_in in self._plan.kept.items() if computed_in == level]
         reduction = _Pass(row, level, accumulations, kept_now)
-        if all(accumulation.identity is not None for accumulation in accumulations):
+        if all(accumulation.monoids is not None for accumulation in accumulations):
             results = self._reduce_in_any_order(reduction)
         elif self._lanes > 1:
             results = self._reduce_runs(reduction)
@@ -166,13 +166,13 @@ class _RowKernel:
         plan, scalar = self._plan, self._emitter(reduction.row, 1)
         sets = plan.accumulator_sets(reduction.level, self._lanes)
         wide = self._emitter(reduction.row, self._lanes)
-        starts = [[wide.spread(a.identity)] for a in reduction.accumulations if a.identity is not None]
+        starts = [list(map(wide.spread, a.identities)) for a in reduction.accumulations]
         sweep = Sweep(plan.column_dims, self._lanes, sets)
         swept = sweep.run(self._frame.fb, [_registers(starts)] * sets, self._step(reduction, self._lanes))
         results = []
         for accumulation, like, mine in _by_accumulation(reduction, starts, swept):
             joined = accumulation.join(scalar, mine, like, in_order=False)
-            results.append(accumulation.results(scalar, accumulation.with_starts(scalar, joined, like), like))
+            results.append(accumulation.results(scalar, joined, like))
         return results
 
     def _reduce_runs(self, reduction: _Pass) -> list[tuple[Element, ...]]:
@@ -186,16 +186,17 @@ class _RowKernel:
         results = []
         for accumulation, like, mine in _by_accumulation(reduction, firsts[0], swept):
             joined = accumulation.join(scalar, mine, like, in_order=True)
-            results.append(accumulation.results(scalar, accumulation.with_starts(scalar, joined, like), like))
+            results.append(accumulation.results(scalar, joined, like))
         return results
 
     def _reduce_one_by_one(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Column after column, from the initial values on."""
         scalar = self._emitter(reduction.row, 1)
-        starts = [[scalar.element(start, ()) for start in a.starts] for a in reduction.accumulations]
+        starts = [a.starts(scalar) for a in reduction.accumulations]
         sweep = Sweep(self._plan.column_dims, 1, 1)
         swept = sweep.run(self._frame.fb, [_registers(starts)], self._step(reduction, 1))
-        return [a.results(scalar, mine, like) for a, like, (mine,) in _by_accumulation(reduction, starts, swept)]
+        parts = _by_accumulation(reduction, starts, swept)
+        return [a.rounded(scalar, unflatten(mine, like)) for a, like, (mine,) in parts]
 
     def _step(self, reduction: _Pass, lanes: int) -> Step:
         """Takes the elements at a column index into the accumulators."""
@@ -205,7 +206,7 @@ class _RowKernel:
             index = (*reduction.row.index, *columns)
             after: list[Value] = []
             for accumulation in reduction.accumulations:
-                elements = [emitter.spread(emitter.element(array, index)) for array in accumulation.arrays]
+                elements = accumulation.elements(emitter, index)
                 mine = registers[len(after) : len(after) + len(flatten(elements))]
                 after += accumulation.take(emitter, mine, elements, mask)
             self._keep(emitter, reduction.kept_now, index, mask)
@@ -217,7 +218,7 @@ class _RowKernel:
         """The elements at a column index, for each reduction."""
         emitter = self._emitter(reduction.row, lanes)
         index = (*reduction.row.index, *columns)
-        elements = [[emitter.spread(emitter.element(x, index)) for x in a.arrays] for a in reduction.accumulations]
+        elements = [accumulation.elements(emitter, index) for accumulation in reduction.accumulations]
         self._keep(emitter, reduction.kept_now, index, None)
         return elements
 

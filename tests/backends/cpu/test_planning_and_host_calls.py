@@ -93,6 +93,48 @@ def test_a_fusion_that_computes_nothing_copies(check: Any, rng: np.random.Genera
     check(text, *rng.standard_normal((2, 20)).astype(np.float32), optimize=False)
 
 
+LOOPING = """HloModule m
+on { s = (f32[], f32[]) parameter(0)
+  a = f32[] get-tuple-element(s), index=0
+  b = f32[] get-tuple-element(s), index=1
+  ROOT r = pred[] compare(a, b), direction=LT }
+up { s = (f32[], f32[]) parameter(0)
+  a = f32[] get-tuple-element(s), index=0
+  b = f32[] get-tuple-element(s), index=1
+  one = f32[] constant(1)
+  n = f32[] add(a, one)
+  ROOT r = (f32[], f32[]) tuple(n, b) }
+larger { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  s = (f32[], f32[]) tuple(a, b)
+  l = (f32[], f32[]) while(s), condition=on, body=up
+  ROOT r = f32[] get-tuple-element(l), index=0 }
+ENTRY e { x = f32[4,5] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[4] reduce(x, z), dimensions={1}, to_apply=larger }"""
+
+
+def test_a_reducer_with_a_loop_is_evaluated_and_recorded(check: Any, rng: np.random.Generator) -> None:
+    executable = check(LOOPING, rng.integers(0, 9, (4, 5)).astype(np.float32))
+    (evaluated,) = [d for d in planned(executable) if d.verdict == "evaluated"]
+    assert evaluated.reason == "no kernel computes while inside a fusion"
+
+
+def test_what_every_kind_of_kernel_declines_is_evaluated(check: Any, rng: np.random.Generator) -> None:
+    """A kernel of somebody else with results of two sizes, neither of which is a row of the other."""
+    text = """HloModule m
+f { x = f32[4,6] parameter(0)
+  a = f32[4,6] negate(x)
+  c = f32[3,1] slice(a), slice={[0:3],[0:1]}
+  b = f32[3] reshape(c)
+  ROOT t = (f32[4,6], f32[3]) tuple(a, b) }
+ENTRY e { x = f32[4,6] parameter(0)
+  ROOT r = (f32[4,6], f32[3]) fusion(x), kind=kLoop, calls=f }"""
+    executable = check(text, rng.standard_normal((4, 6)).astype(np.float32), optimize=False)
+    (evaluated,) = [d for d in planned(executable) if d.verdict == "evaluated"]
+    assert "not loop: the results differ in size" in evaluated.reason
+
+
 def test_a_failure_of_the_evaluator_is_an_execution_error(monkeypatch: pytest.MonkeyPatch) -> None:
     executable = get_backend("cpu").compile(parse(FFT), CompileOptions(use_cache=False))
     x = np.ones(8, np.complex64)

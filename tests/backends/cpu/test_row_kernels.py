@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -310,3 +311,99 @@ ENTRY e {{ x = c64[3,21] parameter(0)
   ROOT y = c64[3,21] multiply(x, sb) }}"""
     x = (rng.standard_normal((3, 21)) + 1j * rng.standard_normal((3, 21))).astype(np.complex64)
     check(text, x, ulps=16)
+
+
+ARG_MAX = """arg_max { a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  gt = pred[] compare(a, b), direction=GT
+  nan = pred[] compare(a, a), direction=NE
+  first = pred[] or(gt, nan)
+  eq = pred[] compare(a, b), direction=EQ
+  lt = pred[] compare(i, j), direction=LT
+  tie = pred[] and(eq, lt)
+  second = pred[] or(first, tie)
+  v = f32[] select(first, a, b)
+  n = s32[] select(second, i, j)
+  ROOT t = (f32[], s32[]) tuple(v, n) }
+"""
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 16, 33, 64, 100, 257])
+@pytest.mark.parametrize("dimension", [0, 1])
+def test_of_several_nans_the_first_wins(check: Any, rng: np.random.Generator, columns: int, dimension: int) -> None:
+    dims = (3, columns) if dimension else (columns, 3)
+    shape = f"[{dims[0]},{dims[1]}]"
+    x = rng.standard_normal(dims).astype(np.float32)
+    x[rng.random(dims) < 0.1] = np.nan
+    check(
+        f"""HloModule m
+{ARG_MAX}ENTRY e {{ x = f32{shape} parameter(0)
+  n = s32{shape} iota(), iota_dimension={dimension}
+  low = f32[] constant(-inf)
+  z = s32[] constant(0)
+  ROOT r = (f32[3], s32[3]) reduce(x, n, low, z), dimensions={{{dimension}}}, to_apply=arg_max }}""",
+        x,
+    )
+
+
+COMPOSE = """compose { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  e = s32[] multiply(a, c)
+  f = s32[] multiply(b, c)
+  g = s32[] add(f, d)
+  ROOT t = (s32[], s32[]) tuple(e, g) }
+"""
+
+
+@pytest.mark.parametrize("dims", [(5, 1), (5, 40), (2, 333), (40, 3), (4, 5, 6), (3, 0, 2)])
+def test_maps_are_composed_in_order(check: Any, rng: np.random.Generator, dims: tuple[int, ...]) -> None:
+    """Over every set of dimensions: x -> a x + b is associative, not commutative."""
+    shape = f"s32[{','.join(map(str, dims))}]"
+    x, y = (rng.integers(-3, 4, dims).astype(np.int32) for _ in range(2))
+    for chosen in range(1 << len(dims)):
+        reduced = [d for d in range(len(dims)) if chosen >> d & 1]
+        listed = ",".join(map(str, reduced))
+        kept = f"s32[{','.join(str(size) for d, size in enumerate(dims) if d not in reduced)}]"
+        check(
+            f"""HloModule m
+{COMPOSE}ENTRY e {{ x = {shape} parameter(0)
+  y = {shape} parameter(1)
+  one = s32[] constant(1)
+  two = s32[] constant(2)
+  ROOT r = ({kept}, {kept}) reduce(x, y, one, two), dimensions={{{listed}}}, to_apply=compose }}""",
+            x,
+            y,
+        )
+
+
+@pytest.mark.parametrize("spelling", ["ROOT r = bf16[] add(b, a)", "s = bf16[] add(a, b)\n ROOT r = bf16[] copy(s)"])
+def test_sums_of_narrow_floats_are_kept_in_f32_however_spelt(
+    compile_text: Any, rng: np.random.Generator, spelling: str
+) -> None:
+    text = f"""HloModule m
+f {{ a = bf16[] parameter(0)
+ b = bf16[] parameter(1)
+ {spelling} }}
+ENTRY e {{ x = bf16[4,500] parameter(0)
+ z = bf16[] constant(0)
+ ROOT r = bf16[4] reduce(x, z), dimensions={{1}}, to_apply=f }}"""
+    x = rng.standard_normal((4, 500)).astype(ml_dtypes.bfloat16)
+    exact = x.astype(np.float64).sum(1)
+    for optimize in (True, False):
+        found = compile_text(text, optimize=optimize)(x).astype(np.float64)
+        np.testing.assert_allclose(found, exact, rtol=2**-8)
+
+
+def test_a_sum_in_another_type_than_its_elements(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+f { a = f64[] parameter(0)
+ b = f64[] parameter(1)
+ ROOT r = f64[] add(a, b) }
+ENTRY e { x = f32[4,50] parameter(0)
+ z = f64[] constant(0)
+ ROOT r = f64[4] reduce(x, z), dimensions={1}, to_apply=f }"""
+    check(text, rng.standard_normal((4, 50)).astype(np.float32), ulps=8)

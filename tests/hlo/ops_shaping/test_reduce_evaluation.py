@@ -12,7 +12,7 @@ from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.monoid import MonoidKind, monoid_identity, recognise_monoid
+from xlalite.hlo.monoid import MonoidKind, monoid_identity, recognise_monoid, recognise_monoids
 from xlalite.hlo.ops.reduction import MapAttrs
 from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
@@ -273,6 +273,88 @@ def test_swapped_parameters_are_a_monoid() -> None:
     assert monoid is not None
     assert monoid.kind is MonoidKind.MAXIMUM
     assert monoid.identity == -128
+
+
+SPELLINGS = {
+    "plain": "ROOT r = bf16[] add(a, b)",
+    "swapped": "ROOT r = bf16[] add(b, a)",
+    "copied": "s = bf16[] add(a, b)\n ROOT r = bf16[] copy(s)",
+    "copies": "c = bf16[] copy(a)\n d = bf16[] reshape(b)\n ROOT r = bf16[] add(c, d)",
+    "called": "ROOT r = bf16[] call(b, a), to_apply=sum",
+    "in a tuple": "t = (bf16[], bf16[]) tuple(b, a)\n c = bf16[] get-tuple-element(t), index=1\n"
+    "ROOT r = bf16[] add(b, c)",
+    "promoted": "c = f32[] convert(a)\n d = f32[] convert(b)\n s = f32[] add(c, d)\n ROOT r = bf16[] convert(s)",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_sum_is_a_sum_however_it_is_spelt(spelling: str, rng: np.random.Generator) -> None:
+    """Kept in a wide type and rounded once, which sums of bf16 need to have any digits."""
+    module = parse(
+        f"""HloModule m
+sum {{ x = bf16[] parameter(0)
+ y = bf16[] parameter(1)
+ ROOT s = bf16[] add(x, y) }}
+f {{ a = bf16[] parameter(0)
+ b = bf16[] parameter(1)
+ {SPELLINGS[spelling]} }}
+ENTRY e {{ x = bf16[3,1000] parameter(0)
+ z = bf16[] constant(0)
+ ROOT r = bf16[3] reduce(x, z), dimensions={{1}}, to_apply=f }}"""
+    )
+    x = rng.standard_normal((3, 1000)).astype(DType.BF16.numpy)
+    exact = x.astype(np.float64).sum(1).astype(DType.BF16.numpy)
+    assert np.asarray(evaluate(module, x)).tobytes() == exact.tobytes()
+
+
+def test_monoids_side_by_side_are_each_its_own() -> None:
+    function = _function(
+        """ENTRY f { a = f32[] parameter(0)  i = s8[] parameter(1)  b = f32[] parameter(2)  j = s8[] parameter(3)
+        s = f32[] add(b, a)  m = s8[] maximum(i, j)  ROOT t = (f32[], s8[]) tuple(s, m) }"""
+    )
+    monoids = recognise_monoids(function)
+    assert monoids is not None
+    assert [(monoid.kind, monoid.dtype) for monoid in monoids] == [
+        (MonoidKind.ADD, F32),
+        (MonoidKind.MAXIMUM, DType.S8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "opcode", "is_known"),
+    [
+        ("bf16", "f32", "add", True),
+        ("bf16", "f32", "multiply", True),
+        ("f16", "bf16", "maximum", False),
+        ("f32", "bf16", "add", False),
+        ("f8e4m3fn", "bf16", "add", False),
+        ("s8", "s32", "add", True),
+        ("s8", "u32", "add", True),
+        ("s8", "u32", "maximum", False),
+        ("u8", "s32", "maximum", True),
+        ("s8", "f32", "add", False),
+        ("pred", "s32", "add", True),
+    ],
+)
+def test_only_a_type_wide_enough_keeps_a_monoid(narrow: str, wide: str, opcode: str, is_known: bool) -> None:
+    function = _function(
+        f"""ENTRY f {{ a = {narrow}[] parameter(0)  b = {narrow}[] parameter(1)  c = {wide}[] convert(a)
+        d = {wide}[] convert(b)  s = {wide}[] {opcode}(c, d)  ROOT r = {narrow}[] convert(s) }}"""
+    )
+    assert (recognise_monoid(function) is not None) == is_known
+
+
+def test_along_no_dimension_the_initial_value_counts_once() -> None:
+    module = parse(
+        """HloModule m
+f { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[2] parameter(0)
+ z = f32[] constant(5)
+ ROOT r = f32[2] reduce(x, z), dimensions={}, to_apply=f }"""
+    )
+    np.testing.assert_array_equal(evaluate(module, np.array([1, 2], np.float32)), [6, 7])
 
 
 def test_reduction_flops_count_the_reducer() -> None:
