@@ -90,14 +90,16 @@ class _Search:
         return None
 
     def _still_fails(self, candidate: Case) -> bool:
-        text = candidate.text()
-        if text in self._tried or self._trials_left == 0:
+        if self._trials_left == 0:
             return False
-        self._tried.add(text)
         try:
             verify(candidate.module)
         except XlaliteError:
             return False
+        text = candidate.text()
+        if text in self._tried:
+            return False
+        self._tried.add(text)
         self._trials_left -= 1
         try:
             return self._fails(candidate)

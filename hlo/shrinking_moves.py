@@ -175,23 +175,31 @@ MOVES: tuple[Move, ...] = (
 class _Recorder(Evaluator):
     """Remembers the values of one computation's instructions."""
 
-    def __init__(self, computation: HloComputation) -> None:
+    def __init__(self, computation: HloComputation, arguments: Arguments) -> None:
         super().__init__()
-        self.values: dict[HloInstruction, Value] = {}
         self._computation = computation
+        self._values: dict[HloInstruction, Value] = {
+            parameter: arguments[parameter.attrs.number] for parameter in computation.parameters
+        }
+        self.run(computation, *arguments)
 
     def value_of(self, instruction: HloInstruction, operands: Sequence[Value]) -> Value:
         value = super().value_of(instruction, operands)
         if instruction.parent is self._computation:
-            self.values[instruction] = value
+            self._values[instruction] = value
         return value
 
+    def __getitem__(self, instruction: HloInstruction) -> Value:
+        """The value of an instruction; evaluators compute no more than they need, so some are made up for here."""
+        if instruction not in self._values:
+            operands = [self[operand] for operand in instruction.operands]
+            self._values[instruction] = super().value_of(instruction, operands)
+        value = self._values[instruction]
+        return np.asarray(value) if isinstance(value, np.generic) else value
 
-def _values(module: HloModule, arguments: Arguments) -> dict[HloInstruction, Value]:
-    entry = module.entry_computation
-    recorder = _Recorder(entry)
-    recorder.run(entry, *arguments)
-    return recorder.values | {parameter: arguments[parameter.attrs.number] for parameter in entry.parameters}
+
+def _values(module: HloModule, arguments: Arguments) -> _Recorder:
+    return _Recorder(module.entry_computation, arguments)
 
 
 def _by_name(module: HloModule, arguments: Arguments) -> dict[str, Value]:
@@ -199,7 +207,7 @@ def _by_name(module: HloModule, arguments: Arguments) -> dict[str, Value]:
 
 
 def _part(
-    root: HloInstruction, boundary: Iterable[HloInstruction], values: dict[HloInstruction, Value]
+    root: HloInstruction, boundary: Iterable[HloInstruction], values: _Recorder | dict[HloInstruction, Value]
 ) -> tuple[HloModule, Arguments]:
     """What is needed for an instruction, with the arguments for its parameters."""
     assert root.parent is not None, "instructions of modules belong to computations"

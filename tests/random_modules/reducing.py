@@ -42,8 +42,10 @@ def reducer(grow: Grower, dtypes: Sequence[DType]) -> HloComputation:
 
     def body(b: Builder, p: Handles) -> Handle:
         if picks:
-            first = b.compare(p[0], p[2], "GT")
-            equal = b.compare(p[0], p[2], "EQ")
+            # In the order of all floating-point numbers NaN has a place, so that the order of reduction does not matter.
+            order = ComparisonType.TOTALORDER if dtypes[0].is_floating else None
+            first = b.op("compare", (p[0], p[2]), CompareAttrs(Direction.GT, order))
+            equal = b.op("compare", (p[0], p[2]), CompareAttrs(Direction.EQ, order))
             first = b.op("or", (first, b.op("and", (equal, b.compare(p[1], p[3], "LT")))))
             return b.tuple([b.select(first, p[0], p[2]), b.select(first, p[1], p[3])])
         results = [combine_one(grow, b, p[i], p[i + count]) for i in range(count)]

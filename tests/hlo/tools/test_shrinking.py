@@ -70,3 +70,21 @@ def test_no_more_trials_than_allowed() -> None:
 def test_what_does_not_fail_in_a_smaller_way_is_returned() -> None:
     case = Case(PROGRAM, ARGUMENTS)
     assert shrink(case, lambda one: False) is case
+
+
+def test_values_that_the_evaluator_need_not_compute_can_be_cut_off() -> None:
+    """Arrays without elements, and elements of tuples at hand."""
+    module = parse("""HloModule t
+ENTRY e {
+  x = f32[3,0] parameter(0)
+  y = f32[3] parameter(1)
+  a = f32[3,0] sine(x)
+  b = f32[3,0] cosine(a)
+  t = (f32[3,0], f32[3]) tuple(b, y)
+  g = f32[3,0] get-tuple-element(t), index=0
+  h = f32[3] get-tuple-element(t), index=1
+  n = f32[3] negate(h)
+  ROOT r = (f32[3,0], f32[3]) tuple(g, n)
+}""")
+    case = Case(module, (np.zeros((3, 0), np.float32), np.ones(3, np.float32)))
+    assert opcodes(shrink(case, lambda one: "negate" in opcodes(one))) == ["constant", "negate"]
