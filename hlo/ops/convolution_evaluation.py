@@ -15,7 +15,7 @@ import numpy as np
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array
-from xlalite.hlo.ops.products import computing_operands, round_product
+from xlalite.hlo.ops.products import computing_operands, matmul, round_product
 from xlalite.hlo.window import Window
 
 
@@ -61,7 +61,7 @@ def _add_kernel_positions(total: Array, lhs: Array, rhs: Array, window: Window) 
             continue
         taken = lhs[(slice(None), slice(None), *(p.elements for p in here))]
         rows = taken.reshape(taken.shape[0], math.prod(taken.shape[1:-1]), taken.shape[-1])
-        product = np.matmul(rows, rhs[(slice(None), *position)])
+        product = matmul(rows, rhs[(slice(None), *position)])
         target = total[(slice(None), slice(None), *(p.positions for p in here))]
         np.add(target, product.reshape(target.shape), out=target)
 
@@ -82,7 +82,7 @@ def _add_output_positions(total: Array, lhs: Array, rhs: Array, window: Window) 
             continue
         left = lhs[(slice(None), slice(None), *(p.elements for p in here))].reshape(groups, batch, -1)
         right = rhs[(slice(None), *(p.positions for p in here))].reshape(groups, -1, outputs)
-        total[(slice(None), slice(None), *position)] = np.matmul(left, right)
+        total[(slice(None), slice(None), *position)] = matmul(left, right)
 
 
 def _all_found(here: Sequence[Progression | None]) -> list[Progression] | None:

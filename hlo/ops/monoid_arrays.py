@@ -29,7 +29,8 @@ def reduce_along(kind: MonoidKind, array: Array, axis: int) -> Array:
     """The combination along an axis, which must not be empty."""
     if _has_negative_zero(kind, array):
         return _from_keys(np.asarray(_UFUNCS[kind].reduce(_to_keys(kind, array), axis=axis)), array.dtype)
-    return np.asarray(_UFUNCS[kind].reduce(array, axis=axis))
+    # From the first element on: an infinite complex number times NumPy's 1 + 0i would have a part that is NaN.
+    return np.asarray(_UFUNCS[kind].reduce(array, axis=axis, initial=None))
 
 
 def combine_pairs(kind: MonoidKind, lhs: Array, rhs: Array) -> Array:

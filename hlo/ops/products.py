@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array
@@ -53,7 +54,7 @@ def product_of(lhs: Array, rhs: Array, dtype: DType) -> Array:
     Floating-point sums are kept in f64 and rounded once, integers wrap, pred is `or` of `and`.
     """
     with np.errstate(all="ignore"):
-        return round_product(np.matmul(*computing_operands(lhs, rhs, dtype, lhs.shape[-1])), dtype)
+        return round_product(matmul(*computing_operands(lhs, rhs, dtype, lhs.shape[-1])), dtype)
 
 
 def computing_operands(lhs: Array, rhs: Array, dtype: DType, terms: int) -> tuple[Array, Array]:
@@ -69,6 +70,16 @@ def computing_operands(lhs: Array, rhs: Array, dtype: DType, terms: int) -> tupl
     if float(np.abs(left).max()) * float(np.abs(right).max()) * terms < _EXACT_IN_F64:
         return left, right
     return lhs.astype(np.int64), rhs.astype(np.int64)
+
+
+def matmul(lhs: Array, rhs: Array) -> Array:
+    """[..., m, k] x [..., k, n]; of complex numbers by their parts, as BLAS may make NaN where factors are infinite."""
+    if lhs.dtype.kind != "c":
+        return np.asarray(np.matmul(lhs, rhs))
+    real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
+    result: npt.NDArray[np.complex128] = np.empty(real.shape, np.complex128)
+    result.real, result.imag = real, np.matmul(lhs.real, rhs.imag) + np.matmul(lhs.imag, rhs.real)
+    return result
 
 
 def round_product(total: Array, dtype: DType) -> Array:

@@ -106,6 +106,15 @@ def test_nan_and_infinity_propagate() -> None:
     assert np.isnan(found).all()
 
 
+def test_infinite_complex_numbers_multiply_by_parts() -> None:
+    """XLA gives -inf-infi; products of matrices as a whole may come out as NaN."""
+    infinite, row = np.zeros((4, 4), np.complex64), np.zeros((4, 4), np.complex64)
+    infinite[3, 0], row[2, 3] = complex(np.inf, -1), complex(-1, -1)
+    found = dot(row, infinite)
+    assert (found[2, 0].real, found[2, 0].imag) == (-np.inf, -np.inf)
+    assert not np.isnan(found[2, :]).any()
+
+
 @pytest.mark.parametrize("algorithm", DotAlgorithm)
 def test_algorithms_take_no_precision_away(algorithm: DotAlgorithm, rng: np.random.Generator) -> None:
     lhs, rhs = rng.standard_normal((3, 50)).astype(np.float32), rng.standard_normal((50, 4)).astype(np.float32)

@@ -95,6 +95,12 @@ def test_empty_dimensions_give_the_initial_value(dims: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, np.full(dims[1:], 7 if dims[0] == 0 else 0, np.float32))
 
 
+def test_one_infinite_complex_factor_stays_what_it_is() -> None:
+    x = np.array([[complex(-np.inf, -0.5)]], np.complex64)
+    found = reduce("multiply", x, x.reshape(()), (1,))
+    assert (found[0].real, found[0].imag) == (np.inf, np.inf)
+
+
 def test_reducing_no_dimension_still_combines_with_the_initial_value() -> None:
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_array_equal(reduce("add", x, np.float32(1).reshape(()), ()), x + 1)
