@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
+from ml_dtypes import float4_e2m1fn, float6_e2m3fn, float6_e3m2fn
 
 from xlalite.hlo.dtype import DType, Kind
 
@@ -18,6 +19,7 @@ AnyArray: TypeAlias = np.ndarray[Any, Any]
 ArrayFunction: TypeAlias = Callable[..., AnyArray]
 
 _DIRECT = frozenset(map(np.dtype, (np.float32, np.float64, np.longdouble)))
+_WITHOUT_NAN = frozenset(map(np.dtype, (float4_e2m1fn, float6_e2m3fn, float6_e3m2fn)))
 _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float64): np.dtype(np.longdouble),
     np.dtype(np.complex64): np.dtype(np.complex128),
@@ -37,10 +39,13 @@ def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def round_to(values: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
     """The floating-point values in another type: to nearest, ties to even, rounded once.
 
-    Out of range gives what the type has for it: infinity, NaN, or the largest value for types with neither.
+    Out of range gives what the type has for it: infinity, NaN, or the largest value for types with neither. Types
+    without NaN have -0 for it, whatever its sign.
     """
     if values.dtype == dtype:
         return values
+    if dtype in _WITHOUT_NAN:
+        values = np.where(np.isnan(values), values.dtype.type(np.nan), values)
     if dtype in _DIRECT or values.dtype not in _DIRECT or values.dtype == np.float32:
         return values.astype(dtype)
     return round_to_odd(values).astype(dtype)

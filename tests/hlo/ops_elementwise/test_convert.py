@@ -103,6 +103,15 @@ def test_f8e8m0fnu_rounds_to_a_power_of_two(apply_op):
     np.testing.assert_array_equal(found, [1, 1, 2, 2, 4, np.nan, np.nan])
 
 
+@pytest.mark.parametrize("target", [DType.F4E2M1FN, DType.F6E2M3FN, DType.F6E3M2FN])
+@pytest.mark.parametrize("source", [np.float32, np.float64])
+def test_types_without_nan_have_minus_zero_for_it(source, target, apply_op):
+    """As in XLA, whatever the sign of the NaN, which nobody promises."""
+    found = apply_op("convert", np.array([np.nan, -np.nan], source), result=target).astype(np.float32)
+    assert np.signbit(found).all()
+    np.testing.assert_array_equal(found, [0, 0])
+
+
 def test_doubles_are_not_rounded_twice(apply_op):
     """The double just above a tie of the narrow format rounds up, though it is the tie in float32."""
     x = np.array([1 + 2.0**-9 + 2.0**-40, 1 + 2.0**-8 - 2.0**-40, 1 + 2.0**-8 + 2.0**-8 + 2.0**-8])
