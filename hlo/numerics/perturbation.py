@@ -38,7 +38,7 @@ def limit_range(values: AnyArray, dtype: DType) -> AnyArray:
     size = np.abs(values)
     outside = (size > float(limits.max)) | (size < float(limits.smallest_normal))
     rounded = _in_type(values, dtype)
-    return np.where(outside | ~np.isfinite(rounded), rounded, values)
+    return np.where(outside | ~np.isfinite(rounded) | np.isnan(values), rounded, values)
 
 
 class Perturbation:

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from random_modules.growing import make_random_module
-from random_modules.values import make_random_arguments
+from random_modules.values import MODEST_FLOATS, make_random_arguments
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.hlo.errors import XlaliteError
@@ -31,7 +31,8 @@ def make_case(seed: int) -> Case:
     chance = random.Random(seed)
     module = make_random_module(chance, chance.randint(2, 8))
     verify(module)
-    return Case(module, tuple(make_random_arguments(module, seed, special=0.2 if seed % 3 == 0 else 0.0)))
+    special = 0.2 if seed % 3 == 0 else 0.0
+    return Case(module, tuple(make_random_arguments(module, seed, special, MODEST_FLOATS)))
 
 
 def report(seed: int) -> str:

@@ -42,7 +42,7 @@ def reducer(grow: Grower, dtypes: Sequence[DType]) -> HloComputation:
 
     def body(b: Builder, p: Handles) -> Handle:
         if picks:
-            # In the order of all floating-point numbers NaN has a place, so that the order of reduction does not matter.
+            # In the total order NaN has a place, so that the order of the reduction does not matter.
             order = ComparisonType.TOTALORDER if dtypes[0].is_floating else None
             first = b.op("compare", (p[0], p[2]), CompareAttrs(Direction.GT, order))
             equal = b.op("compare", (p[0], p[2]), CompareAttrs(Direction.EQ, order))
