@@ -29,27 +29,41 @@ class KernelOrder:
         self._heights[step] = self._least_height(step)
 
     def leads_to(self, starts: Iterable[HloInstruction], goals: Collection[Group], limit: int) -> bool:
-        """Whether what reads the starts, outside the goals, leads to a goal; also true when `limit` steps do not tell.
+        """Whether what reads the starts, outside the goals, leads to a goal; also true when `limit` looks do not tell.
+
+        The search goes down from the readers and up from the goals in turn, and ends when either has seen everything.
 
         Args:
             starts: Instructions that the goals give, or are to give.
             goals: Kernels that are to be one.
-            limit: Steps looked at.
+            limit: How often a step may be looked at.
         """
-        floor = min(self._heights[goal] for goal in goals)
-        waiting = [step for start in starts for step in self._readers(start) if step not in goals]
-        seen = set(waiting)
-        while waiting:
-            step = waiting.pop()
-            if self._heights[step] <= floor:
-                continue
-            for follower in self._followers(step):
-                if follower in goals:
-                    return True
-                if follower not in seen:
-                    seen.add(follower)
-                    waiting.append(follower)
-            if len(seen) > limit:
+        heights = self._heights
+        below: dict[Step, None] = {step: None for start in starts for step in self._readers(start) if step not in goals}
+        above: dict[Step, None] = dict.fromkeys(goals)
+        down, up = list(below), list(above)
+        floor = min(heights[goal] for goal in goals)
+        ceiling = max((heights[step] for step in below), default=floor)
+        while down and up:
+            step = down.pop()
+            if heights[step] > floor:
+                for follower in self._followers(step):
+                    limit -= 1
+                    if follower in above:
+                        return True
+                    if follower not in below:
+                        below[follower] = None
+                        down.append(follower)
+            step = up.pop()
+            if heights[step] < ceiling:
+                for before in self._predecessors(step):
+                    limit -= 1
+                    if before in below:
+                        return True
+                    if before not in above:
+                        above[before] = None
+                        up.append(before)
+            if limit <= 0:
                 return True
         return False
 
@@ -91,6 +105,6 @@ class KernelOrder:
                     continue
                 groups = self._groups_of.get(operand)
                 if groups is not None:
-                    yield from (group for group in groups if operand in group.outputs)
+                    yield from (group for group in groups if operand not in group.duplicates)
                 elif operand in self._heights:
                     yield operand

@@ -29,7 +29,7 @@ class Limits:
         members: Instructions.
         reductions: Instructions that reduce.
         row_bytes: Bytes of one row that several passes of a row kernel may read again out of the nearest cache.
-        search: Instructions looked at to prove that a second output closes no cycle.
+        search: Looks at kernels to prove that a second output closes no cycle.
     """
 
     members: int = 128
