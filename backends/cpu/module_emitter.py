@@ -6,7 +6,7 @@ are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, pt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from xlalite.backends.cpu.constant_pool import symbol_of
 from xlalite.backends.cpu.elements import ElementEmitter, Source
@@ -28,9 +28,11 @@ from xlalite.backends.cpu.llvm import (
     TargetInfo,
     Value,
 )
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.backends.cpu.planner import KernelPlan, plan_kernel
 from xlalite.backends.cpu.rules import RULES
+from xlalite.backends.cpu.step_chunks import StepChunks
 from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.dtype import DType
@@ -40,6 +42,9 @@ from xlalite.hlo.literal import Literal
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import ShapeIndex
 from xlalite.passes.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
+
+_LINES_IN_MODULE = 20_000
+"""LLVM compiles about so much text at a time, which bounds its memory."""
 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
@@ -63,8 +68,9 @@ class _ModuleEmitter:
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
-        self._arguments: Value | None = None
+        self._chunks = StepChunks()
         self._constants: dict[str, Value] = {}
+        self._host_call_numbers: dict[str, int] = {}
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
             "while": self._emit_while,
             "conditional": self._emit_conditional,
@@ -72,23 +78,20 @@ class _ModuleEmitter:
         }
 
     def emit(self) -> EmittedModule:
-        fb = self._fb
-        params, results, arena, _ = fb.parameters
-        for allocation in self._assignment.allocations:
-            self._pointers[allocation.number] = self._base_pointer(allocation, params, results, arena)
         self._emit_computation(self._hlo.entry_computation)
-        fb.ret(0)
-        self._emitted.text = self._module.text()
+        self._fb.ret(0)
+        self._emitted.text = NEXT_MODULE.join(self._module.texts(_LINES_IN_MODULE))
         return self._emitted
 
-    def _base_pointer(self, allocation: Allocation, params: Value, results: Value, arena: Value) -> Value:
+    def _base_pointer(self, allocation: Allocation) -> Value:
+        params, results, arena, _ = self._fb.parameters
         match allocation.kind:
             case AllocationKind.ARENA:
                 return arena
             case AllocationKind.PARAMETER:
-                return self._fb.load(PTR, self._fb.gep(PTR, params, allocation.leaf), 8)
+                return self._fb.held_pointer(params, allocation.leaf)
             case AllocationKind.OUTPUT:
-                return self._fb.load(PTR, self._fb.gep(PTR, results, allocation.leaf), 8)
+                return self._fb.held_pointer(results, allocation.leaf)
             case AllocationKind.CONSTANT:
                 assert allocation.literal is not None, "a constant's allocation has its value"
                 return self._constant_pointer(allocation.literal)
@@ -108,17 +111,38 @@ class _ModuleEmitter:
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
         piece = self._slice(instruction, index)
-        base = self._pointers[piece.allocation.number]
+        base = self._pointers.get(piece.allocation.number)
+        if base is None:
+            base = self._pointers[piece.allocation.number] = self._base_pointer(piece.allocation)
         return self._fb.gep(I8, base, piece.offset) if piece.offset else base
 
     def _slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         return self._assignment.slice_of(instruction, index)
 
     def _emit_computation(self, computation: HloComputation) -> None:
-        for instruction in computation.instructions:
-            if not instruction.op.computes:
-                continue
+        chunks = self._chunks.of(computation)
+        for chunk in chunks:
+            if len(chunks) == 1:
+                self._emit_steps(chunk)
+            else:
+                self._emit_part(chunk)
+
+    def _emit_steps(self, steps: Iterable[HloInstruction]) -> None:
+        for instruction in steps:
             self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
+
+    def _emit_part(self, steps: Iterable[HloInstruction]) -> None:
+        """A function for some of many steps: LLVM's time and memory grow faster than functions do."""
+        caller, pointers = self._fb, self._pointers
+        name = self._module.unique_name("part")
+        self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
+        self._emit_steps(steps)
+        self._fb.ret(0)
+        part = self._fb.function
+        self._fb, self._pointers = caller, pointers
+        status = caller.call(part, *caller.parameters)
+        with caller.if_(caller.icmp("ne", status, 0), likely=False):
+            caller.ret(status)
 
     def _emit_while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.called_computations
@@ -186,8 +210,9 @@ class _ModuleEmitter:
         """Asks the evaluator; a failure ends the program with the call's number."""
         fb, computed = self._fb, host_module(instruction)
         symbol = host_symbol(computed)
-        self._emitted.host_calls.setdefault(symbol, computed.to_string("short_parsable"))
-        number = list(self._emitted.host_calls).index(symbol) + 1
+        if symbol not in self._emitted.host_calls:
+            self._emitted.host_calls[symbol] = computed.to_string("short_parsable")
+        number = self._host_call_numbers.setdefault(symbol, len(self._emitted.host_calls))
         work = {"bytes": sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes}
         self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
         pointers = [

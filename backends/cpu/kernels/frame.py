@@ -69,7 +69,8 @@ class Frame:
 
 def open_kernel(module: ModuleBuilder, name: str, body: HloComputation) -> Frame:
     """Starts the function of a kernel and loads the addresses of its arrays."""
-    fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=("noalias readonly", "", ""))
+    attributes = ("noalias readonly", "", "")
+    fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
     arguments, begin, end = fb.parameters
     shapes = [parameter.shape for parameter in body.parameters]
     shapes += [leaf for _, leaf in body.root.shape.leaves()]

@@ -134,6 +134,14 @@ class Emitter:
         self._entry_lines.append(f"  {text} = alloca {type_.text}{number}{aligned}")
         return Value(PTR, text)
 
+    def held_pointer(self, table: Value, number: int) -> Value:
+        """An entry of a parameter that points to pointers, loaded in the entry block wherever this is called."""
+        text = f"%held{self._slots}"
+        self._slots += 1
+        self._entry_lines.append(f"  {text}.at = getelementptr inbounds ptr, ptr {table.text}, i64 {number}")
+        self._entry_lines.append(f"  {text} = load ptr, ptr {text}.at, align 8")
+        return Value(PTR, text)
+
     @contextmanager
     def contraction(self, allowed: bool) -> Iterator[None]:
         """Switches the default `contract` flag of fadd, fsub and fmul inside a `with` block."""
@@ -165,6 +173,22 @@ class Emitter:
             self._lines[index] = phi.line()
         body = "\n".join((*self._entry_lines, *self._lines))
         return f"{self._header} {{\nentry:\n{body}\n}}"
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether no other module can call the function."""
+        return self._header.startswith("define internal ")
+
+    @property
+    def declaration(self) -> str:
+        """The line by which another module knows the function."""
+        types = ", ".join(type_.text for type_ in self.function.parameter_types)
+        return f"declare {self.function.return_type.text} {self.function.text}({types})"
+
+    @property
+    def line_count(self) -> int:
+        """Lines written so far."""
+        return len(self._entry_lines) + len(self._lines)
 
     # For the layers above
 

@@ -1,12 +1,16 @@
 """The text of one LLVM module: its functions, declarations, constants, attribute groups and metadata."""
 
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.cpu.llvm.errors import LLVMBuildError
 from xlalite.backends.cpu.llvm.function_builder import FunctionBuilder
 from xlalite.backends.cpu.llvm.target import TargetInfo
 from xlalite.backends.cpu.llvm.types import I8, PTR, Type, array
 from xlalite.backends.cpu.llvm.value import Function, Value, escaped_bytes, quoted_name
+
+_SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
+_METADATA = re.compile(r"!(\d+)")
 
 
 class ModuleBuilder:
@@ -35,6 +39,7 @@ class ModuleBuilder:
         self._metadata: list[str] = []
         self._shared_metadata: dict[str, str] = {}
         self._used_names: set[str] = set()
+        self._name_counts: dict[str, int] = {}
 
     def function(
         self,
@@ -137,10 +142,11 @@ class ModuleBuilder:
 
     def unique_name(self, stem: str) -> str:
         """A symbol name that is not in use: the stem itself, or the stem with a number. It becomes reserved."""
-        name, number = stem, 0
+        name, number = stem, self._name_counts.get(stem, 0)
         while name in self._symbols or name in self._used_names:
             number += 1
             name = f"{stem}.{number}"
+        self._name_counts[stem] = number
         self._used_names.add(name)
         return name
 
@@ -198,19 +204,74 @@ class ModuleBuilder:
 
     def text(self) -> str:
         """The module as LLVM IR text."""
+        return self._module_text([function.text() for function in self._functions], self._metadata, ())
+
+    def texts(self, most_lines: int) -> list[str]:
+        """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
+
+        Constants and internal functions stand in every piece that names them.
+        """
+        pieces: list[list[FunctionBuilder]] = [[]]
+        room = most_lines
+        for function in self._functions:
+            if function.is_internal:
+                continue
+            if room < function.line_count and pieces[-1]:
+                pieces.append([])
+                room = most_lines
+            pieces[-1].append(function)
+            room -= function.line_count
+        if len(pieces) == 1:
+            return [self.text()]
+        builders = {builder.function.text: builder for builder in self._functions}
+        return [self._piece_text(piece, builders) for piece in pieces]
+
+    def _piece_text(self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder]) -> str:
+        inside = dict.fromkeys(function.function.text for function in functions)
+        bodies: list[str] = []
+        named: dict[str, None] = {}
+        waiting = list(reversed(inside))
+        while waiting:
+            bodies.append(builders[waiting.pop()].text())
+            for name in _SYMBOL.findall(bodies[-1]):
+                named[name] = None
+                if name in builders and name not in inside and builders[name].is_internal:
+                    inside[name] = None
+                    waiting.append(name)
+        elsewhere = [builders[name].declaration for name in named if name in builders and name not in inside]
+        return self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
+
+    def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
+        """The nodes that functions name, and those that these name."""
+        needed = {number for body in bodies for number in _METADATA.findall(body)}
+        waiting = list(needed)
+        while waiting:
+            more = set(_METADATA.findall(self._metadata[int(waiting.pop())])) - needed
+            needed |= more
+            waiting += more
+        return [self._metadata[number] for number in sorted(map(int, needed))]
+
+    def _module_text(
+        self,
+        functions: Sequence[str],
+        metadata: Sequence[str],
+        elsewhere: Iterable[str],
+        named: Container[str] | None = None,
+    ) -> str:
         parts = [f'source_filename = "{escaped_bytes(self.name.encode())}"']
         if self.target.data_layout:
             parts.append(f'target datalayout = "{self.target.data_layout}"')
         if self.target.triple:
             parts.append(f'target triple = "{self.target.triple}"')
         parts.append("")
-        parts += self._globals
-        parts += self._declarations
-        for function in self._functions:
-            parts += ("", function.text())
+        outside = (*self._globals, *self._declarations)
+        parts += (line for line in outside if named is None or _SYMBOL.findall(line)[0] in named)
+        parts += elsewhere
+        for function in functions:
+            parts += ("", function)
         parts.append("")
         parts += (f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items())
-        parts += self._metadata
+        parts += metadata
         return "\n".join(parts) + "\n"
 
     def _register(

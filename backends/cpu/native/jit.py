@@ -12,7 +12,7 @@ import enum
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite
@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 
 from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.host_caches import host_cache_bytes
-from xlalite.backends.cpu.native.object_code import IrSource, ObjectCode, Record
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, Record, joined
 from xlalite.hlo.errors import CodegenError
 
 
@@ -103,9 +103,13 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options = options or JitOptions()
-    with _optimised(source.text, options) as module:
-        image = _target_machine(options.speed_level, options.max_isa).emit_object(module)
-        return ObjectCode(image, _exported_names(module), source.record, source.constants, source.summary)
+    images: list[bytes] = []
+    exports: list[str] = []
+    for text in source.text.split(NEXT_MODULE):
+        with _optimised(text, options) as module:
+            images.append(_target_machine(options.speed_level, options.max_isa).emit_object(module))
+            exports += _exported_names(module)
+    return ObjectCode(joined(images), tuple(exports), source.record, source.constants, source.summary)
 
 
 def emit_assembly(text: str, options: JitOptions | None = None) -> str:
@@ -115,8 +119,8 @@ def emit_assembly(text: str, options: JitOptions | None = None) -> str:
         CodegenError: The text is not valid LLVM IR.
     """
     options = options or JitOptions()
-    with _optimised(text, options) as module:
-        return str(_target_machine(options.speed_level, options.max_isa).emit_assembly(module))
+    machine = _target_machine(options.speed_level, options.max_isa)
+    return _for_each_module(text, options, lambda module: str(machine.emit_assembly(module)))
 
 
 def optimised_ir(text: str, options: JitOptions | None = None) -> str:
@@ -125,8 +129,7 @@ def optimised_ir(text: str, options: JitOptions | None = None) -> str:
     Raises:
         CodegenError: The text is not valid LLVM IR.
     """
-    with _optimised(text, options or JitOptions()) as module:
-        return str(module)
+    return _for_each_module(text, options or JitOptions(), str)
 
 
 def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None) -> LinkedModule:
@@ -142,7 +145,8 @@ def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None
     exports = tuple(name for code in objects for name in code.exports)
     builder = llvm.JITLibraryBuilder().add_current_process()
     for code in objects:
-        builder.add_object_img(code.image)
+        for image in code.images:
+            builder.add_object_img(image)
     for name, address in (imports or {}).items():
         builder.import_symbol(name, address)
     for name in exports:
@@ -167,6 +171,14 @@ def host_fingerprint() -> str:
         f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}; "
         f"caches {host_cache_bytes()}"
     )
+
+
+def _for_each_module(text: str, options: JitOptions, show: Callable[[llvm.ModuleRef], str]) -> str:
+    shown = []
+    for one in text.split(NEXT_MODULE):
+        with _optimised(one, options) as module:
+            shown.append(show(module))
+    return NEXT_MODULE.join(shown)
 
 
 @contextlib.contextmanager
@@ -206,7 +218,13 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, options: Ji
 
 def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
     defined = itertools.chain(module.functions, module.global_variables)
-    return tuple(value.name for value in defined if not value.is_declaration and value.linkage == llvm.Linkage.external)
+    return tuple(
+        value.name
+        for value in defined
+        if not value.is_declaration
+        and value.linkage == llvm.Linkage.external
+        and value.visibility == llvm.Visibility.default
+    )
 
 
 @functools.cache

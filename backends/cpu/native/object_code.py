@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xlalite.backends.cpu.native.aligned_memory import ByteArray
+
+NEXT_MODULE = "\n; Here the next module begins.\n"
+
+_ARCHIVE = b"!<arch>\n"
+_MEMBER_HEADER_BYTES = 60
 
 JsonValue = bool | int | float | str | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Record = Mapping[str, JsonValue]
@@ -31,7 +36,7 @@ class IrSource:
     """A module to compile.
 
     Attributes:
-        text: LLVM IR.
+        text: LLVM IR; modules that are compiled one by one and linked together have `NEXT_MODULE` between them.
         record: What must be known, besides the machine code, to use the module without emitting it again.
         constants: Bytes of values that the code refers to by name and that whoever links it cannot know otherwise.
         summary: What the module is; the time is not known yet.
@@ -48,7 +53,7 @@ class ObjectCode:
     """Compiled, relocatable machine code of this host.
 
     Attributes:
-        image: The object file.
+        image: The object file, or an archive of several.
         exports: Names of the functions and variables that it defines for others.
         record: The side record of its source.
         constants: The constants of its source.
@@ -62,6 +67,31 @@ class ObjectCode:
     summary: CodeSummary = field(default_factory=CodeSummary)
 
     @property
+    def images(self) -> tuple[bytes, ...]:
+        """The object files."""
+        return tuple(_members(self.image)) if self.image.startswith(_ARCHIVE) else (self.image,)
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of machine code and constants."""
         return len(self.image) + sum(data.size for data in self.constants.values())
+
+
+def joined(images: Sequence[bytes]) -> bytes:
+    """Object files as one image: itself, or an archive in the format of `ar`."""
+    if len(images) == 1:
+        return images[0]
+    parts = [_ARCHIVE]
+    for number, image in enumerate(images):
+        header = f"{f'part{number}.o/':16}{0:<12}{0:<6}{0:<6}{644:<8}{len(image):<10}`\n"
+        parts += (header.encode(), image, b"\n" * (len(image) % 2))
+    return b"".join(parts)
+
+
+def _members(archive: bytes) -> Iterator[bytes]:
+    at = len(_ARCHIVE)
+    while at < len(archive):
+        size = int(archive[at + 48 : at + 58])
+        at += _MEMBER_HEADER_BYTES
+        yield archive[at : at + size]
+        at += size + size % 2

@@ -1,0 +1,57 @@
+"""A large program is several LLVM modules, compiled one by one and linked together."""
+
+import ctypes
+
+from xlalite.backends.cpu.llvm import I32, I64, ModuleBuilder
+from xlalite.backends.cpu.native.jit import compile_ir, emit_assembly, link, optimised_ir
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
+
+
+def texts(most_lines: int) -> list[str]:
+    """Of functions that call each other, one of them internal, with loops and a constant."""
+    module = ModuleBuilder("several")
+    internal = module.function("twice", I32, (I32,), linkage="internal")
+    internal.ret(internal.mul(internal.parameters[0], 2))
+    first = module.function("first", I32, linkage="hidden")
+    table = module.constant_bytes(bytes([21, 0, 0, 0]))
+    first.ret(first.call(internal.function, first.load(I32, table, 4)))
+    entry = module.function("answer", I32)
+    total = entry.alloca(I64, align=8)
+    entry.store(entry.constant(I64, 0), total, 8)
+    with entry.loop(0, 3, unroll=True) as index:
+        entry.store(entry.add(entry.load(I64, total, 8), index), total, 8)
+    again = entry.call(internal.function, entry.call(first.function))
+    entry.ret(entry.add(again, entry.trunc(entry.load(I64, total, 8), I32)))
+    return module.texts(most_lines)
+
+
+def test_pieces_are_compiled_apart_and_linked() -> None:
+    assert len(texts(1000)) == 1
+    assert len(texts(1)) == 2
+    for text in (NEXT_MODULE.join(texts(1)), texts(1000)[0]):
+        code = compile_ir(IrSource(text))
+        assert len(code.images) == text.count(NEXT_MODULE) + 1
+        assert code.exports == ("answer",)
+        module = link([code])
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(module.address("answer"))() == 21 * 2 * 2 + 3
+
+
+def test_a_piece_holds_what_it_names_and_nothing_else() -> None:
+    first, answer = texts(1)
+    assert "constant" in first
+    assert "constant" not in answer
+    assert "define internal i32 @twice" in first
+    assert "define internal i32 @twice" in answer
+    assert "declare i32 @first()" in answer
+
+
+def test_every_piece_is_shown() -> None:
+    text = NEXT_MODULE.join(texts(1))
+    assert optimised_ir(text).count(NEXT_MODULE) == 1
+    assert "answer:" in emit_assembly(text)
+
+
+def test_an_archive_gives_its_members_back() -> None:
+    images = (b"odd", b"even", b"")
+    assert ObjectCode(joined(images), ()).images == images
+    assert ObjectCode(joined(images[:1]), ()).images == images[:1]
