@@ -47,12 +47,12 @@ def list_codec(
     return Codec(name, parse, lambda values: "{" + separator.join(map(format_one, values)) + "}")
 
 
-def enum_codec(enum_class: type[E], *, what: str) -> Codec[E]:
-    """A codec for a closed set of words; the member's value is the word."""
+def enum_codec(enum_class: type[E], *, what: str, any_case: bool = False) -> Codec[E]:
+    """A codec for a closed set of words; the member's value is the word, which may be read in capitals."""
     by_word = {member.value: member for member in enum_class}
 
     def parse(cursor: Cursor) -> E:
-        word = cursor.peek()
+        word = cursor.peek().lower() if any_case else cursor.peek()
         if word not in by_word:
             raise cursor.error(f"{what}: found {_quoted(word)}, expected one of {', '.join(by_word)}")
         cursor.word(what)
@@ -231,7 +231,7 @@ DIM_LABELS: Codec[ConvolutionDims] = Codec("dimension labels", _parse_dim_labels
 
 # operand_precision={highest,default}; all default is the empty tuple.
 
-_PRECISION = enum_codec(Precision, what="precision")
+_PRECISION = enum_codec(Precision, what="precision", any_case=True)
 _PRECISIONS = list_codec("list of precisions", _PRECISION.parse, _PRECISION.format)
 
 

@@ -35,6 +35,7 @@ def read_header(cursor: TokenCursor) -> Header:
             if not is_writable_name(cursor.peek()):
                 raise cursor.unexpected("the module's name")
             header.name = cursor.word("the module's name")
+            cursor.accept(":")
         fields: dict[str, Any] = {}
         extra: list[tuple[str, str]] = []
         while cursor.accept(","):

@@ -256,7 +256,7 @@ class InstructionParser:
         cursor = self.cursor
         start = cursor.index
         shape = cursor.shape() if at_shape(cursor) else None
-        if cursor.tokens[cursor.index + 1] == "(" and cursor.peek() not in scope.instructions:
+        if cursor.tokens[cursor.index + 1] == "(":
             cursor.index = start
             cursor.enter()
             nested = self.read_operation(scope, "")

@@ -83,7 +83,7 @@ class _Wait:
     def meeting(self) -> object:
         """What is equal for those who meet: the channel, or the instruction if it has none."""
         channel = self.instruction.attrs.channel_id
-        return (self.instruction.opcode, channel) if channel else self.instruction
+        return (self.instruction.opcode, channel) if channel is not None else self.instruction
 
 
 @dataclass(eq=False)

@@ -175,9 +175,14 @@ class _ModuleVerifier:
             output = self._subshape(signature.result, alias.output_index, where)
             buffer = (alias.parameter_number, alias.parameter_index)
             source = self._parameter_subshape(signature, *buffer, where)
-            self._require(
-                output.compatible(source), f"{where}: found {output.text()} for a parameter of {source.text()}"
+            # What may be shared is bytes; what must be shared is the array.
+            fits = output.compatible(source) or (
+                alias.kind == "may-alias"
+                and output.is_array
+                and source.is_array
+                and output.size_bytes == source.size_bytes
             )
+            self._require(fits, f"{where}: found {output.text()} for a parameter of {source.text()}")
             self._require(alias.output_index not in outputs, f"{where}: it is given twice")
             self._require(buffer not in buffers, f"{where}: parameter {buffer[0]} {list(buffer[1])} is taken twice")
             outputs.add(alias.output_index)

@@ -21,6 +21,7 @@ from xlalite.passes.fusion import Fusion
 from xlalite.passes.layout_normalization import LayoutNormalization
 from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
 from xlalite.passes.map_inliner import MapInliner
+from xlalite.passes.mixed_precision_expander import MixedPrecisionExpander
 from xlalite.passes.reduction_splitter import ReductionSplitter
 from xlalite.passes.reshape_mover import ReshapeMover
 from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
@@ -56,6 +57,7 @@ PASSES: dict[str, type[HloPass]] = {
         ReductionSplitter,
         ReshapeMover,
         RngBitGeneratorExpander,
+        MixedPrecisionExpander,
         RngExpander,
         Scheduler,
         SplatConstants,

@@ -30,11 +30,11 @@ class RngExpander(OpExpander):
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the numbers."""
         shape = instruction.shape
-        a, b = operands
+        a, b = operands[:2]
         if shape.dtype.is_integral:
             return _integers(builder, shape, a, b)
         wide = DType.F64 if shape.dtype is DType.F64 else DType.F32
-        low, high = (builder.broadcast(builder.convert(bound, wide), shape.dims) for bound in operands)
+        low, high = (builder.broadcast(builder.convert(bound, wide), shape.dims) for bound in operands[:2])
         u = _unit_interval(builder, shape, wide)
         if instruction.attrs.distribution is Distribution.UNIFORM:
             numbers = builder.convert(low + (high - low) * u, shape.dtype)

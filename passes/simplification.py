@@ -15,6 +15,7 @@ from xlalite.passes.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.layout_normalization import LayoutNormalization
 from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
 from xlalite.passes.map_inliner import MapInliner
+from xlalite.passes.mixed_precision_expander import MixedPrecisionExpander
 from xlalite.passes.pipeline import FixPoint, Pipeline
 from xlalite.passes.reshape_mover import ReshapeMover
 from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
@@ -34,6 +35,7 @@ def normalization() -> Pipeline:
             Unschedule(),
             LayoutNormalization(),
             DeadCodeElimination(),
+            MixedPrecisionExpander(),
             RngExpander(),
             RngBitGeneratorExpander(),
             BatchNormExpander(),

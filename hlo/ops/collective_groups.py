@@ -61,10 +61,10 @@ def group_mode(instruction: HloInstruction, *, channel_means_partitions: bool) -
     """
     attrs = instruction.attrs
     if getattr(attrs, "use_global_device_ids", False):
-        if not attrs.channel_id:
+        if attrs.channel_id is None:
             raise _error(instruction, "has use_global_device_ids, expected a channel_id too")
         return GroupMode.DEVICES
-    if not attrs.channel_id:
+    if attrs.channel_id is None:
         return GroupMode.REPLICAS
     return GroupMode.PARTITIONS if channel_means_partitions else GroupMode.WHOLE_REPLICAS
 

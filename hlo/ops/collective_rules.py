@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.op import ShapeContext, ShapeRule
 from xlalite.hlo.ops.reduction import check_reducer
-from xlalite.hlo.ops.rules import check_dimensions, elements_of, tuple_unless_one
+from xlalite.hlo.ops.rules import check_dimensions, elements_of, results_shape, tuple_unless_one
 from xlalite.hlo.shape import Shape
 
 
@@ -54,7 +54,7 @@ def all_reduce_shape(context: ShapeContext) -> Shape:
     """The shapes of the operands."""
     shapes = _arrays(context)
     check_reducer(context, [Shape.array(shape.dtype) for shape in shapes[:1]])
-    return tuple_unless_one(shapes)
+    return results_shape(context, shapes)
 
 
 def all_gather_shape(context: ShapeContext) -> Shape:
@@ -62,11 +62,12 @@ def all_gather_shape(context: ShapeContext) -> Shape:
     shapes = _arrays(context)
     dimension = _one_dimension(context, shapes)
     declared = _declared_results(context, len(shapes))
-    return tuple_unless_one(
+    return results_shape(
+        context,
         [
             _resized(shape, dimension, shape.dims[dimension] * _group_size(context, shape, result, dimension))
             for shape, result in zip(shapes, declared, strict=True)
-        ]
+        ],
     )
 
 
@@ -96,7 +97,7 @@ def reduce_scatter_shape(context: ShapeContext) -> Shape:
             f"dimension {dimension} of operand {position} is {size}, not divisible by {count} devices",
         )
         results.append(_resized(shape, dimension, size // count))
-    return tuple_unless_one(results)
+    return results_shape(context, results)
 
 
 def all_to_all_shape(context: ShapeContext) -> Shape:

@@ -48,7 +48,7 @@ from xlalite.hlo.shape import Shape
 class CollectiveAttrs:
     """Who communicates, and how the groups are to be read. A channel makes it a side effect."""
 
-    channel_id: int = attribute(INT, default=0)
+    channel_id: int | None = attribute(INT, default=None)
     replica_groups: ReplicaGroups = attribute(REPLICA_GROUPS, default=ReplicaGroups(), print_default=True)
     constrain_layout: bool = attribute(BOOL, default=False)
     use_global_device_ids: bool = attribute(BOOL, default=False)
@@ -56,14 +56,14 @@ class CollectiveAttrs:
     @property
     def has_side_effect(self) -> bool:
         """Whether others in the channel wait for it."""
-        return self.channel_id != 0
+        return self.channel_id is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllGatherAttrs:
     """Who communicates, and along which dimension the pieces are joined."""
 
-    channel_id: int = attribute(INT, default=0)
+    channel_id: int | None = attribute(INT, default=None)
     replica_groups: ReplicaGroups = attribute(REPLICA_GROUPS, default=ReplicaGroups(), print_default=True)
     constrain_layout: bool = attribute(BOOL, default=False)
     dimensions: tuple[int, ...] = attribute(INT_LIST)
@@ -72,7 +72,7 @@ class AllGatherAttrs:
     @property
     def has_side_effect(self) -> bool:
         """Whether others in the channel wait for it."""
-        return self.channel_id != 0
+        return self.channel_id is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +93,14 @@ class AllToAllAttrs(CollectiveAttrs):
 class CollectivePermuteAttrs:
     """Who sends to whom; the sizes of the slices that are sent, for the form that updates its output in place."""
 
-    channel_id: int = attribute(INT, default=0)
+    channel_id: int | None = attribute(INT, default=None)
     source_target_pairs: tuple[tuple[int, int], ...] = attribute(PAIRS, default=(), print_default=True)
     slice_sizes: tuple[tuple[int, ...], ...] = attribute(INT_LISTS, default=())
 
     @property
     def has_side_effect(self) -> bool:
         """Whether others in the channel wait for it."""
-        return self.channel_id != 0
+        return self.channel_id is not None
 
 
 def _same_value(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

@@ -93,6 +93,15 @@ def same_sizes(context: ShapeContext) -> Shape:
     return Shape(first.dtype, first.dims, first.layout, dynamic)
 
 
+def common_dtype(lhs: DType, rhs: DType) -> DType | None:
+    """The type in which a binary operation computes: that of both, or the wider one of two floating-point types."""
+    if lhs is rhs:
+        return lhs
+    if not (lhs.is_floating and rhs.is_floating) or lhs.bits == rhs.bits:
+        return None
+    return lhs if lhs.bits > rhs.bits else rhs
+
+
 def unary_rule(test: TypeTest, result: Callable[[DType], DType] | None = None) -> ShapeRule:
     """Rule of a unary operation: the operand's sizes, its type or one that follows from it."""
 
@@ -104,12 +113,16 @@ def unary_rule(test: TypeTest, result: Callable[[DType], DType] | None = None) -
 
 
 def binary_rule(test: TypeTest, result: Callable[[DType], DType] | None = None) -> ShapeRule:
-    """Rule of a binary operation: equal sizes and element types."""
+    """Rule of a binary operation: equal sizes and element types, or floating-point types of which one is wider."""
 
     def rule(context: ShapeContext) -> Shape:
         lhs, rhs = require_type(context, 0, test), require_type(context, 1, test)
-        context.require(lhs.dtype is rhs.dtype, f"element types {lhs.dtype.value} and {rhs.dtype.value} differ")
+        dtype = common_dtype(lhs.dtype, rhs.dtype)
+        if dtype is None:
+            raise context.error(f"element types {lhs.dtype.value} and {rhs.dtype.value} differ")
         shape = same_sizes(context)
-        return shape if result is None else shape.with_dtype(result(shape.dtype))
+        if shape.dtype is not dtype:
+            shape = shape.with_dtype(dtype)
+        return shape if result is None else shape.with_dtype(result(dtype))
 
     return rule

@@ -61,6 +61,8 @@ def _fft_shape(context: ShapeContext) -> Shape:
         operand.dtype in _COMPLEX if real else operand.dtype.is_complex,
         f"{kind.value} takes {'f32 or f64' if real else 'c64 or c128'}, found {operand.dtype.value}",
     )
+    if kind in (FftType.FFT, FftType.IFFT):
+        return operand
     expected = (*lengths[:-1], _frequencies(lengths[-1]) if kind is FftType.IRFFT else lengths[-1])
     found = operand.dims[operand.rank - len(lengths) :]
     context.require(
@@ -81,13 +83,22 @@ _TRANSFORMS: dict[FftType, Callable[..., Array]] = {
 
 
 def _fft(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    """Computed in double precision and rounded once."""
+    """Computed in double precision and rounded once.
+
+    Signals shorter than fft_length go on with zeros, of longer ones the beginning is taken; results likewise.
+    """
     operand, attrs, shape = array_value(operands[0]), instruction.attrs, instruction.shape
-    if not shape.element_count:
+    if not shape.element_count or 0 in attrs.fft_length:
         return np.zeros(shape.dims, shape.dtype.numpy)
     wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
     axes = tuple(range(operand.ndim - len(attrs.fft_length), operand.ndim))
-    return narrow(_TRANSFORMS[attrs.fft_type](wide, s=attrs.fft_length, axes=axes), shape.dtype)
+    result = narrow(_TRANSFORMS[attrs.fft_type](wide, s=attrs.fft_length, axes=axes), shape.dtype)
+    if result.shape == shape.dims:
+        return result
+    fitted = np.zeros(shape.dims, result.dtype)
+    common = tuple(slice(min(sizes)) for sizes in zip(result.shape, shape.dims, strict=True))
+    fitted[common] = result[common]
+    return fitted
 
 
 def _fft_flops(instruction: HloInstruction) -> int:

@@ -12,7 +12,7 @@ from xlalite.hlo.literal import Value
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.gathering_evaluation import IndexMap, gather_windows, scatter_windows
 from xlalite.hlo.ops.reduction import check_reducer, scalar_flops
-from xlalite.hlo.ops.rules import array_value, check_dimensions, same_kind, tuple_unless_one, value_or_tuple
+from xlalite.hlo.ops.rules import array_value, check_dimensions, results_shape, same_kind, value_or_tuple
 from xlalite.hlo.shape import Shape
 
 
@@ -158,7 +158,7 @@ def _scatter_shape(context: ShapeContext) -> Shape:
         )
     _check_update_sizes(context, operands[0], indices, updates[0])
     check_reducer(context, [Shape.array(operand.dtype) for operand in operands])
-    return tuple_unless_one(operands)
+    return results_shape(context, operands)
 
 
 def _check_update_sizes(context: ShapeContext, operand: Shape, indices: Shape, update: Shape) -> None:

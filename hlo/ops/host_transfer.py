@@ -89,7 +89,7 @@ def _outfeed(instruction: HloInstruction, operands: Sequence[Value], call: Calle
 class ChannelAttrs:
     """Number of the channel, and whether the other end is the host."""
 
-    channel_id: int = attribute(INT, default=0)
+    channel_id: int | None = attribute(INT, default=None)
     is_host_transfer: bool = attribute(BOOL, default=False)
 
 
@@ -122,7 +122,7 @@ def _rank(device: Device, number: int, instruction: HloInstruction) -> int:
 
 
 def _send(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    pairs, channel = _pairs(instruction), instruction.attrs.channel_id
+    pairs, channel = _pairs(instruction), instruction.attrs.channel_id or 0
     if pairs is None:
         current_transfers("send").send(channel, operands[0])
     else:
@@ -174,7 +174,7 @@ def _recv(instruction: HloInstruction, operands: Sequence[Value], call: Caller) 
     """
     shape, pairs = instruction.shape.elements[0], _pairs(instruction)
     if pairs is None:
-        data = current_transfers("recv").receive(instruction.attrs.channel_id)
+        data = current_transfers("recv").receive(instruction.attrs.channel_id or 0)
         return _received(data, shape, "recv"), np.zeros((), np.uint32), Token()
     expects = any(target == _own_number(current_device(instruction)) for _, target in pairs)
     return zero_value(shape), np.full((), expects, np.uint32), Token()
@@ -188,7 +188,7 @@ def _recv_done_shape(context: ShapeContext) -> Shape:
 def _recv_done(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     data = tuple_element(operands[0], 0)
     if array_value(tuple_element(operands[0], 1)):
-        sent = current_device(instruction).receive(instruction, instruction.attrs.channel_id)
+        sent = current_device(instruction).receive(instruction, instruction.attrs.channel_id or 0)
         data = _received(sent, instruction.shape.elements[0], "recv-done")
     return data, Token()
 

@@ -17,6 +17,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Value
 from xlalite.hlo.numerics.rounding import AnyArray, ArrayFunction
 from xlalite.hlo.op import Caller, Evaluator
+from xlalite.hlo.ops.elementwise_rules import common_dtype
 
 
 def elementwise(
@@ -36,7 +37,7 @@ def elementwise(
     }
 
     def evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-        arrays = arrays_of(operands)
+        arrays = _in_one_type(arrays_of(operands))
         function = by_kind[DType.from_numpy(arrays[0].dtype).kind]
         if function is None:
             raise EvaluationError(f"{instruction.opcode} has no value for element type {arrays[0].dtype}")
@@ -44,6 +45,14 @@ def elementwise(
             return np.asarray(function(*arrays))
 
     return evaluate
+
+
+def _in_one_type(arrays: tuple[AnyArray, ...]) -> tuple[AnyArray, ...]:
+    """The operands in the wider of their types, where a rule lets types differ."""
+    if len(arrays) != 2 or arrays[0].dtype == arrays[1].dtype:
+        return arrays
+    common = common_dtype(*(DType.from_numpy(array.dtype) for array in arrays))
+    return arrays if common is None else tuple(array.astype(common.numpy) for array in arrays)
 
 
 def identity(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

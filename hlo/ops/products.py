@@ -14,14 +14,10 @@ _EXACT_IN_F64 = 2.0**53
 
 
 def product_dtype(context: ShapeContext, lhs: DType, rhs: DType) -> DType:
-    """Element type of a product: the declared one if there is one that makes sense, else the wider operand's."""
-    comparable = (
-        lhs is rhs
-        or (lhs.is_floating and rhs.is_floating)
-        or (lhs.is_integral and rhs.is_integral)
-        or (lhs.is_complex and rhs.is_complex)
-    )
-    context.require(comparable, f"element types {lhs.value} and {rhs.value} cannot be multiplied")
+    """Element type of a product: the declared one if there is one that makes sense, else the wider operand's.
+
+    Operands of all kinds may be mixed.
+    """
     declared = context.declared
     if declared is not None and declared.is_array:
         context.require(
@@ -29,11 +25,18 @@ def product_dtype(context: ShapeContext, lhs: DType, rhs: DType) -> DType:
             f"a product of {lhs.value} and {rhs.value} cannot have element type {declared.dtype.value}",
         )
         return declared.dtype
+    lhs_rank, rhs_rank = _width(lhs), _width(rhs)
     context.require(
-        lhs is rhs or lhs.bits != rhs.bits,
+        lhs is rhs or lhs_rank != rhs_rank,
         f"the result shape must be given: neither {lhs.value} nor {rhs.value} is the wider type",
     )
-    return lhs if lhs.bits >= rhs.bits else rhs
+    return lhs if lhs_rank >= rhs_rank else rhs
+
+
+def _width(dtype: DType) -> tuple[int, int]:
+    """What of two types is greater for the wider one: complex, real, integer, pred; then bits."""
+    kind = 3 if dtype.is_complex else 2 if dtype.is_floating else 1 if dtype.is_integral else 0
+    return kind, dtype.bits
 
 
 def _holds_product(result: DType, operand: DType) -> bool:

@@ -65,6 +65,7 @@ class RngAttrs:
 
 def _rng_shape(context: ShapeContext) -> Shape:
     declared = context.declared_array()
+    context.require(len(context.operands) in (2, 3), f"takes 2 or 3 operands, found {len(context.operands)}")
     test = is_float if context.attrs.distribution is Distribution.NORMAL else is_real_number
     for position in range(2):
         parameter = require_type(context, position, test)
@@ -76,7 +77,7 @@ def _rng_shape(context: ShapeContext) -> Shape:
 
 
 def _rng(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    a, b = arrays_of(operands)
+    a, b = arrays_of(operands[:2])
     shape = instruction.shape
     dims, dtype = shape.dims, shape.dtype
     first = _random_words(dims)
@@ -205,8 +206,8 @@ def _stochastic_convert(instruction: HloInstruction, operands: Sequence[Value], 
 OPS = (
     OpDef(
         "rng",
-        "numbers from a distribution with parameters a and b; each evaluation gives others",
-        2,
+        "numbers from a distribution with parameters a and b, others each time; a third operand says the shape again",
+        None,
         _rng_shape,
         _rng,
         attrs=RngAttrs,

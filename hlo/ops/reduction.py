@@ -18,6 +18,7 @@ from xlalite.hlo.ops.rules import (
     check_dimensions,
     dynamic_flags,
     elements_of,
+    results_shape,
     same_kind,
     tuple_unless_one,
     value_or_tuple,
@@ -78,7 +79,8 @@ def _reduce_shape(context: ShapeContext) -> Shape:
     check_dimensions(context, dimensions, arrays[0].rank, "dimensions")
     kept = [dimension for dimension in range(arrays[0].rank) if dimension not in dimensions]
     flags = dynamic_flags(arrays[0])
-    return tuple_unless_one(
+    return results_shape(
+        context,
         [
             Shape.array(
                 accumulator.dtype,
@@ -86,7 +88,7 @@ def _reduce_shape(context: ShapeContext) -> Shape:
                 dynamic=[flags[dimension] for dimension in kept],
             )
             for accumulator in check_reducer(context, starts)
-        ]
+        ],
     )
 
 
@@ -117,9 +119,9 @@ def scalar_flops(instruction: HloInstruction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MapAttrs:
-    """All dimensions of the operands, in order."""
+    """Dimensions of the operands; whatever they are, the function is applied along all."""
 
-    dimensions: tuple[int, ...] = attribute(INT_LIST)
+    dimensions: tuple[int, ...] = attribute(INT_LIST, default=(), print_default=True)
 
 
 def _map_shape(context: ShapeContext) -> Shape:
@@ -127,10 +129,7 @@ def _map_shape(context: ShapeContext) -> Shape:
     shapes = [context.array(position) for position in range(len(context.operands))]
     for position, shape in enumerate(shapes):
         context.require(shape.dims == shapes[0].dims, f"sizes of operands 0 and {position} differ")
-    context.require(
-        tuple(context.attrs.dimensions) == tuple(range(shapes[0].rank)),
-        f"dimensions {list(context.attrs.dimensions)} must be all {shapes[0].rank} dimensions in order",
-    )
+    check_dimensions(context, context.attrs.dimensions, shapes[0].rank, "dimensions")
     program = check_called(context, 0, [Shape.array(shape.dtype) for shape in shapes], "to_apply")
     context.require(program.result.is_scalar, "to_apply must give a scalar")
     return shapes[0].with_dtype(program.result.dtype)

@@ -31,6 +31,14 @@ def tuple_unless_one(shapes: Sequence[Shape]) -> Shape:
     return shapes[0] if len(shapes) == 1 else Shape.tuple(shapes)
 
 
+def results_shape(context: ShapeContext, shapes: Sequence[Shape]) -> Shape:
+    """The shape of several results; of a single one a tuple, too, if that is declared."""
+    declared = context.declared
+    if len(shapes) == 1 and declared is not None and declared.is_tuple:
+        return Shape.tuple(shapes)
+    return tuple_unless_one(shapes)
+
+
 def elements_of(shape: Shape) -> tuple[Shape, ...]:
     """The elements of a tuple, or the shape itself as the only one."""
     return shape.elements if shape.is_tuple else (shape,)

@@ -15,7 +15,7 @@ from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
 from xlalite.hlo.ops.elementwise_rules import is_real, require_type
 from xlalite.hlo.ops.reduction import scalar_flops
-from xlalite.hlo.ops.rules import array_value, check_called, check_dimensions, tuple_unless_one, value_or_tuple
+from xlalite.hlo.ops.rules import array_value, check_called, check_dimensions, results_shape, value_or_tuple
 from xlalite.hlo.ops.sorting_evaluation import ascending_order, integer_keys, sorted_order
 from xlalite.hlo.shape import Shape
 
@@ -43,7 +43,7 @@ def _sort_shape(context: ShapeContext) -> Shape:
     pairs = [Shape.array(shape.dtype) for shape in shapes for _ in range(2)]
     result = check_called(context, 0, pairs, "to_apply").result
     context.require(result.is_scalar and result.dtype is DType.PRED, f"to_apply gives {result.text()}, expected pred[]")
-    return tuple_unless_one(shapes)
+    return results_shape(context, shapes)
 
 
 def _sort(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

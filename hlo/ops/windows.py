@@ -16,7 +16,7 @@ from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
 from xlalite.hlo.ops.reduction import check_reducer, reduction_operands, scalar_flops
-from xlalite.hlo.ops.rules import array_value, same_kind, tuple_unless_one, value_or_tuple
+from xlalite.hlo.ops.rules import array_value, results_shape, same_kind, value_or_tuple
 from xlalite.hlo.ops.scalar_function import array_function
 from xlalite.hlo.ops.scatter_evaluation import Places, combine_at
 from xlalite.hlo.ops.window_evaluation import pad_to_window, reduce_window, window_element
@@ -28,7 +28,7 @@ from xlalite.hlo.window import Window
 class ReduceWindowAttrs:
     """The window, with one entry for each dimension of the operands."""
 
-    window: Window = attribute(WINDOW)
+    window: Window = attribute(WINDOW, default=Window(), print_default=True)
 
 
 def check_window(context: ShapeContext, window: Window, rank: int) -> None:
@@ -44,7 +44,9 @@ def _reduce_window_shape(context: ShapeContext) -> Shape:
     arrays, starts = reduction_operands(context)
     check_window(context, context.attrs.window, arrays[0].rank)
     sizes = context.attrs.window.output_sizes(arrays[0].dims)
-    return tuple_unless_one([Shape.array(accumulator.dtype, sizes) for accumulator in check_reducer(context, starts)])
+    return results_shape(
+        context, [Shape.array(accumulator.dtype, sizes) for accumulator in check_reducer(context, starts)]
+    )
 
 
 def _reduce_window(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
@@ -67,7 +69,7 @@ def _reduce_window_flops(instruction: HloInstruction) -> int:
 class SelectAndScatterAttrs:
     """The window, without dilation."""
 
-    window: Window = attribute(WINDOW)
+    window: Window = attribute(WINDOW, default=Window(), print_default=True)
 
 
 def _select_and_scatter_shape(context: ShapeContext) -> Shape:

@@ -67,6 +67,20 @@ def positive(field: str, path: str = "") -> AttributeRule:
     return plain(field, path or field, lambda message, name: message.integer(name) or None, Message.put)
 
 
+def optional_positive(field: str) -> AttributeRule:
+    """An integer that may be absent; the message takes 0 for absent, so that one travels as text."""
+
+    def read(message: Message, operands: Operands) -> Any:
+        return message.integer(field) or None
+
+    def write(message: Message, value: Any, operands: Operands) -> bool:
+        if value:
+            message.put(field, value)
+        return bool(value)
+
+    return AttributeRule(field, read, write)
+
+
 def optional_integer(field: str, path: str = "") -> AttributeRule:
     """An integer whose absence is -1."""
 

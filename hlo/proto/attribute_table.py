@@ -30,6 +30,7 @@ from xlalite.hlo.proto.attribute_rules import (
     numbered_enum,
     only_integer,
     optional_integer,
+    optional_positive,
     positive,
     spelled_enum,
     text,
@@ -68,7 +69,7 @@ _RAGGED = tuple(
     for kind in ("batch", "contracting")
     for side in ("lhs", "rhs")
 )
-_CHANNEL = integer("channel_id")
+_CHANNEL = optional_positive("channel_id")
 _COLLECTIVE = (_CHANNEL, REPLICA_GROUPS, boolean("constrain_layout"), boolean("use_global_device_ids"))
 _CONVOLUTION = (WINDOW, DIM_LABELS, positive("feature_group_count"), positive("batch_group_count"), PRECISION)
 

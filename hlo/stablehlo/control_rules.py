@@ -171,12 +171,12 @@ def _optimization_barrier(context: OperationContext) -> tuple[Handle, ...]:
     return (result,) if len(context.operands) == 1 else elements(result)
 
 
-def channel_id(context: OperationContext) -> int:
-    """The handle of the channel; 0 when there is none."""
+def channel_id(context: OperationContext) -> int | None:
+    """The handle of the channel; 0 stands for none."""
     handle = context.dictionary("channel_handle", {}).get("handle", 0)
     if not isinstance(handle, int):
         raise context.error("the handle of the channel must be an integer")
-    return handle
+    return handle or None
 
 
 def _infeed(context: OperationContext) -> tuple[Handle, ...]:

@@ -7,6 +7,7 @@ from xlalite.hlo.verifier import verify
 from xlalite.passes.batch_norm_expander import BatchNormExpander
 from xlalite.passes.dot_canonicalizer import DotCanonicalizer
 from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.mixed_precision_expander import MixedPrecisionExpander
 from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.rng_expander import RngExpander
 
@@ -160,3 +161,11 @@ ENTRY e {
 }
 """
     assert not transform(DotCanonicalizer(), text).changed
+
+
+def test_operands_of_two_precisions_become_of_one(transform) -> None:
+    text = "ENTRY e { a = f16[4] parameter(0)\n b = f32[4] parameter(1)\n ROOT r = f32[4] add(a, b) }"
+    result = transform(MixedPrecisionExpander(), text)
+    root = result.module.entry_computation.root
+    assert [operand.opcode for operand in root.operands] == ["convert", "parameter"]
+    assert not transform(MixedPrecisionExpander(), text.replace("f16", "f32")).changed

@@ -146,9 +146,25 @@ def test_dot_refuses_results_that_cannot_hold_a_product(operand: DType, result: 
         OPS["dot"].infer_shape(shapes, MATRIX, (), Shape.array(result, (2, 2)))
 
 
-def test_dot_refuses_to_mix_kinds() -> None:
-    with pytest.raises(ShapeError, match="element types f32 and s32 cannot be multiplied"):
-        OPS["dot"].infer_shape([Shape.array(F32, (2, 2)), Shape.array(DType.S32, (2, 2))], MATRIX)
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "wider"),
+    [
+        (F32, DType.S32, F32),
+        (DType.S64, DType.BF16, DType.BF16),
+        (DType.PRED, DType.S4, DType.S4),
+        (DType.F64, DType.C64, DType.C64),
+        (DType.S8, DType.S32, DType.S32),
+    ],
+)
+def test_dot_of_mixed_kinds_gives_the_wider(lhs: DType, rhs: DType, wider: DType) -> None:
+    for operands in ((lhs, rhs), (rhs, lhs)):
+        shapes = [Shape.array(dtype, (2, 2)) for dtype in operands]
+        assert OPS["dot"].infer_shape(shapes, MATRIX).dtype is wider
+
+
+def test_dot_of_equally_wide_types_needs_its_shape() -> None:
+    with pytest.raises(ShapeError, match="neither s32 nor u32 is the wider type"):
+        OPS["dot"].infer_shape([Shape.array(DType.S32, (2, 2)), Shape.array(DType.U32, (2, 2))], MATRIX)
 
 
 def test_dot_flops() -> None:

@@ -120,7 +120,7 @@ def test_jaxlib_writes_the_same(preset: str) -> None:
 
 
 def test_unknown_presets_are_named() -> None:
-    with pytest.raises(ValueError, match="found preset 'pretty', expected one of default, short_parsable"):
+    with pytest.raises(ValueError, match="found preset 'pretty', expected one of default, lossless, short_parsable"):
         parse(TEXT).to_string("pretty")
 
 
