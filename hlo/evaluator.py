@@ -209,6 +209,8 @@ def _argument_value(argument: Argument, shape: Shape, where: str) -> Value:
 
 
 def _array_argument(argument: object, shape: Shape, where: str) -> Array:
+    if isinstance(argument, np.ma.MaskedArray):
+        raise EvaluationError(f"{where}: found a masked array, expected {shape.text()} (its mask would be lost)")
     try:
         array = np.asarray(argument)
     except ValueError as error:
@@ -217,7 +219,8 @@ def _array_argument(argument: object, shape: Shape, where: str) -> Array:
         raise EvaluationError(f"{where}: found sizes {list(array.shape)}, expected {shape.text()}")
     if array.dtype.newbyteorder("=") == shape.dtype.numpy:
         return array.astype(shape.dtype.numpy, copy=False)
-    if hasattr(argument, "dtype") or not np.can_cast(array.dtype, np.complex128):
+    loses_imaginary = array.dtype.kind == "c" and not shape.dtype.is_complex
+    if hasattr(argument, "dtype") or loses_imaginary or not np.can_cast(array.dtype, np.complex128):
         raise EvaluationError(f"{where}: found element type {_dtype_name(array)}, expected {shape.text()}")
     try:
         return Literal(array, Shape.array(shape.dtype, array.shape)).value

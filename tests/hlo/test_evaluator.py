@@ -57,6 +57,8 @@ def test_arguments_may_lie_anywhere_in_memory():
         ((np.zeros(3),), r"found element type f64, expected f32\[3\]"),
         ((np.zeros(3, np.int32),), r"found element type s32, expected f32\[3\]"),
         ((["a", "b", "c"],), r"found element type <U1, expected f32\[3\]"),
+        (([1j, 2, 3],), r"found element type c128, expected f32\[3\]"),
+        ((np.ma.masked_array(np.zeros(3, np.float32), [0, 1, 0]),), r"found a masked array, expected f32\[3\]"),
         (([[1], [2, 3]],), r"found no array, expected f32\[3\]"),
         ((Token(),), r"found Token, expected f32\[3\]"),
     ],

@@ -117,6 +117,25 @@ def mixtures(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shapes} tuple(y, g, w, v)", f"{a}[{n}]", f"{b}[{n}]", lines=lines)
 
 
+def large() -> Iterator[str]:
+    """Kernels that pack operands into scratch memory, or go by blocks."""
+    for t in ("f32", "f64", "bf16", "s8"):
+        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1)):
+            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
+            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
+        yield program(f"{t}[65,129] transpose(p0), dimensions={{1,0}}", f"{t}[129,65]")
+        for result, dimension in ((f"{t}[2049]", 0), (f"{t}[70]", 1)):
+            call = f"{result} reduce(p0, p1), dimensions={{{dimension}}}, to_apply=f"
+            yield program(call, f"{t}[70,2049]", f"{t}[]", functions=combiner("f", "maximum", t))
+        lines = [f"m = {t}[] reduce(p0, p1), dimensions={{0}}, to_apply=f"]
+        lines += [f"s = {t}[4097] broadcast(m), dimensions={{}}"]
+        yield program(
+            f"{t}[4097] subtract(p0, s)", f"{t}[4097]", f"{t}[]", lines=lines, functions=combiner("f", "maximum", t)
+        )
+
+
 FAMILIES = (reductions, moves, products, mixtures)
 
 
@@ -126,6 +145,17 @@ def test_kernels_stay_in_their_arrays(
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
     run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
+
+
+def test_large_kernels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    kernels = [make_kernel(text, whole=True) for text in sample(list(large()), isa, 12)]
+    run_guarded(kernels, isa=isa, optimize=True)
+
+
+@pytest.mark.slow
+def test_all_large_kernels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    for optimize in (True, False):
+        run_guarded([make_kernel(text, whole=True) for text in large()], isa=isa, optimize=optimize)
 
 
 @pytest.mark.slow
