@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.cpu.elements import ElementEmitter, Rule
 from xlalite.backends.cpu.index import Index
-from xlalite.backends.cpu.llvm import F32, F64, FunctionBuilder, Value, constant, integer, zero
+from xlalite.backends.cpu.llvm import F32, F64, FunctionBuilder, Value, integer, zero
 from xlalite.backends.cpu.math.floating import round_to_odd_single
 from xlalite.backends.cpu.types import Element, from_memory, normalize_integer, representation, round_result, to_memory
 from xlalite.hlo.dtype import DType
@@ -103,7 +103,7 @@ def _reduce_precision(emitter: ElementEmitter, instruction: HloInstruction, inde
 
 
 def reduce_precision(fb: FunctionBuilder, value: Value, exponent_bits: int, mantissa_bits: int) -> Value:
-    """Rounds to a format with fewer bits: to nearest even, overflow to infinity, small numbers to zero."""
+    """Rounds to a format with fewer bits: to nearest even, overflow to infinity, small numbers to zero, NaN stays."""
     own_mantissa, own_exponent = (23, 8) if value.type.bits == 32 else (52, 11)
     word = value.type.with_scalar(integer(value.type.bits))
     bits = fb.bitcast(value, word)
@@ -115,8 +115,7 @@ def reduce_precision(fb: FunctionBuilder, value: Value, exponent_bits: int, mant
     if exponent_bits < own_exponent:
         bits = _limit_exponent(fb, bits, exponent_bits, own_exponent, own_mantissa)
     is_nan = fb.fcmp("uno", value, value)
-    quiet = value if mantissa_bits > 0 else constant(value.type, float("inf"))
-    return fb.select(is_nan, quiet, fb.bitcast(bits, value.type))
+    return fb.select(is_nan, value, fb.bitcast(bits, value.type))
 
 
 def _limit_exponent(fb: FunctionBuilder, bits: Value, exponent_bits: int, own_exponent: int, mantissa: int) -> Value:

@@ -27,15 +27,22 @@ def _subtract(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
 def _multiply(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     x, y = operands
     if dtype.is_floating:
-        return fb.fmul(x, y)
+        return _not_vanished(fb, dtype, fb.fmul(x, y))
     return fb.and_(x, y) if dtype is DType.PRED else fb.mul(x, y)
+
+
+def _not_vanished(fb: FunctionBuilder, dtype: DType, result: Value) -> Value:
+    """The result; where it fell below f32's range in a type that has no zero, a number that rounds to its least one."""
+    if dtype is not DType.F8E8M0FNU:
+        return result
+    return fb.select(fb.fcmp("oeq", result, 0.0), 2.0**-149, result)
 
 
 def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     """X / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
     x, y = operands
     if dtype.is_floating:
-        return fb.fdiv(x, y)
+        return _not_vanished(fb, dtype, fb.fdiv(x, y))
     zero = fb.icmp("eq", y, 0)
     if dtype.is_unsigned:
         return fb.select(zero, constant(x.type, -1), fb.udiv(x, fb.select(zero, 1, y)))
@@ -106,9 +113,13 @@ def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     return fb.trunc(fb.lshr(product, dtype.bits), x.type)
 
 
+def _atan2(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    return _not_vanished(fb, dtype, emit_math(fb, "atan2", *operands))
+
+
 def _power(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     if dtype.is_floating:
-        return emit_math(fb, "power", *operands)
+        return _not_vanished(fb, dtype, emit_math(fb, "power", *operands))
     return integer_power(fb, dtype, *operands)
 
 
@@ -139,7 +150,7 @@ RULES: dict[str, Rule] = {
     "minimum": real_rule(minimum, exact=True),
     "mulhi": real_rule(_mulhi),
     "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
-    "atan2": real_rule(lambda fb, dtype, xs: emit_math(fb, "atan2", *xs), complex_rule=COMPLEX_RULES["atan2"]),
+    "atan2": real_rule(_atan2, complex_rule=COMPLEX_RULES["atan2"]),
     "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
     "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
     "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),

@@ -47,6 +47,16 @@ def _needs_width(function: ArrayFunction) -> ArrayFunction:
     return apply
 
 
+def _real_power(x: AnyArray, y: AnyArray) -> AnyArray:
+    """x^y; in the type that has no zero, whose numbers are powers of two, what vanishes is its least number."""
+    result: AnyArray = in_wider_precision(real.power)(x, y)
+    if DType.from_numpy(x.dtype) is not DType.F8E8M0FNU:
+        return result
+    wide_x, wide_y, wide = (each.astype(np.float32) for each in (x, y, result))
+    vanished = np.isnan(wide) & (wide_x < 1) & ~np.isnan(wide_y)
+    return np.where(vanished, np.float32(2.0**-127), wide).astype(x.dtype)
+
+
 def _complex_shape(context: ShapeContext) -> Shape:
     part = binary_rule(is_float)(context)
     context.require(part.dtype in (DType.F32, DType.F64), f"the parts must be f32 or f64, found {part.dtype.value}")
@@ -115,7 +125,7 @@ OPS = (
         is_number,
         elementwise(
             integer=in_whole_bytes(integers.power),
-            real=in_wider_precision(real.power),
+            real=_real_power,
             complex_=in_wider_precision(complex_functions.power),
         ),
         _TRANSCENDENTAL,

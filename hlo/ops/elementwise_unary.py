@@ -177,7 +177,7 @@ OPS = (
         "imaginary part; 0 for real types",
         1,
         unary_rule(is_float_or_complex, lambda dtype: dtype.component),
-        elementwise(real=np.zeros_like, complex_=lambda x: x.imag),
+        elementwise(real=lambda x: np.zeros(x.shape).astype(x.dtype), complex_=lambda x: x.imag),
         traits=_ELEMENTWISE,
         flops=lambda instruction: 0,
     ),

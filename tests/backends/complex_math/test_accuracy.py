@@ -84,17 +84,18 @@ def unit_of(number: mpmath.mpf, info: np.finfo) -> mpmath.mpf:
     """The distance of neighbouring floats about a number."""
     least = int(info.minexp)
     exponent = max(MP.frexp(abs(number))[1] - 1, least) if number else least
-    return MP.mpf(2) ** (min(exponent, int(info.maxexp) - 1) - info.nmant)
+    return MP.mpf(2) ** (exponent - info.nmant)
 
 
 def errors(found: complex, true: mpmath.mpc, info: np.finfo) -> tuple[float, float]:
-    """(in norm, in the worse part); a part that must overflow is wrong unless it is infinite."""
+    """(in norm, in the worse part); an infinite part is right where it must or may be infinite."""
     limit = MP.mpf(float(info.max)) * (1 + MP.mpf(2) ** -(info.nmant + 2))
     norm = unit_of(max(abs(true.real), abs(true.imag)), info)
     in_norm = in_parts = 0.0
     for got, wanted in ((float(found.real), true.real), (float(found.imag), true.imag)):
         if abs(wanted) > limit or not np.isfinite(got):
-            right = np.isinf(got) and (got > 0) == (wanted > 0) and abs(wanted) > float(info.max) * (1 - info.eps)
+            reach = wanted + IN_NORM * norm * (1 if got > 0 else -1)
+            right = np.isinf(got) and (got > 0) == (reach > 0) and abs(reach) > limit
             in_norm, in_parts = (in_norm, in_parts) if right else (np.inf, np.inf)
             continue
         distance = abs(MP.mpf(got) - wanted)

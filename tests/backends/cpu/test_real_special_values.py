@@ -1,0 +1,78 @@
+"""Elementwise operations on zeros of both signs, denormals, infinities and NaN, in every floating-point type."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xlalite.hlo.dtype import DType
+from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.text import parse
+
+EXACT = (
+    "abs", "negate", "sign", "ceil", "floor", "round-nearest-afz", "round-nearest-even", "is-finite", "real", "imag",
+    "sqrt", "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "clamp",
+)  # fmt: skip
+ROUNDED = (
+    "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "tanh", "tan", "sine", "cosine",
+    "asin", "acos", "atan", "asinh", "acosh", "atanh", "sinh", "cosh", "rsqrt", "cbrt", "erf", "power", "atan2",
+)  # fmt: skip
+BINARY = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "power", "atan2")
+FLOATS = tuple(dtype for dtype in DType if dtype.is_floating)
+
+
+def special_values(dtype: DType) -> np.ndarray:
+    """Numbers at which operations change their behaviour, each pattern once."""
+    info = ml_dtypes.finfo(dtype.numpy)
+    least = float(info.smallest_subnormal)
+    sizes = [0.0, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 7, 20, 1e-3, 1e4, 8388607.5, 8388609, 2.0**52 - 0.5, 2.0**60, np.inf]
+    sizes += [0.49999997, 0.49999999999999994, float(info.max), float(info.smallest_normal), least, 3 * least]
+    with np.errstate(all="ignore"):
+        values = np.array([*sizes, *(-size for size in sizes), np.nan]).astype(dtype.numpy)
+    return np.unique(values.view(f"u{values.itemsize}")).view(dtype.numpy)
+
+
+def program(dtype: DType, count: int) -> str:
+    t = f"{dtype.value}[{count}]"
+    lines, results = [f"{name} = {t} parameter({n})" for n, name in enumerate("xyz")], []
+    for n, opcode in enumerate([*EXACT, *ROUNDED]):
+        result = f"pred[{count}]" if opcode == "is-finite" else t
+        operands = "x, y" if opcode in BINARY else "y, x, z" if opcode == "clamp" else "x"
+        lines.append(f"r{n} = {result} {opcode}({operands})")
+        results.append(result)
+    names = ", ".join(f"r{n}" for n in range(len(results)))
+    body = "\n  ".join(lines)
+    return f"HloModule m\nENTRY e {{\n  {body}\n  ROOT all = ({', '.join(results)}) tuple({names}) }}"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.value)
+def test_compiled_operations_agree_with_the_evaluator(compile_text: Any, dtype: DType) -> None:
+    values = special_values(dtype)
+    x, y = np.repeat(values, len(values)), np.tile(values, len(values))
+    arguments = x, y, np.roll(x, 7)
+    text = program(dtype, len(x))
+    expected = evaluate(parse(text), *arguments)
+    assert isinstance(expected, tuple)
+    info = ml_dtypes.finfo(dtype.numpy)
+    for opcode, found, wanted in zip([*EXACT, *ROUNDED], compile_text(text)(*arguments), expected, strict=True):
+        one, other = (np.asarray(each).astype(np.float64) for each in (found, wanted))
+        with np.errstate(all="ignore"):
+            same = ((one == other) & (np.signbit(one) == np.signbit(other))) | (np.isnan(one) & np.isnan(other))
+            units = 2 if dtype.bits >= 32 else 1
+            allowed = units * np.maximum(float(info.eps) * np.abs(other), float(info.smallest_subnormal))
+            if opcode in ROUNDED:
+                same |= np.abs(one - other) <= allowed
+        where = ~same
+        assert same.all(), f"{opcode}({x[where][:5]}, {y[where][:5]}) = {found[where][:5]}, not {wanted[where][:5]}"
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=lambda dtype: dtype.value)
+@pytest.mark.parametrize("mantissa_bits", [0, 1, 5])
+def test_reduced_precision_keeps_nan(check: Any, dtype: DType, mantissa_bits: int) -> None:
+    values = special_values(dtype)
+    text = f"""HloModule m
+ENTRY e {{ x = {dtype.value}[{len(values)}] parameter(0)
+  ROOT r = {dtype.value}[{len(values)}] reduce-precision(x), exponent_bits=5, mantissa_bits={mantissa_bits} }}"""
+    found = check(text, values)(values)
+    np.testing.assert_array_equal(np.isnan(found.astype(np.float64)), np.isnan(values.astype(np.float64)))
