@@ -39,7 +39,12 @@ def exponential_of_pair(fb: FunctionBuilder, a: Value, low: Value | None, cosine
     high, rest = dd.fast_two_sum(fb, fb.constant(a.type, 1.0), pair[0])
     rest = fb.fadd(rest, pair[1])
     exponent = _integer(fb, n)
-    real, imaginary = (scaled(fb, fb.fma(high, part, fb.fmul(rest, part)), exponent) for part in (cosine, sine))
+    # A tiny sine grows before it is multiplied: a product among the denormals would lose bits.
+    before = fb.smax(fb.smin(exponent, 1000), 0)
+    real, imaginary = (
+        scaled(fb, fb.fma(high, part, fb.fmul(rest, part)), fb.sub(exponent, before))
+        for part in (scaled(fb, cosine, before), scaled(fb, sine, before))
+    )
     return real, imaginary
 
 

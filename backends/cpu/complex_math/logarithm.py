@@ -60,12 +60,11 @@ def _beyond_one(fb: FunctionBuilder, z: Complex, low: Value | None) -> dd.Pair:
     swapped = fb.fcmp("olt", a, b)
     large, small = fb.select(swapped, b, a), fb.select(swapped, a, b)
     first, second = dd.two_product(fb, large, large), dd.two_product(fb, small, small)
-    # The larger square is in [1/4, 2] where the sum is near 1, so that taking 1 off loses nothing.
     terms = [second[0], first[1], second[1]]
     if low is not None:
         cross = dd.two_product(fb, fb.fadd(z[0], z[0]), low)
         terms = [second[0], cross[0], first[1], second[1], cross[1], fb.fmul(low, low)]
-    total, lost = fb.fsub(first[0], 1.0), fb.constant(a.type, 0.0)
+    total, lost = dd.two_sum(fb, first[0], fb.constant(a.type, -1.0))
     for term in terms:
         total, rest = dd.two_sum(fb, total, term)
         lost = fb.fadd(lost, rest)
