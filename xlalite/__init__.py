@@ -166,12 +166,12 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.math": (
         "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, cumprod, cumsum, div, div_no_nan, divide, equal, erf, exp, expm1, floor, "
-        "floor_div, floordiv, floormod, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, "
-        "lin_space, linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, maximum, "
-        "minimum, mod, mul, multiply, negative, not_equal, pow, range, realdiv, reciprocal, reduce_all, reduce_any, "
-        "reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, rsqrt, "
-        "sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, to_int32, "
-        "to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
+        "floor_div, floordiv, floormod, greater, greater_equal, imag, is_finite, is_inf, is_nan, less, "
+        "less_equal, lin_space, linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, "
+        "maximum, minimum, mod, mul, multiply, negative, not_equal, pow, range, real, realdiv, reciprocal, reduce_all, "
+        "reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, "
+        "rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, "
+        "to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
     "xlalite.ops.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
     "xlalite.ops.variable": (

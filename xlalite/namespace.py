@@ -35,12 +35,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "math": {
         "xlalite.ops.math": (
             "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, ceil, conj, cos, cosh, cumprod, cumsum, "
-            "div_no_nan, divide, equal, erf, exp, expm1, floor, floordiv, floormod, greater, greater_equal, "
+            "div_no_nan, divide, equal, erf, exp, expm1, floor, floordiv, floormod, greater, greater_equal, imag, "
             "is_finite, is_inf, is_nan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, "
-            "logical_xor, matmul, maximum, minimum, mod, multiply, negative, not_equal, pow, realdiv, reciprocal, "
-            "reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, "
-            "rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, tan, tanh, "
-            "truediv, unsorted_segment_sum, xlogy"
+            "logical_xor, matmul, maximum, minimum, mod, multiply, negative, not_equal, pow, real, realdiv, "
+            "reciprocal, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, "
+            "reduce_sum, rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, "
+            "tan, tanh, truediv, unsorted_segment_sum, xlogy"
         ),
         "xlalite.ops.nn": "l2_normalize, softplus, softsign",
     },

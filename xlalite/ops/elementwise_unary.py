@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 
-from xlalite.framework.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, bool_, complex64, complex128
+from xlalite.framework.dtypes import (
+    FLOATING_TYPES,
+    INTEGER_TYPES,
+    NUMERIC_TYPES,
+    DType,
+    bool_,
+    complex64,
+    complex128,
+    float32,
+    float64,
+)
 from xlalite.framework.lowering import LoweringContext
 from xlalite.framework.op_spec import OpSpec, OutputType, register
 from xlalite.framework.operation import Operation
@@ -116,12 +126,12 @@ _declare_with_gradient("Tanh", "tanh", _tanh_gradient, _FLOAT_OR_COMPLEX)
 _declare_with_gradient("Sigmoid", "logistic", _sigmoid_gradient, _FLOAT_OR_COMPLEX)
 _declare("Sin", "sine", lambda op: _of("Cos", op))
 _declare("Cos", "cosine", lambda op: -_of("Sin", op))
-_declare("Tan", "tan", lambda op: 1 + _y(op) * _y(op), FLOATING_TYPES)
+_declare("Tan", "tan", lambda op: 1 + _y(op) * _y(op))
 _declare("Sinh", "sinh", lambda op: _of("Cosh", op))
 _declare("Cosh", "cosh", lambda op: _of("Sinh", op))
-_declare("Asin", "asin", lambda op: node("Rsqrt", [_one_minus_square(op)]), FLOATING_TYPES)
-_declare("Acos", "acos", lambda op: -node("Rsqrt", [_one_minus_square(op)]), FLOATING_TYPES)
-_declare("Atan", "atan", _inverse_of_one_plus_square, FLOATING_TYPES)
+_declare("Asin", "asin", lambda op: node("Rsqrt", [_one_minus_square(op)]))
+_declare("Acos", "acos", lambda op: -node("Rsqrt", [_one_minus_square(op)]))
+_declare("Atan", "atan", _inverse_of_one_plus_square)
 _declare("Erf", "erf", lambda op: 2 / math.sqrt(math.pi) * node("Exp", [-_of("Square", op)]), FLOATING_TYPES)
 _declare("Floor", "floor", None, FLOATING_TYPES)
 _declare("Ceil", "ceil", None, FLOATING_TYPES)
@@ -143,6 +153,38 @@ def _conjugate(b: Builder, x: Handle) -> Handle:
 
 
 _declare_with_gradient("Conj", _conjugate, _conj_gradient, _COMPLEX)
+
+
+_COMPONENT = {complex64: float32, complex128: float64}
+
+
+def _component(op: Operation) -> Sequence[OutputType]:
+    x = op.inputs[0]
+    require_type(x, _COMPLEX)
+    return [(_COMPONENT[x.dtype], x.shape)]
+
+
+def _as_complex(op: Operation, grad: Tensor) -> Tensor:
+    return node("Cast", [grad], {"dtype": op.inputs[0].dtype})
+
+
+def _declare_component(name: str, opcode: str, gradient: OneOutputGradient) -> None:
+    """Declares an operation that gives a real number for each complex one."""
+    register(
+        OpSpec(
+            name,
+            _component,
+            inputs=("x",),
+            lower=lambda ctx, op, inputs: [ctx.builder.op(opcode, inputs)],
+            gradient=of_one_output(gradient),
+        )
+    )
+
+
+# Gradients of complex numbers are conjugated derivatives, so that a step against them makes the result smaller.
+_declare_component("ComplexAbs", "abs", lambda op, grad: [_as_complex(op, grad) * _of("Sign", op)])
+_declare_component("Real", "real", lambda op, grad: [_as_complex(op, grad)])
+_declare_component("Imag", "imag", lambda op, grad: [_as_complex(op, grad) * 1j])
 
 
 # The derivatives of tanh and sigmoid in terms of the result y; both are (y, dy) -> dx.

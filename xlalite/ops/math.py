@@ -9,7 +9,6 @@ import numpy as np
 
 from xlalite.framework import dtypes
 from xlalite.framework.dtypes import as_dtype
-from xlalite.framework.errors import ElementTypeError
 from xlalite.framework.tensor import Tensor
 from xlalite.ops import elementwise_binary
 from xlalite.ops.constant import convert_to_tensor
@@ -118,9 +117,19 @@ def logical_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
 def abs(x: Any, name: str | None = None) -> Tensor:
     """Absolute value; of complex numbers, their magnitude."""
     tensor = convert_to_tensor(x)
-    if tensor.dtype.is_complex:
-        raise ElementTypeError("abs of complex tensors is not supported yet")
-    return node("Abs", [tensor], None, name)
+    return node("ComplexAbs" if tensor.dtype.is_complex else "Abs", [tensor], None, name)
+
+
+def real(x: Any, name: str | None = None) -> Tensor:
+    """Real part; of real numbers the numbers themselves."""
+    tensor = convert_to_tensor(x)
+    return node("Real", [tensor], None, name) if tensor.dtype.is_complex else tensor
+
+
+def imag(x: Any, name: str | None = None) -> Tensor:
+    """Imaginary part; of real numbers zeros."""
+    tensor = convert_to_tensor(x)
+    return node("Imag" if tensor.dtype.is_complex else "ZerosLike", [tensor], None, name)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
