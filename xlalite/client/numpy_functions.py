@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.client.traced_array import TracedArray, apply_ufunc, as_tensor, matrix_product, promoted
+from xlalite.client.numpy_ufuncs import apply_ufunc
+from xlalite.client.traced_array import TracedArray, as_tensor, matrix_product, promoted
 from xlalite.framework.dtypes import as_dtype
 from xlalite.framework.tensor import Tensor
 from xlalite.ops import array, math
@@ -29,16 +30,27 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -
     return TracedArray(math.reduce_mean(_floating(a, dtype), axis, keepdims))
 
 
-def _var(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> TracedArray:
-    """Mean of squared distances from the mean, over n - ddof."""
+def _var(
+    a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+) -> TracedArray:
+    """Mean of squared distances from the mean, over n - ddof; `correction` is another name of `ddof`."""
+    if correction is not None:
+        if ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
     x = _floating(a, dtype)
-    squares = math.square(x - math.reduce_mean(x, axis, True))
+    distance = x - math.reduce_mean(x, axis, True)
+    squares = math.square(math.real(distance))
+    if x.dtype.is_complex:
+        squares += math.square(math.imag(distance))
     count = int(np.prod([x.shape.known_dims()[each] for each in _axes(axis, len(x.shape.known_dims()))]))
     return TracedArray(math.reduce_sum(squares, axis, keepdims) / builtins.max(count - ddof, 0))
 
 
-def _std(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> TracedArray:
-    return TracedArray(math.sqrt(_var(a, axis, dtype, ddof, keepdims).tensor))
+def _std(
+    a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+) -> TracedArray:
+    return TracedArray(math.sqrt(_var(a, axis, dtype, ddof, keepdims, correction=correction).tensor))
 
 
 def _max(a: Any, axis: Any = None, keepdims: bool = False) -> TracedArray:
@@ -80,8 +92,11 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
     return above if a_max is None else apply_ufunc(np.minimum, (above, a_max))
 
 
-def _concatenate(arrays: Sequence[Any], axis: int = 0) -> TracedArray:
-    return TracedArray(array.concat(promoted(*arrays), axis))
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> TracedArray:
+    parts = promoted(*arrays)
+    if axis is None:
+        parts, axis = [array.reshape(part, [-1]) for part in parts], 0
+    return TracedArray(array.concat(parts, axis))
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> TracedArray:
@@ -174,6 +189,14 @@ def _outer(a: Any, b: Any) -> TracedArray:
     return TracedArray(array.reshape(x, [-1, 1]) * array.reshape(y, [1, -1]))
 
 
+def _real(val: Any) -> TracedArray:
+    return TracedArray(math.real(as_tensor(val)))
+
+
+def _imag(val: Any) -> TracedArray:
+    return TracedArray(math.imag(as_tensor(val)))
+
+
 def _shape(a: Any) -> tuple[int, ...]:
     return as_tensor(a).shape.known_dims()
 
@@ -220,6 +243,8 @@ FUNCTIONS: Mapping[Function, Function] = {
     np.full_like: _full_like,
     np.dot: _dot,
     np.outer: _outer,
+    np.real: _real,
+    np.imag: _imag,
     np.shape: _shape,
     np.ndim: _ndim,
     np.size: _size,

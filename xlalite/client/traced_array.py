@@ -6,12 +6,13 @@ types follow NumPy's own rules, because NumPy is asked for them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlalite.framework.dtypes import as_dtype
+from xlalite.framework.dtypes import DType, as_dtype
 from xlalite.framework.tensor import Tensor
 from xlalite.hlo.errors import TracingError
 from xlalite.ops import array, math
@@ -19,7 +20,6 @@ from xlalite.ops.constant import convert_to_tensor
 from xlalite.ops.promotion import cast_to
 
 NumpyType = np.dtype[Any]
-Rule = Callable[..., Tensor]
 
 _WEAK_TYPES: Mapping[str, type] = {"b": bool, "i": int, "f": float, "c": complex}
 
@@ -42,10 +42,13 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's protocol: records the call of a ufunc. `x += y` makes x mean the sum: values never change."""
+        from xlalite.client.numpy_ufuncs import apply_ufunc
+
         if options.get("out") == (inputs[0],) and isinstance(inputs[0], TracedArray):
             del options["out"]
         if method != "__call__" or options:
-            return NotImplemented
+            given = f" with {', '.join(options)}" if method == "__call__" else f".{method}"
+            raise TracingError(f"numpy.{ufunc.__name__}{given} cannot be recorded by xlalite.jit")
         return apply_ufunc(ufunc, inputs)
 
     def __array_function__(
@@ -54,8 +57,15 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         """NumPy's protocol: records the call of a function."""
         from xlalite.client.numpy_functions import FUNCTIONS
 
-        rule = FUNCTIONS.get(function)
-        return NotImplemented if rule is None else rule(*arguments, **options)
+        rule, name = FUNCTIONS.get(function), f"{function.__module__}.{function.__name__}"
+        if rule is None:
+            raise TracingError(f"{name} cannot be recorded by xlalite.jit; {self!r} has no value for NumPy to use")
+        parameters = inspect.signature(rule)
+        try:
+            bound = parameters.bind(*arguments, **options)
+        except TypeError as error:
+            raise TracingError(f"{name}: {error}; xlalite.jit records it with the parameters {parameters}") from None
+        return rule(*bound.args, **bound.kwargs)
 
     def _as_tensor(self) -> Tensor:
         return self.tensor
@@ -79,6 +89,16 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     def size(self) -> int:
         """Number of elements."""
         return int(np.prod(self.shape))
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return np.imag(self)
 
     @property
     def T(self) -> TracedArray:  # NumPy's name
@@ -176,8 +196,8 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __complex__ = __array__
 
     def __repr__(self) -> str:
-        """Element type and shape."""
-        return f"TracedArray({self.dtype}{list(self.shape)})"
+        """Element type and shape, as it stands in messages."""
+        return f"{self.dtype}{list(self.shape)} array (being traced)"
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -201,21 +221,15 @@ def promoted(*values: Any) -> list[Tensor]:
     return [cast_to(as_tensor(value), dtype) for value in values]
 
 
-def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Records the call of a ufunc; NotImplemented where there is no rule for it."""
-    found = [type_for_numpy(value) for value in inputs]
-    is_weak = all(isinstance(each, type) for each in found)
-    wanted = [np.dtype(each) for each in found] if is_weak else found
-    rule = UFUNCS.get(ufunc)
-    if rule is None or ufunc.nout != 1:
-        return NotImplemented
-    if ufunc is np.matmul:
-        return TracedArray(rule(*promoted(*inputs)))
-    dtypes = ufunc.resolve_dtypes((*wanted, None))
-    if dtypes[0].kind == "b":
-        rule = BOOLEAN_UFUNCS.get(ufunc, rule)
-    tensors = [cast_to(as_tensor(v), as_dtype(dtype)) for v, dtype in zip(inputs, dtypes, strict=False)]
-    return TracedArray(cast_to(rule(*tensors), as_dtype(dtypes[-1])), is_weak)
+def converted(value: Any, dtype: DType) -> Tensor:
+    """The value as a tensor of an element type that NumPy chose for it.
+
+    Raises:
+        OverflowError: It is a Python integer out of the type's range.
+    """
+    if type(value) is int:
+        value = dtype.as_numpy_dtype.type(value) if dtype.is_integer else float(value)
+    return cast_to(as_tensor(value), dtype)
 
 
 def matrix_product(x: Tensor, y: Tensor) -> Tensor:
@@ -227,77 +241,5 @@ def matrix_product(x: Tensor, y: Tensor) -> Tensor:
     return array.squeeze(product, dropped) if dropped else product
 
 
-def _as_bool(rule: Rule) -> Rule:
-    return lambda *tensors: rule(*[math.cast(tensor, np.bool_) for tensor in tensors])
-
-
 def _index(part: Any) -> Any:
     return part.tensor if isinstance(part, TracedArray) else part
-
-
-UFUNCS: Mapping[np.ufunc, Rule] = {
-    np.add: lambda x, y: x + y,
-    np.subtract: lambda x, y: x - y,
-    np.multiply: lambda x, y: x * y,
-    np.true_divide: math.truediv,
-    np.floor_divide: lambda x, y: x // y,
-    np.remainder: lambda x, y: x % y,
-    np.fmod: math.truncatemod,
-    np.power: lambda x, y: x**y,
-    np.negative: math.negative,
-    np.positive: array.identity,
-    np.absolute: math.abs,
-    np.fabs: math.abs,
-    np.sign: math.sign,
-    np.exp: math.exp,
-    np.expm1: math.expm1,
-    np.log: math.log,
-    np.log1p: math.log1p,
-    np.sqrt: math.sqrt,
-    np.square: math.square,
-    np.reciprocal: math.reciprocal,
-    np.sin: math.sin,
-    np.cos: math.cos,
-    np.tan: math.tan,
-    np.arcsin: math.asin,
-    np.arccos: math.acos,
-    np.arctan: math.atan,
-    np.arctan2: math.atan2,
-    np.sinh: math.sinh,
-    np.cosh: math.cosh,
-    np.tanh: math.tanh,
-    np.floor: math.floor,
-    np.ceil: math.ceil,
-    np.rint: math.rint,
-    np.maximum: math.maximum,
-    np.minimum: math.minimum,
-    np.equal: math.equal,
-    np.not_equal: math.not_equal,
-    np.less: math.less,
-    np.less_equal: math.less_equal,
-    np.greater: math.greater,
-    np.greater_equal: math.greater_equal,
-    np.logical_and: _as_bool(math.logical_and),
-    np.logical_or: _as_bool(math.logical_or),
-    np.logical_xor: _as_bool(math.logical_xor),
-    np.logical_not: _as_bool(math.logical_not),
-    np.bitwise_and: lambda x, y: x & y,
-    np.bitwise_or: lambda x, y: x | y,
-    np.bitwise_xor: lambda x, y: x ^ y,
-    np.invert: lambda x: ~x,
-    np.isnan: math.is_nan,
-    np.isinf: math.is_inf,
-    np.isfinite: math.is_finite,
-    np.conjugate: math.conj,
-    np.matmul: matrix_product,
-}
-"""What each ufunc records, given operands of the element types of NumPy's loop."""
-
-BOOLEAN_UFUNCS: Mapping[np.ufunc, Rule] = {
-    np.add: math.logical_or,
-    np.multiply: math.logical_and,
-    np.maximum: math.logical_or,
-    np.minimum: math.logical_and,
-    np.absolute: array.identity,
-}
-"""Ufuncs that mean something else on truth values."""

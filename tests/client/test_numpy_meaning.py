@@ -1,0 +1,134 @@
+"""Functions of NumPy give under `xlalite.jit` what they give without it: signs of zeros, special values, refusals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite
+from xlalite.hlo.errors import TracingError
+
+INF, NAN = np.inf, np.nan
+REALS = np.array([0.0, -0.0, 1.0, -1.0, 0.1, 2.5, -7.25, 1e300, -1e-310, INF, -INF, NAN])
+PAIRS = np.repeat(REALS, REALS.size), np.tile(REALS, REALS.size)
+COMPLEX = np.array([complex(a, b) for a in (0.0, -0.0, 1.5, -2.0, INF, -INF, NAN) for b in (0.0, -0.0, 3.0, INF, NAN)])
+FINITE = np.array([complex(a, b) for a in (0.5, -2.0, 1.0) for b in (0.25, -3.0, 1.0)])
+BYTES = np.array([1, 200, 255], np.uint8)
+
+
+def assert_same(found: np.ndarray, expected: Any, digits: float = 1e-15) -> None:
+    expected = np.asarray(expected)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    for one, other in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_allclose(one, other, rtol=digits, atol=0)
+        if one.dtype.kind == "f":
+            known = ~np.isnan(other)
+            np.testing.assert_array_equal(np.signbit(one)[known], np.signbit(other)[known])
+
+
+def check(function: Callable[..., Any], *arguments: np.ndarray, digits: float = 1e-15) -> None:
+    with np.errstate(all="ignore"):
+        assert_same(xlalite.jit(function)(*arguments), function(*arguments), digits)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("function", [np.sign, np.abs, np.negative, np.square, np.floor, np.ceil, np.rint])
+def test_functions_of_real_numbers(function, dtype):
+    with np.errstate(all="ignore"):
+        x = REALS.astype(dtype)
+    check(function, x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("function", [np.remainder, np.fmod, np.floor_divide, lambda x, y: x % y, lambda x, y: x // y])
+def test_quotients_and_remainders(function, dtype):
+    with np.errstate(all="ignore"):
+        x, y = (each.astype(dtype) for each in PAIRS)
+    check(function, x, y)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
+@pytest.mark.parametrize("function", [np.remainder, np.floor_divide])
+def test_quotients_and_remainders_of_integers(function, dtype):
+    x, y = (each.ravel() for each in np.meshgrid(np.arange(1, 12), np.arange(1, 5)))
+    check(function, x.astype(dtype), y.astype(dtype))
+
+
+@pytest.mark.parametrize("function", [np.exp, np.sqrt, np.log, np.abs, np.real, np.imag])
+def test_special_values_of_complex_functions(function):
+    with np.errstate(all="ignore"):
+        found, expected = xlalite.jit(function)(COMPLEX), function(COMPLEX)
+    # Signs of zeros beside infinity and NaN are open.
+    np.testing.assert_allclose(found.real, expected.real, rtol=1e-15)
+    np.testing.assert_allclose(found.imag, expected.imag, rtol=1e-15)
+
+
+def test_the_sign_of_complex_numbers():
+    check(np.sign, COMPLEX[np.isfinite(COMPLEX)])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.sinh, np.cosh, np.tanh, np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.exp, np.expm1, np.log1p],
+)
+def test_complex_functions(function):
+    check(function, FINITE, digits=2e-15)
+
+
+def test_spread_of_complex_numbers_is_real():
+    check(lambda x: np.var(x, axis=0), FINITE)
+    check(lambda x: np.std(x, correction=1), FINITE)
+
+
+def test_spread_takes_numpys_other_name_of_ddof():
+    check(lambda x: np.std(x, correction=1), REALS[2:7])
+    check(lambda x: np.var(x, ddof=2), REALS[2:7])
+    with pytest.raises(ValueError, match="ddof and correction can't be provided simultaneously"):
+        xlalite.jit(lambda x: np.var(x, ddof=1, correction=1))(REALS)
+
+
+def test_python_integers_out_of_range_are_refused():
+    for function in (
+        lambda x: x + 1000,
+        lambda x: x * -1,
+        lambda x: np.maximum(x, 256),
+    ):
+        with pytest.raises(OverflowError) as expected:
+            function(BYTES)
+        with pytest.raises(OverflowError) as found:
+            xlalite.jit(function)(BYTES)
+        assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("number", [1000, -1, 200, 2**40, 2**70])
+def test_comparisons_take_any_python_integer(number):
+    for function in (lambda x: x < number, lambda x: x == number, lambda x: number >= x):
+        check(function, BYTES)
+
+
+def test_truth_values_of_python_combine_with_arrays():
+    flags = np.array([True, False])
+    for function in (lambda x: x & True, lambda x: x | False, lambda x: True ^ x, lambda x: x + True):
+        check(function, flags)
+    check(lambda x: x + True, BYTES)
+
+
+def test_concatenation_without_an_axis_flattens():
+    check(lambda x, y: np.concatenate([x, y], axis=None), np.ones((2, 3)), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: np.spacing(x), "numpy.spacing cannot be recorded by xlalite.jit"),
+        (lambda x: np.add.reduce(x), "numpy.add.reduce cannot be recorded"),
+        (lambda x: np.add(x, x, where=[True]), "numpy.add with where cannot be recorded"),
+        (lambda x: np.histogram(x), r"numpy.histogram cannot be recorded by xlalite.jit; float64\[12\] array \(being"),
+        (lambda x: np.sum(x, where=True), "numpy.sum: got an unexpected keyword argument 'where'; xlalite.jit records"),
+        (lambda x: 1 if x else 0, r"float64\[12\] array \(being traced\) has no truth value"),
+    ],
+)
+def test_what_cannot_be_recorded_is_named(function, message):
+    with pytest.raises(TracingError, match=message):
+        xlalite.jit(function)(REALS)
