@@ -79,7 +79,7 @@ def to_array(argument: object, shape: Shape, where: str) -> Array:
         array = np.asarray(argument)
         if not _has_type(array, shape.dtype):
             raise ArgumentError(f"{where} is {_describe(array)}; expected {shape.text(layout=False)}")
-    if array.shape != shape.dims and not (shape.is_dynamic and array.ndim == shape.rank):
+    if not shape.has_sizes(array.shape):
         raise ArgumentError(f"{where} is {_describe(array)}; expected {shape.text(layout=False)}")
     return np.require(array, shape.dtype.numpy, ("C_CONTIGUOUS", "ALIGNED"))
 

@@ -19,6 +19,7 @@ from xlalite.hlo.errors import EvaluationError, LiteralError
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Literal, Token, Value
 from xlalite.hlo.module import HloModule
+from xlalite.hlo.run_time_sizes import concerns_run_time_sizes, evaluate_fitted
 from xlalite.hlo.shape import Shape
 
 Argument: TypeAlias = Union[npt.ArrayLike, Literal, Token, "tuple[Argument, ...]"]
@@ -48,6 +49,7 @@ class _Step:
     instruction: HloInstruction
     slot: int
     is_empty: bool
+    has_run_time_sizes: bool
     operands: tuple[int, ...]
     dead_afterwards: tuple[int, ...]
 
@@ -112,7 +114,11 @@ class Evaluator:
             return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
         operands: list[Value] = [slots[slot] for slot in step.operands]  # type: ignore[misc]
         try:
-            value = self.value_of(instruction, operands)
+            value = (
+                evaluate_fitted(instruction, operands, self.value_of)
+                if step.has_run_time_sizes
+                else self.value_of(instruction, operands)
+            )
         except EvaluationError as error:
             error.add_note(f"while evaluating {instruction!r}")
             raise
@@ -150,7 +156,14 @@ def _make_plan(computation: HloComputation) -> _Plan:
         return tuple(slots[operand] for operand in _read_operands(instruction))
 
     steps = tuple(
-        _Step(instruction, slot, _is_empty(instruction), operands_of(instruction), tuple(dying[slot]))
+        _Step(
+            instruction,
+            slot,
+            _is_empty(instruction),
+            concerns_run_time_sizes(instruction),
+            operands_of(instruction),
+            tuple(dying[slot]),
+        )
         for instruction, slot in slots.items()
         if instruction.opcode != "parameter"
     )

@@ -7,7 +7,7 @@ contain no operation names beyond the few structural ones.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -100,6 +100,9 @@ class ShapeContext:
 ShapeRule: TypeAlias = Callable[[ShapeContext], Shape]
 Caller: TypeAlias = "Callable[[HloComputation, Sequence[Value]], Value]"
 Evaluator: TypeAlias = "Callable[[HloInstruction, Sequence[Value], Caller], Value]"
+Place: TypeAlias = tuple[int, int]
+"""An operand's number and one of its dimensions."""
+Aligned: TypeAlias = "Callable[[HloInstruction], Iterable[tuple[Place, ...]]]"
 FlopCount: TypeAlias = "Callable[[HloInstruction], int]"
 
 
@@ -137,6 +140,8 @@ class OpDef:
         memory: What it does to memory.
         explicit_shape: Whether text must write the result shape because it does not follow from the operands.
         calls: Called computations.
+        aligned: Dimensions of operands that must have equal sizes, one group after another, for operations that are
+            not elementwise; sizes known only at run time are made to fit by them.
         flops: Arithmetic operations of one execution; None means one an element for elementwise operations, else 0.
     """
 
@@ -150,6 +155,7 @@ class OpDef:
     memory: Memory = Memory.WRITES
     explicit_shape: bool = False
     calls: Calls = Calls()
+    aligned: Aligned | None = None
     flops: FlopCount | None = None
 
     def has(self, trait: Trait) -> bool:

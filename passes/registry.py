@@ -26,6 +26,7 @@ from xlalite.passes.reduction_splitter import ReductionSplitter
 from xlalite.passes.reshape_mover import ReshapeMover
 from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.rng_expander import RngExpander
+from xlalite.passes.run_time_sizes import RunTimeSizes
 from xlalite.passes.scheduler import Scheduler
 from xlalite.passes.trip_count import TripCountAnnotator
 from xlalite.passes.tuple_simplifier import TupleSimplifier
@@ -59,6 +60,7 @@ PASSES: dict[str, type[HloPass]] = {
         RngBitGeneratorExpander,
         MixedPrecisionExpander,
         RngExpander,
+        RunTimeSizes,
         Scheduler,
         SplatConstants,
         TripCountAnnotator,

@@ -13,8 +13,10 @@ from xlalite.backends.cpu.native.dispatch import make_call
 from xlalite.backends.cpu.native.python_call import PythonCall
 from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.backends.cpu.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.stages import text_at
 from xlalite.hlo.decision import Decision
+from xlalite.hlo.run_time_sizes import bounded_leaves
 from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.passes.buffers import AllocationKind
 from xlalite.passes.cost_analysis import cost_analysis
@@ -41,10 +43,11 @@ class CpuExecutable(Executable):
         linked = link_module(compiled)
         record = self._record = linked.record
         shape = compiled.given.entry_computation.program_shape
+        is_dynamic = any(s.is_dynamic for s in (*shape.parameters, shape.result))
         signature = CallSignature(
-            inputs=_arrays(shape.parameters),
-            outputs=_arrays((shape.result,)),
-            returns_tuple=shape.result.is_tuple or not shape.result.is_array,
+            inputs=bounded_leaves(shape.parameters),
+            outputs=bounded_leaves((shape.result,)),
+            returns_tuple=is_dynamic or not shape.result.is_array,
             donations=record.donations,
             name=compiled.given.name,
         )
@@ -59,9 +62,12 @@ class CpuExecutable(Executable):
         )
         self.call: PythonCall = make_call(signature, entry)
         self.function = self.call.function()
+        if is_dynamic:
+            self.function = with_run_time_sizes(self.function, shape, compiled.given.name)
         self._program_shape = shape
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
-        self._run = self.function if flat and (shape.result.is_array or shape.result.is_tuple) else self._run_nested
+        is_plain = flat and not is_dynamic and (shape.result.is_array or shape.result.is_tuple)
+        self._run = self.function if is_plain else self._run_nested
 
     @property
     def program_shape(self) -> ProgramShape:

@@ -9,6 +9,7 @@ from xlalite.passes.defusion import Defusion
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.reduction_splitter import ReductionSplitter
+from xlalite.passes.run_time_sizes import RunTimeSizes
 from xlalite.passes.scheduler import Scheduler
 from xlalite.passes.simplification import finishing, normalization, simplification
 
@@ -30,9 +31,10 @@ def cpu_unscheduled_pipeline(*, optimize: bool) -> Pipeline:
 
 def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
     if not optimize:
-        return (normalization(), finishing())
+        return (RunTimeSizes(), normalization(), finishing())
     return (
         Defusion(),
+        RunTimeSizes(),
         normalization(),
         simplification(),
         finishing(),

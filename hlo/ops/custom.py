@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import (
@@ -25,6 +26,7 @@ from xlalite.hlo.convolution_dims import ConvolutionDims
 from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Literal, Value
+from xlalite.hlo.module import HloModule
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops import lapack as lapack  # registers its targets
 from xlalite.hlo.ops.rules import array_value
@@ -131,6 +133,23 @@ def _sharding_group(instruction: HloInstruction, operands: Sequence[Value], call
 def _top_k(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The largest elements of the last dimension and their positions; k is the size of the result."""
     return top_elements(array_value(operands[0]), instruction.shape.elements[0].dims[-1], largest=True)
+
+
+EVALUATE = "xlalite.evaluate"
+"""The target of calls that hold a program: `backend_config` is the text of the module that is to be evaluated."""
+
+
+@custom_call(EVALUATE)
+def _evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The value of the module's entry computation."""
+    return call(_module_of(instruction.backend_config).entry_computation, operands)
+
+
+@lru_cache(maxsize=64)
+def _module_of(text: str) -> HloModule:
+    from xlalite.hlo.text import parse  # which needs the table of all operations
+
+    return parse(text)
 
 
 OPS = (

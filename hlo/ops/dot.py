@@ -13,7 +13,7 @@ from xlalite.hlo.codecs import INT_LIST, PRECISION, Precision, enum_codec
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.op import Caller, OpDef, Place, ShapeContext
 from xlalite.hlo.ops.products import product_dtype, product_of
 from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.shape import Shape
@@ -119,6 +119,13 @@ def dot_arrays(lhs: Array, rhs: Array, attrs: DotAttrs, dtype: DType) -> Array:
     return product.reshape((*batch_sizes, *m_sizes, *n_sizes))
 
 
+def _paired_dimensions(instruction: HloInstruction) -> list[tuple[Place, ...]]:
+    attrs: DotAttrs = instruction.attrs
+    lhs = (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims)
+    rhs = (*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims)
+    return [((0, a), (1, b)) for a, b in zip(lhs, rhs, strict=True)]
+
+
 def dot_flops(instruction: HloInstruction) -> int:
     """A multiplication and an addition for each element of the result and of the contraction."""
     lhs, attrs = instruction.operand(0).shape, instruction.attrs
@@ -134,6 +141,7 @@ OPS = (
         _dot_shape,
         _dot,
         attrs=DotAttrs,
+        aligned=_paired_dimensions,
         flops=dot_flops,
     ),
 )

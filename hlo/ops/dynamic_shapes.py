@@ -12,6 +12,7 @@ import numpy as np
 
 from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import INT_LIST
+from xlalite.hlo.custom_calls import custom_call
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.instruction import HloInstruction
@@ -99,6 +100,22 @@ def _dynamic_reshape(instruction: HloInstruction, operands: Sequence[Value], cal
     if min(sizes, default=0) < 0 or int(np.prod(sizes, dtype=np.int64)) != operand.size:
         raise EvaluationError(f"dynamic-reshape: {operand.size} elements cannot have the sizes {sizes}")
     return operand.reshape(sizes)
+
+
+@custom_call("SliceToDynamic")
+def _slice_to_dynamic(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The first elements of an array; the other operands are the sizes of all dimensions."""
+    array, *sizes = map(array_value, operands)
+    return array[tuple(slice(0, int(size)) for size in sizes)]
+
+
+@custom_call("PadToStatic")
+def _pad_to_static(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The array in one of the largest size, with zeros behind it; and the sizes of all dimensions."""
+    array = array_value(operands[0])
+    padded = np.zeros(instruction.shape.elements[0].dims, array.dtype)
+    padded[tuple(map(slice, array.shape))] = array
+    return (padded, *(np.asarray(size, np.int32) for size in array.shape))
 
 
 OPS = (

@@ -12,7 +12,15 @@ from xlalite.hlo.literal import Value
 from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.gathering_evaluation import IndexMap, gather_windows, scatter_windows
 from xlalite.hlo.ops.reduction import check_reducer, scalar_flops
-from xlalite.hlo.ops.rules import array_value, check_dimensions, results_shape, same_kind, value_or_tuple
+from xlalite.hlo.ops.rules import (
+    array_value,
+    check_dimensions,
+    dynamic_flags,
+    results_shape,
+    same_kind,
+    value_or_tuple,
+)
+from xlalite.hlo.run_time_sizes import whole_dimensions
 from xlalite.hlo.shape import Shape
 
 
@@ -118,16 +126,21 @@ def _gather_shape(context: ShapeContext) -> Shape:
             dim not in dropped or size <= 1, f"slice size {size} of dimension {dim}, which is dropped, must be 1"
         )
     kept = [size for dim, size in enumerate(attrs.slice_sizes) if dim not in dropped]
+    flags = dynamic_flags(operand)
+    kept_flags = [
+        flags[dim] and size == operand.dims[dim] for dim, size in enumerate(attrs.slice_sizes) if dim not in dropped
+    ]
     rank = len(batch) + len(kept)
     context.require(
         len(attrs.offset_dims) == len(kept),
         f"offset_dims has {len(attrs.offset_dims)} entries, windows keep {len(kept)} dimensions",
     )
     _check_sorted(context, attrs.offset_dims, rank, "offset_dims")
-    windows, batches = iter(kept), iter(batch)
-    return Shape.array(
-        operand.dtype, [next(windows) if dim in attrs.offset_dims else next(batches) for dim in range(rank)]
-    )
+    windows = iter(zip(kept, kept_flags, strict=True))
+    batch_flags = [f for dim, f in enumerate(dynamic_flags(indices)) if dim != attrs.index_map.index_vector_dim]
+    batches = iter(zip(batch, batch_flags, strict=True))
+    both = [next(windows) if dim in attrs.offset_dims else next(batches) for dim in range(rank)]
+    return Shape.array(operand.dtype, [size for size, _ in both], dynamic=[flag for _, flag in both])
 
 
 def _gather(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
@@ -136,7 +149,7 @@ def _gather(instruction: HloInstruction, operands: Sequence[Value], call: Caller
         array_value(operands[0]),
         array_value(operands[1]),
         attrs.index_map,
-        attrs.slice_sizes,
+        whole_dimensions(instruction.operand(0).shape, attrs.slice_sizes, array_value(operands[0])),
         (*attrs.collapsed_slice_dims, *attrs.operand_batching_dims),
         attrs.offset_dims,
     )

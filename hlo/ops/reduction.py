@@ -24,6 +24,7 @@ from xlalite.hlo.ops.rules import (
     value_or_tuple,
 )
 from xlalite.hlo.ops.scalar_function import array_function
+from xlalite.hlo.run_time_sizes import all_operands
 from xlalite.hlo.shape import Shape
 
 
@@ -150,6 +151,7 @@ OPS = (
         _reduce,
         attrs=ReduceAttrs,
         calls=Calls(("to_apply",), applies_to_elements=True),
+        aligned=all_operands,
         flops=_reduce_flops,
     ),
     OpDef(
@@ -160,6 +162,7 @@ OPS = (
         _map,
         attrs=MapAttrs,
         calls=Calls(("to_apply",), applies_to_elements=True),
+        aligned=all_operands,
         flops=lambda instruction: instruction.shape.element_count * scalar_flops(instruction),
     ),
 )

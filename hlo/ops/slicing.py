@@ -11,8 +11,9 @@ from xlalite.hlo.attributes import attribute
 from xlalite.hlo.codecs import INT_LIST, PADDING, SLICE
 from xlalite.hlo.instruction import HloInstruction
 from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.op import Caller, OpDef, Place, ShapeContext, Trait
 from xlalite.hlo.ops.rules import array_index, array_value, check_dimensions, dynamic_flags
+from xlalite.hlo.run_time_sizes import all_operands, whole_dimensions
 from xlalite.hlo.shape import Shape
 
 
@@ -77,7 +78,9 @@ def _dynamic_slice_shape(context: ShapeContext) -> Shape:
             0 <= size <= operand.dims[dimension],
             f"slice size {size} of dimension {dimension} is not in [0, {operand.dims[dimension]}]",
         )
-    return Shape.array(operand.dtype, sizes)
+    whole = [size == extent for size, extent in zip(sizes, operand.dims, strict=True)]
+    flags = [flag and kept for flag, kept in zip(dynamic_flags(operand), whole, strict=True)]
+    return Shape.array(operand.dtype, sizes, dynamic=flags)
 
 
 def _window_at(operand: Array, starts: Sequence[Value], sizes: Sequence[int]) -> list[slice]:
@@ -94,7 +97,8 @@ def _window_at(operand: Array, starts: Sequence[Value], sizes: Sequence[int]) ->
 
 def _dynamic_slice(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     operand = array_value(operands[0])
-    return operand[array_index(_window_at(operand, operands[1:], instruction.attrs.dynamic_slice_sizes))]
+    sizes = whole_dimensions(instruction.operand(0).shape, instruction.attrs.dynamic_slice_sizes, operand)
+    return operand[array_index(_window_at(operand, operands[1:], sizes))]
 
 
 def _dynamic_update_slice_shape(context: ShapeContext) -> Shape:
@@ -212,6 +216,11 @@ def _concatenate(instruction: HloInstruction, operands: Sequence[Value], call: C
     return np.concatenate([array_value(operand) for operand in operands], axis=instruction.attrs.dimension)
 
 
+def _dimensions_across(instruction: HloInstruction) -> list[tuple[Place, ...]]:
+    along = instruction.attrs.dimension
+    return [places for dim, places in enumerate(all_operands(instruction)) if dim != along]
+
+
 OPS = (
     OpDef(
         "slice",
@@ -256,5 +265,6 @@ OPS = (
         _concatenate,
         attrs=ConcatenateAttrs,
         traits=Trait.DATA_MOVEMENT,
+        aligned=_dimensions_across,
     ),
 )

@@ -17,6 +17,7 @@ from xlalite.hlo.ops.elementwise_rules import is_real, require_type
 from xlalite.hlo.ops.reduction import scalar_flops
 from xlalite.hlo.ops.rules import array_value, check_called, check_dimensions, results_shape, value_or_tuple
 from xlalite.hlo.ops.sorting_evaluation import ascending_order, integer_keys, sorted_order
+from xlalite.hlo.run_time_sizes import all_operands
 from xlalite.hlo.shape import Shape
 
 
@@ -103,6 +104,7 @@ OPS = (
         _sort,
         attrs=SortAttrs,
         calls=Calls(("to_apply",), applies_to_elements=True),
+        aligned=all_operands,
         flops=_sort_flops,
     ),
     OpDef(

@@ -20,6 +20,7 @@ from xlalite.hlo.ops.rules import array_value, results_shape, same_kind, value_o
 from xlalite.hlo.ops.scalar_function import array_function
 from xlalite.hlo.ops.scatter_evaluation import Places, combine_at
 from xlalite.hlo.ops.window_evaluation import pad_to_window, reduce_window, window_element
+from xlalite.hlo.run_time_sizes import all_operands
 from xlalite.hlo.shape import Shape
 from xlalite.hlo.window import Window
 
@@ -45,7 +46,11 @@ def _reduce_window_shape(context: ShapeContext) -> Shape:
     check_window(context, context.attrs.window, arrays[0].rank)
     sizes = context.attrs.window.output_sizes(arrays[0].dims)
     return results_shape(
-        context, [Shape.array(accumulator.dtype, sizes) for accumulator in check_reducer(context, starts)]
+        context,
+        [
+            Shape.array(accumulator.dtype, sizes, dynamic=arrays[0].dynamic)
+            for accumulator in check_reducer(context, starts)
+        ],
     )
 
 
@@ -151,6 +156,7 @@ OPS = (
         _reduce_window,
         attrs=ReduceWindowAttrs,
         calls=Calls(("to_apply",), applies_to_elements=True),
+        aligned=all_operands,
         flops=_reduce_window_flops,
     ),
     OpDef(

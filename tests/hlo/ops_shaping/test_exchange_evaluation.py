@@ -216,6 +216,34 @@ def test_what_nobody_reads_is_not_computed(backend: str, body: str) -> None:
     np.testing.assert_array_equal(get_backend(backend).compile(parse(text), CompileOptions())(x), -x)
 
 
+# What XLA's CPU compiler makes of sizes that are known only at run time.
+RUN_TIME_SIZES = """HloModule m, is_scheduled=true, entry_computation_layout={(s32[2,5]{1,0}, s32[])->s32[2,<=5]{1,0}}
+%wrapped_negate_computation (param_0: s32[2,5]) -> s32[2,5] {
+  %param_0 = s32[2,5]{1,0} parameter(0)
+  ROOT %f.0 = s32[2,5]{1,0} negate(%param_0)
+}
+ENTRY %main.1 (a.1: s32[2,5], n.1: s32[]) -> s32[2,<=5] {
+  %a.1 = s32[2,5]{1,0} parameter(0)
+  %n.1 = s32[] parameter(1)
+  %constant = s32[] constant(2)
+  %wrapped_negate = s32[2,5]{1,0} fusion(%a.1), kind=kLoop, calls=%wrapped_negate_computation
+  %slice = s32[2,<=5]{1,0} custom-call(%wrapped_negate, %constant, %n.1), custom_call_target="SliceToDynamic"
+  %pad = (s32[2,5]{1,0}, s32[], s32[]) custom-call(%slice), custom_call_target="PadToStatic"
+  %x = s32[2,5]{1,0} get-tuple-element(%pad), index=0
+  %m = s32[] get-tuple-element(%pad), index=1
+  %k = s32[] get-tuple-element(%pad), index=2
+  ROOT %custom-call = s32[2,<=5]{1,0} custom-call(%x, %m, %k), custom_call_target="SliceToDynamic"
+}
+"""
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_xla_s_calls_around_run_time_sizes(backend: str) -> None:
+    x = np.arange(10, dtype=np.int32).reshape(2, 5)
+    found = get_backend(backend).compile(parse(RUN_TIME_SIZES), CompileOptions())(x, np.int32(3))
+    np.testing.assert_array_equal(found, -x[:, :3])
+
+
 @pytest.mark.parametrize("backend", ["interpreter", "cpu"])
 def test_tokens_are_results(backend: str) -> None:
     text = entry(
