@@ -314,6 +314,10 @@ class HloInstruction:
 
         return print_instruction(self, preset)
 
+    def __str__(self) -> str:
+        """The instruction as one line of HLO text."""
+        return self.to_string()
+
     def __repr__(self) -> str:
         """Name, shape, opcode and operand names."""
         operands = ", ".join("%" + operand.name for operand in self.operands)

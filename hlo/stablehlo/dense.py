@@ -15,7 +15,8 @@ from xlalite.hlo.shape import Shape
 
 _NUMBER = re.compile(r"[^\s\[\],()]+")
 _PAIR = re.compile(r"\(([^(),]*),([^(),]*)\)")
-_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "-1": True}
+_INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]{1,30}|\d{1,30})", re.ASCII)
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "-1": True, "0x1": True, "0x0": False}
 
 
 def float_from_bits(bits: int, dtype: DType) -> float:
@@ -44,7 +45,10 @@ def dense_values(payload: str, shape: Shape, limits: ParseLimits) -> Array:
     if text.startswith('"'):
         return _from_bytes(text, shape)
     if not shape.element_count:
-        if text.strip("[], \n"):
+        # One number for all elements may stand for none, too.
+        if text[:1] not in ("", "["):
+            _numbers(text, shape.dtype).reshape(())
+        elif text.strip("[], \n"):
             raise ValueError(f"values for {shape.text()}, which has none")
         return np.zeros(shape.dims, shape.dtype.numpy)
     if not text.startswith("["):
@@ -96,9 +100,10 @@ def _floats(words: list[str], dtype: DType) -> Array:
 
 
 def _integers(words: list[str], dtype: DType) -> Array:
-    if any(len(word) > 30 for word in words):
-        raise ValueError("an integer has too many digits")
-    numbers = [int(word, 16) if word.startswith("0x") else int(word) for word in words]
+    unknown = next((word for word in words if not _INTEGER.fullmatch(word)), None)
+    if unknown is not None:
+        raise ValueError(f"found {unknown[:20]!r}, expected an integer of at most 30 digits")
+    numbers = [int(word, 16 if "x" in word else 10) for word in words]
     low = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
     high = (1 << dtype.bits) - 1
     for number in (min(numbers), max(numbers)):

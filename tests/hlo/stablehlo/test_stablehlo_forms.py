@@ -568,3 +568,44 @@ def test_many_odd_numbers_and_letters_are_refused_or_read() -> None:
     for _ in range(100):
         for text in odd_forms(chance):
             check_odd(text)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ("dense<0.0>", "4x0xf32", np.zeros((4, 0), np.float32)),
+        ("dense<7>", "0xi32", np.zeros(0, np.int32)),
+        ("dense<true>", "0x2xi1", np.zeros((0, 2), np.bool_)),
+        ("dense<(1.0,2.0)>", "0xcomplex<f32>", np.zeros(0, np.complex64)),
+        ("dense<>", "4x0xf32", np.zeros((4, 0), np.float32)),
+        ("dense<[[], []]>", "2x0xf32", np.zeros((2, 0), np.float32)),
+        ('dense<"0x">', "0xf32", np.zeros(0, np.float32)),
+        ("dense<(1.0,2.0)>", "2xcomplex<f32>", np.array([1 + 2j, 1 + 2j], np.complex64)),
+        ('dense<"0x0000803F00000040">', "2xcomplex<f32>", np.array([1 + 2j, 1 + 2j], np.complex64)),
+        ("dense<[0x7F800000, -0.0]>", "2xf32", np.array([np.inf, -0.0], np.float32)),
+        ("dense<[0xFF, -0x1]>", "2xi8", np.array([-1, -1], np.int8)),
+        ("dense<0x1>", "2xi1", np.array([True, True])),
+        ('dense<"0x05">', "3xi1", np.array([True, False, True])),
+    ],
+)
+def test_constants_in_every_spelling(values: str, kind: str, expected: np.ndarray) -> None:
+    text = function("", f"tensor<{kind}>", f"stablehlo.constant {values} : tensor<{kind}>")
+    found = np.asarray(evaluate(parse(text)))
+    assert found.tobytes() == expected.tobytes()
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ("dense<one>", "0xf32"),
+        ("dense<1, 2>", "0xi32"),
+        ("dense<[1]>", "0xi32"),
+        ("dense<1_000>", "2xi32"),
+        ("dense<0.5>", "0xi32"),
+        ('dense<"0x00">', "0xf32"),
+    ],
+)
+def test_constants_that_mean_nothing_are_refused(values: str, kind: str) -> None:
+    with pytest.raises(ParseError, match="constant: "):
+        parse(function("", f"tensor<{kind}>", f"stablehlo.constant {values} : tensor<{kind}>"))

@@ -139,6 +139,15 @@ def test_parts_can_be_printed_alone() -> None:
     assert print_instruction(root.operand(1), "short_parsable") == "x = f32[12]{0} parameter(0)"
 
 
+def test_the_text_of_an_instruction_is_complete() -> None:
+    module = parse("ENTRY e { p = f32[2] parameter(0)\n c = f32[2] constant({1, 2})\n ROOT r = add(p, c) }")
+    assert [str(instruction) for instruction in module.entry_computation.instructions] == [
+        "%p = f32[2]{0} parameter(0)",
+        "%c = f32[2]{0} constant({1, 2})",
+        "%r = f32[2]{0} add(%p, %c)",
+    ]
+
+
 def test_operands_are_written_before_users_even_when_they_were_added_later() -> None:
     module = parse("HloModule m\nENTRY e { x = f32[] parameter(0)\n ROOT y = f32[] negate(x) }")
     entry = module.entry_computation
