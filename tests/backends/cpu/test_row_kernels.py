@@ -407,3 +407,21 @@ ENTRY e { x = f32[4,50] parameter(0)
  z = f64[] constant(0)
  ROOT r = f64[4] reduce(x, z), dimensions={1}, to_apply=f }"""
     check(text, rng.standard_normal((4, 50)).astype(np.float32), ulps=8)
+
+
+@pytest.mark.parametrize("dimensions", ["{}", "{0}", "{1}", "{0,1}"])
+@pytest.mark.parametrize("gives_tuple", [False, True])
+def test_one_result_may_be_a_tuple(check: Any, rng: np.random.Generator, dimensions: str, gives_tuple: bool) -> None:
+    """As XLA reads it: the shape of the reduce says so, the computation may or may not."""
+    kept = {"{}": "[4,5]", "{0}": "[5]", "{1}": "[4]", "{0,1}": "[]"}[dimensions]
+    function = "r = s32[] add(a, b)\n ROOT t = (s32[]) tuple(r)" if gives_tuple else "ROOT r = s32[] add(a, b)"
+    text = f"""HloModule m
+f {{ a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ {function} }}
+ENTRY e {{ x = s32[4,5] parameter(0)
+ z = s32[] constant(3)
+ r = (s32{kept}) reduce(x, z), dimensions={dimensions}, to_apply=f
+ ROOT n = s32{kept} get-tuple-element(r), index=0 }}"""
+    for optimize in (True, False):
+        check(text, rng.integers(-9, 9, (4, 5)).astype(np.int32), optimize=optimize)
