@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from xlalite.cli.comparison import Bounds, compare
-from xlalite.cli.random_inputs import random_value
+from xlalite.cli.index_ranges import largest_indices
+from xlalite.cli.random_inputs import random_arguments, random_value
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.referee import Referee
 from xlalite.hlo.shape import Shape
@@ -221,3 +222,51 @@ def test_random_numbers_leave_the_question_open(hlo_file: Callable[..., Path], x
     ran = xlalite("run", hlo_file(body))
     assert ran.code == 1
     assert "rounding cannot be told from faults: widening " in ran.out
+
+
+TAKES = """\
+HloModule t
+
+take { a = f32[10,4] parameter(0)
+  i = s64[3,1] parameter(1)
+  ROOT g = f32[3,4] gather(a, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+    index_vector_dim=1, slice_sizes={1,4} }
+
+ENTRY e {
+  a = f32[10,4] parameter(0)
+  i = s32[3] parameter(1)
+  n = s32[] parameter(2)
+  k = s32[] parameter(3)
+  j = s64[3] convert(i)
+  v = s64[3,1] reshape(j)
+  t = f32[3,4] call(a, v), to_apply=take
+  z = s32[] constant(0)
+  s = f32[2,4] dynamic-slice(t, n, z), dynamic_slice_sizes={2,4}
+  ROOT r = (f32[2,4], s32[]) tuple(s, k)
+}"""
+
+
+def test_made_up_indices_are_in_range() -> None:
+    module = parse(TAKES)
+    assert largest_indices(module) == {1: 9, 2: 1}
+    generator = np.random.default_rng(0)
+    drawn = [random_arguments(module, generator) for _ in range(50)]
+    assert {int(value) for arguments in drawn for value in np.ravel(arguments[1])} == set(range(10))
+    assert {int(arguments[2]) for arguments in drawn} == {0, 1}
+    assert min(int(arguments[3]) for arguments in drawn) < -10
+
+
+def test_made_up_indices_of_updates_leave_room_for_the_window() -> None:
+    module = parse("""HloModule t
+second { a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1) }
+ENTRY e {
+  a = f32[10,4] parameter(0)
+  i = s8[2] parameter(1)
+  u = f32[3,2] parameter(2)
+  n = u8[2] parameter(3)
+  b = f32[10,4] scatter(a, i, u), update_window_dims={0,1}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=second
+  ROOT r = f32[10,4] dynamic-update-slice(b, u, n)
+}""")
+    assert largest_indices(module) == {1: 2, 3: 2}

@@ -8,12 +8,25 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from xlalite.cli.index_ranges import largest_indices
 from xlalite.cli.reading import InputError
 from xlalite.hlo.dtype import DType
 from xlalite.hlo.literal import Array, Token, Value
+from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import Shape
 
 _LARGEST_INTEGER = 100
+
+
+def random_arguments(module: HloModule, generator: np.random.Generator, *, large_range: bool = False) -> list[Value]:
+    """A value for each parameter of the entry; indices are in range where a parameter's integers become such."""
+    limits = largest_indices(module)
+    return [
+        random_value(parameter.shape, generator, large_range=large_range)
+        if number not in limits
+        else _indices(parameter.shape, limits[number], generator)
+        for number, parameter in enumerate(module.entry_computation.parameters)
+    ]
 
 
 def random_value(shape: Shape, generator: np.random.Generator, *, large_range: bool = False) -> Value:
@@ -54,6 +67,12 @@ def read_arguments(path: str, shapes: tuple[Shape, ...]) -> list[Value]:
         array.view(shape.dtype.numpy) if array.dtype.kind == "V" else array
         for array, shape in zip(arrays, shapes, strict=True)
     ]
+
+
+def _indices(shape: Shape, largest: int, generator: np.random.Generator) -> Array:
+    limits = ml_dtypes.iinfo(shape.dtype.numpy)  # type: ignore[no-untyped-call]
+    highest = min(int(limits.max), largest)
+    return generator.integers(0, highest, shape.dims, dtype=np.int64, endpoint=True).astype(shape.dtype.numpy)
 
 
 def _integers(dtype: DType, dims: tuple[int, ...], generator: np.random.Generator) -> Array:

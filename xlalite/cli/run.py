@@ -15,7 +15,7 @@ from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
-from xlalite.cli.random_inputs import random_value, read_arguments
+from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.flags import debug_options
 from xlalite.hlo.custom_calls import CUSTOM_CALLS
@@ -23,7 +23,6 @@ from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.literal import Literal, Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.referee import Referee
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import format_literal
 from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.registry import PASSES
@@ -151,8 +150,7 @@ def run_file(path: str, options: RunOptions) -> bool:
 def run_instructions(path: str, options: RunOptions) -> bool:
     """Runs each instruction of the module of a file by itself, prints the wrong ones, and says if there are none."""
     module = read_module(path)
-    shapes = module.entry_computation.program_shape.parameters
-    arguments = _arguments(shapes, np.random.default_rng(options.seed), options)
+    arguments = _arguments(module, np.random.default_rng(options.seed), options)
     print(f"{shown_name(path)}: module {module.name} on {options.platform}, one instruction at a time")
     runs = list(run_isolated(module, arguments, get_backend(options.platform), options.compile, options.bounds))
     wrong = [run for run in runs if not run.agrees]
@@ -229,7 +227,7 @@ def _iterate(
 ) -> bool:
     executable, reference = programs.executable, programs.reference
     shapes = executable.program_shape.parameters
-    arguments = _arguments(shapes, generator, options)
+    arguments = _arguments(programs.module, generator, options)
     start = time.perf_counter()
     found = executable(*arguments)
     times.runs_ms.append(1e3 * (time.perf_counter() - start))
@@ -249,10 +247,10 @@ def _iterate(
     return not any(comparison.wrong for comparison in comparisons)
 
 
-def _arguments(shapes: tuple[Shape, ...], generator: np.random.Generator, options: RunOptions) -> list[Value]:
+def _arguments(module: HloModule, generator: np.random.Generator, options: RunOptions) -> list[Value]:
     if options.inputs is not None:
-        return read_arguments(options.inputs, shapes)
-    return [random_value(shape, generator, large_range=options.large_range) for shape in shapes]
+        return read_arguments(options.inputs, module.entry_computation.program_shape.parameters)
+    return random_arguments(module, generator, large_range=options.large_range)
 
 
 def _print_comparisons(iteration: int, comparisons: list[LeafComparison], options: RunOptions) -> None:

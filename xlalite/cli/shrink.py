@@ -11,7 +11,7 @@ import numpy as np
 
 from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, positive
 from xlalite.cli.errors import UsageError
-from xlalite.cli.random_inputs import random_value, read_arguments
+from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module
 from xlalite.cli.trial import Outcome, run_in_process
 from xlalite.hlo.shrinking import Case, shrink
@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> int:
     values = (
         read_arguments(arguments.inputs, tuple(shapes))
         if arguments.inputs is not None
-        else [random_value(shape, generator) for shape in shapes]
+        else random_arguments(module, generator)
     )
     options = [f"--platform={arguments.platform}", *(word for word in words if word.startswith(FLAG_PREFIXES))]
     case = Case(module, tuple(values))
