@@ -31,4 +31,5 @@ def widen(array: Array, dtype: DType) -> Array:
 def narrow(array: Array, dtype: DType) -> Array:
     """The array in an element type: floats rounded once to nearest even, integers wrapped."""
     with np.errstate(all="ignore"):
-        return convert(array, dtype)
+        # Of arrays without dimensions NumPy makes scalars now and then.
+        return np.asarray(convert(array, dtype))

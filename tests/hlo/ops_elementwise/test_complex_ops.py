@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
 
 mp = mpmath.mp.clone()
@@ -96,6 +97,8 @@ def test_real_and_imag_of_real_numbers(apply_op):
     x = np.array([1.5, -2], np.float32)
     np.testing.assert_array_equal(apply_op("real", x), x)
     np.testing.assert_array_equal(apply_op("imag", x), [0, 0])
+    powers = np.array([1.0, 2.0]).astype(DType.F8E8M0FNU.numpy)  # a type without zero has NaN for it
+    assert np.isnan(apply_op("imag", powers).astype(np.float32)).all()
 
 
 def test_complex_joins_parts_exactly(apply_op):

@@ -51,6 +51,11 @@ def plus(b: Builder, p: tuple[Handle, ...]) -> Handle:
     return p[0] + p[1]
 
 
+@pytest.mark.parametrize("dtype", [DType.S2, DType.U4, DType.S32, DType.BF16, DType.F32])
+def test_window_over_a_scalar(dtype: DType) -> None:
+    assert reduce_window(np.asarray(1).astype(dtype.numpy), 0, Window(), plus) == 1
+
+
 def second_plus_half_of_first(b: Builder, p: tuple[Handle, ...]) -> Handle:
     return p[0] * 0.5 + p[1]
 
