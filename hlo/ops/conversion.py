@@ -151,7 +151,7 @@ OPS = (
     ),
     OpDef(
         "reduce-precision",
-        "x rounded to a format of exponent_bits and mantissa_bits, whose denormals are flushed to zero",
+        "x rounded to a format of exponent_bits and mantissa_bits, whose denormals are flushed to zero; NaN stays NaN",
         1,
         _reduce_precision_shape,
         _reduce_precision,
