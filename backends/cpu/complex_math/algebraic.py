@@ -86,7 +86,7 @@ def _with_infinities(fb: FunctionBuilder, x: Complex, y: Complex, result: Comple
 def absolute(fb: FunctionBuilder, z: Complex) -> Value:
     """The modulus; infinite if either part is, even if the other is NaN."""
     near_one, k = unit_scaled(fb, z)
-    size = scaled(fb, dd.collapse(fb, modulus_pair(fb, near_one)), k)
+    size = fb.fmul(dd.collapse(fb, modulus_pair(fb, near_one)), power_of_two(fb, k, DOUBLE))
     return fb.select(has_infinity(fb, z), math.inf, size)
 
 
