@@ -71,8 +71,11 @@ def _reinterpret(operand: HloInstruction, result: Shape) -> HloInstruction:
     if _needs_bitcast(source, result):
         return create("bitcast", (operand,), shape=result)
     count, before, after = source.element_count, source.dtype.bits, result.dtype.bits
+    if before == after:
+        converted = create("bitcast-convert", (operand,), shape=Shape.array(result.dtype, source.dims))
+        return reshape(converted, result.dims)
     parts = max(before, after) // min(before, after)
-    split = () if parts == 1 else (parts,)
+    split = (parts,)
     outer = count // parts if before < after else count
     flat = reshape(operand, (outer, *split) if before < after else (outer,))
     dims = (outer, *split) if before > after else (outer,)

@@ -81,6 +81,8 @@ def _bitcast_shape(context: ShapeContext) -> Shape:
 def _bitcast(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     (operand,) = arrays_of(operands)
     source, result = instruction.operands[0].shape, instruction.shape
+    if source.is_scalar and result.is_scalar:  # which may stand for an array
+        return bits.reinterpret_flat(operand.reshape(-1), result.dtype).reshape(operand.shape)
     in_memory = operand.transpose(source.minor_to_major[::-1]).reshape(-1)
     order = result.minor_to_major[::-1]
     elements = bits.reinterpret_flat(in_memory, result.dtype).reshape([result.dims[dimension] for dimension in order])

@@ -20,9 +20,9 @@ from xlalite.hlo.ops.rules import array_value, elements_of, flatten_values
 ArrayFunction: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 
 # Operations besides the elementwise ones that treat each element alike, whatever the size of the arrays. Of scalars,
-# bitcast-convert is always between types of equal width.
+# bitcasts are always between types of equal width.
 _TRANSPARENT = frozenset(
-    {"parameter", "constant", "tuple", "get-tuple-element", "call", "fusion", "map", "bitcast-convert"}
+    {"parameter", "constant", "tuple", "get-tuple-element", "call", "fusion", "map", "bitcast", "bitcast-convert"}
 )
 
 
