@@ -6,7 +6,7 @@ identity. Operands change only through the mutators here, which keep the user li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -169,12 +169,9 @@ class HloInstruction:
     @property
     def has_side_effect(self) -> bool:
         """Whether it, or a computation that it calls, has a side effect."""
-        if self.op.has(Trait.SIDE_EFFECT) or getattr(self.attrs, "has_side_effect", False):
-            return True
         return any(
-            instruction.has_side_effect
-            for computation in self.called_computations
-            for instruction in computation.instructions
+            one.op.has(Trait.SIDE_EFFECT) or getattr(one.attrs, "has_side_effect", False)
+            for one in self._with_what_it_calls()
         )
 
     @property
@@ -184,11 +181,23 @@ class HloInstruction:
         What is not pure is computed where the program says and when it says so: never by the compiler, never ahead of
         a branch or a loop that may not run.
         """
-        if self.op.traits & Trait.IMPURE or getattr(self.attrs, "has_side_effect", False):
-            return False
-        return all(
-            instruction.is_pure for computation in self.called_computations for instruction in computation.instructions
+        return not any(
+            one.op.traits & Trait.IMPURE or getattr(one.attrs, "has_side_effect", False)
+            for one in self._with_what_it_calls()
         )
+
+    def _with_what_it_calls(self) -> Iterator[HloInstruction]:
+        """It and all instructions that run on its behalf; a function called from many places once."""
+        yield self
+        seen = dict.fromkeys(self.called_computations)
+        waiting = list(seen)
+        while waiting:
+            for instruction in waiting.pop().instructions:
+                yield instruction
+                for callee in instruction.called_computations:
+                    if callee not in seen:
+                        seen[callee] = None
+                        waiting.append(callee)
 
     def replace_operand(self, position: int, new: HloInstruction) -> None:
         """Puts `new` at a position; users of both stay right. The shapes must be compatible.

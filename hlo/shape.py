@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xlalite.hlo.dtype import DType
@@ -54,6 +54,7 @@ class Shape:
         layout: The written layout, or None for the default one.
         dynamic: One flag a dimension, or empty when no dimension is dynamic.
         elements: Shapes of a tuple's elements; the one array of a buffer.
+        is_dynamic: Whether a dimension, here or in an element, has a size known only at run time.
     """
 
     dtype: DType
@@ -61,6 +62,12 @@ class Shape:
     layout: Layout | None = None
     dynamic: tuple[bool, ...] = ()
     elements: tuple[Shape, ...] = ()
+    # Found once: a tuple's thousand elements are not asked again for each of its thousand readers.
+    is_dynamic: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Looks for sizes known only at run time."""
+        object.__setattr__(self, "is_dynamic", bool(self.dynamic) or any(e.is_dynamic for e in self.elements))
 
     @staticmethod
     def array(
@@ -124,11 +131,6 @@ class Shape:
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.dims)
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether a dimension, here or in an element, has a size known only at run time."""
-        return bool(self.dynamic) or any(element.is_dynamic for element in self.elements)
 
     @property
     def element_count(self) -> int:

@@ -31,12 +31,15 @@ class CommonSubexpressionElimination(HloPass):
     def run(self, module: HloModule) -> bool:
         """Merges in every computation; says whether anything was merged."""
         fingerprints = Fingerprints()
+        unrepeatable: set[HloComputation] = set()
         changed = False
         for computation in module.computations():  # Callees first: nobody asks for a fingerprint before it is final.
-            changed |= self._merge_in(computation, fingerprints)
+            changed |= self._merge_in(computation, fingerprints, unrepeatable)
         return changed
 
-    def _merge_in(self, computation: HloComputation, fingerprints: Fingerprints) -> bool:
+    def _merge_in(
+        self, computation: HloComputation, fingerprints: Fingerprints, unrepeatable: set[HloComputation]
+    ) -> bool:
         # Every user changes its operands once, however many of them were merged: a wide tuple stays linear.
         merged: dict[HloInstruction, HloInstruction] = {}
         numbers: dict[HloInstruction, int] = {}
@@ -45,6 +48,9 @@ class CommonSubexpressionElimination(HloPass):
             numbers[instruction] = len(numbers)
             if any(operand in merged for operand in instruction.operands):
                 instruction.set_operands([merged.get(operand, operand) for operand in instruction.operands])
+            if not _is_repeatable(instruction) or not unrepeatable.isdisjoint(instruction.called_computations):
+                unrepeatable.add(computation)
+                continue
             if not _may_merge(instruction):
                 continue
             earlier = first.setdefault(_key(instruction, numbers, fingerprints), instruction)
@@ -57,19 +63,15 @@ class CommonSubexpressionElimination(HloPass):
         return bool(merged)
 
 
+def _is_repeatable(instruction: HloInstruction) -> bool:
+    """Whether nobody can tell once from twice, what it calls aside."""
+    return not instruction.op.traits & _NEVER_MERGED and not getattr(instruction.attrs, "has_side_effect", False)
+
+
 def _may_merge(instruction: HloInstruction) -> bool:
-    if instruction.opcode in ("parameter", "opt-barrier") or instruction.op.traits & _NEVER_MERGED:
+    if instruction.opcode in ("parameter", "opt-barrier"):
         return False
-    if instruction.control_predecessors or instruction.control_successors:
-        return False
-    return not instruction.has_side_effect and not _is_random(instruction)
-
-
-def _is_random(instruction: HloInstruction) -> bool:
-    """Whether it may give another value the next time, by itself or by what it calls."""
-    if instruction.op.has(Trait.NON_DETERMINISTIC):
-        return True
-    return any(_is_random(inner) for callee in instruction.called_computations for inner in callee.instructions)
+    return not instruction.control_predecessors and not instruction.control_successors
 
 
 def _key(instruction: HloInstruction, numbers: dict[HloInstruction, int], fingerprints: Fingerprints) -> Hashable:

@@ -93,6 +93,13 @@ def random_module() -> Callable[[random.Random, int], HloModule]:
 
 
 @pytest.fixture(scope="session")
+def large_modules() -> dict[str, Callable[[int], str]]:
+    """HLO texts of any size, by the name of their form."""
+    forms: dict[str, Callable[[int], str]] = _load("large_modules").FORMS
+    return forms
+
+
+@pytest.fixture(scope="session")
 def differential() -> Any:
     """The module `random_modules.differential`, which runs random modules of all operations on two backends."""
     _load("random_modules")

@@ -42,7 +42,9 @@ def _reads_what_is_updated(reader: HloInstruction, update: HloInstruction) -> bo
     is_window = reader.opcode == "dynamic-slice" and reader.operand(0) is update.operand(0)
     if not is_window or reader.operands[1:] != update.operands[2:] or reader.shape.dims != update.operand(1).shape.dims:
         return False
-    return _read_at_own_index(reader, update)
+    home = update.parent
+    assert home is not None, "an update of a fusion belongs to its body"
+    return reader in _read_at_own_index(home)
 
 
 def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
@@ -71,8 +73,9 @@ def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
     if any(instruction.opcode in ("reduce", "reduce-window") for instruction in body.instructions):
         return ()
     pairs: list[tuple[int, int]] = []
+    at_own_index = _read_at_own_index(body)
     for number, parameter in enumerate(body.parameters):
-        if parameter.shape.dims != dims or not _read_at_own_index(parameter, body.root):
+        if parameter.shape.dims != dims or parameter not in at_own_index:
             continue
         size = parameter.shape.dtype.size_bytes
         pairs += [(which, number) for which, result in enumerate(results) if result.shape.dtype.size_bytes == size]
@@ -84,18 +87,14 @@ def _keeps_index_of(root: HloInstruction, operand: HloInstruction) -> bool:
     return root.opcode == "tuple" or (root.opcode == "dynamic-update-slice" and root.operand_positions(operand) == (1,))
 
 
-def _read_at_own_index(parameter: HloInstruction, root: HloInstruction) -> bool:
-    """Whether every path from the parameter to the root keeps the index."""
-    waiting, seen = [parameter], {parameter}
-    while waiting:
-        instruction = waiting.pop()
-        for user in instruction.users:
-            if user in seen:
-                continue
-            if user is root and _keeps_index_of(user, instruction):
-                continue
-            if not user.op.is_elementwise or user.shape.dims != parameter.shape.dims:
-                return False
-            seen.add(user)
-            waiting.append(user)
-    return True
+def _read_at_own_index(body: HloComputation) -> set[HloInstruction]:
+    """The instructions from which every path to the kernel's root keeps the index."""
+    root, found = body.root, set[HloInstruction]()
+    for instruction in reversed(body.post_order()):
+        if all(
+            (user is root and _keeps_index_of(root, instruction))
+            or (user in found and user.op.is_elementwise and user.shape.dims == instruction.shape.dims)
+            for user in instruction.users
+        ):
+            found.add(instruction)
+    return found

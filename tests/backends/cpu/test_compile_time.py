@@ -1,0 +1,132 @@
+"""Compilation takes time in proportion to the number of instructions: each phase, for each form of a large module.
+
+The quick test counts calls of functions, Python's own among them, which no other process can disturb; the slow one
+holds the clock against it. Between three sizes, each twice the one before, what is added must double, not quadruple.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+import pytest
+
+from xlalite.backends.base import CompileOptions
+from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.linking import link_module
+from xlalite.hlo.fingerprint import module_fingerprint
+from xlalite.hlo.module import HloModule
+from xlalite.hlo.text import parse
+from xlalite.hlo.verifier import verify
+from xlalite.passes.instrumentation import Instrumentation, PassRecord, PassRun
+
+Clock = Callable[[], float]
+_Result = TypeVar("_Result")
+
+FORMS = (
+    "chain", "blocks", "mixed", "outputs", "cumulated_outputs", "training_step", "concatenation", "parameters",
+    "readers", "updates", "loops", "wide_loop", "branches", "calls", "transposes",
+)  # fmt: skip
+
+
+class Phases:
+    """What a clock shows for each phase, each pass by itself; an observer of the passes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.spent: dict[str, float] = {}
+        self._clock = clock
+        self._start = 0.0
+
+    def add(self, name: str, work: Callable[[], _Result]) -> _Result:
+        start = self._clock()
+        result = work()
+        self.spent[name] = self.spent.get(name, 0.0) + self._clock() - start
+        return result
+
+    def before_pass(self, module: HloModule, run: PassRun) -> None:
+        self._start = self._clock()
+
+    def after_pass(self, module: HloModule, record: PassRecord) -> None:
+        name = record.run.pass_name
+        self.spent[name] = self.spent.get(name, 0.0) + self._clock() - self._start
+
+    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
+        return None
+
+
+def phases_of(text: str, clock: Clock, *, link: bool) -> dict[str, float]:
+    """What compiling a module takes, phase by phase."""
+    phases = Phases(clock)
+    module = phases.add("parse", lambda: parse(text))
+    phases.add("verify", lambda: verify(module))
+    phases.add("print", module.to_string)
+    phases.add("fingerprint", lambda: module_fingerprint(module))
+    compiled = phases.add("clone", lambda: CompiledModule(module, CompileOptions(use_cache=False)))
+    compiled.instrumentation = Instrumentation(observers=(phases,))
+    assert compiled.optimized.entry_computation.has_root
+    phases.add("buffers", lambda: compiled.assignment)
+    phases.add("emission", lambda: compiled.emitted)
+    if link:
+        phases.add("machine code", lambda: link_module(compiled))
+    return phases.spent
+
+
+@contextmanager
+def counted_calls() -> Iterator[Clock]:
+    """A clock that shows how many functions have been called."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+
+    sys.setprofile(note)
+    try:
+        yield lambda: count
+    finally:
+        sys.setprofile(None)
+
+
+def steeper(found: list[dict[str, float]], least: float, limit: float) -> dict[str, list[float]]:
+    """Phases that take more than `least` and whose increase grows by more than `limit`."""
+    small, middle, large = found
+    return {
+        name: [small.get(name, 0.0), middle.get(name, 0.0), spent]
+        for name, spent in large.items()
+        if spent > least and spent - middle.get(name, 0.0) > limit * (middle.get(name, 0.0) - small.get(name, 0.0))
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_phase_calls_in_proportion(form: str, large_modules: dict[str, Callable[[int], str]]) -> None:
+    text = large_modules[form]
+    phases_of(text(8), lambda: 0.0, link=False)  # What is imported or made once is not counted.
+    found = []
+    for size in (16, 32, 64):
+        with counted_calls() as clock:
+            found.append(phases_of(text(size), clock, link=False))
+    assert steeper(found, least=2000, limit=2.6) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_each_phase_takes_time_in_proportion(form: str, large_modules: dict[str, Callable[[int], str]]) -> None:
+    """The best of three runs; phases under 50 ms say nothing."""
+    text = large_modules[form]
+    found = []
+    for size in (2000, 4000, 8000):
+        module = text(size)
+        runs = []
+        for _ in range(3):
+            gc.collect()
+            runs.append(phases_of(module, time.process_time, link=False))
+        found.append({name: min(run[name] for run in runs) for name in runs[0]})
+    assert steeper(found, least=0.05, limit=3.2) == {}
+
+
+def test_every_form_is_tried(large_modules: dict[str, Callable[[int], str]]) -> None:
+    assert tuple(large_modules) == FORMS
