@@ -10,7 +10,7 @@ from xlalite.hlo.module import HloModule
 from xlalite.hlo.shape import Shape
 
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e-45, 3e38)
-# Without what leaves the range within one operation, depending on how it computes: squares in a normalisation, products.
+# Without what leaves the range within one operation, depending on how it computes: squares and products.
 MODEST_FLOATS = SPECIAL_FLOATS[:-2]
 
 
