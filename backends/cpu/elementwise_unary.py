@@ -62,7 +62,9 @@ def _math(name: str) -> RealRule:
 
 
 def _imag(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
-    return zero(operands[0].type)
+    type_ = operands[0].type
+    # A type without zero has NaN for it; what computes with it must see that, too.
+    return constant(type_, float("nan")) if dtype is DType.F8E8M0FNU else zero(type_)
 
 
 def _complex(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

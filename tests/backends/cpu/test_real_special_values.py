@@ -76,3 +76,12 @@ ENTRY e {{ x = {dtype.value}[{len(values)}] parameter(0)
   ROOT r = {dtype.value}[{len(values)}] reduce-precision(x), exponent_bits=5, mantissa_bits={mantissa_bits} }}"""
     found = check(text, values)(values)
     np.testing.assert_array_equal(np.isnan(found.astype(np.float64)), np.isnan(values.astype(np.float64)))
+
+
+def test_what_is_computed_from_an_imaginary_part_sees_that_a_type_has_no_zero(check: Any) -> None:
+    text = """HloModule t
+
+ENTRY e { x = f8e8m0fnu[3] parameter(0)
+  i = f8e8m0fnu[3] imag(x)
+  ROOT m = f8e8m0fnu[3] multiply(i, i) }"""
+    check(text, np.ones(3, DType.F8E8M0FNU.numpy))
