@@ -18,9 +18,11 @@ from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluator import evaluate
 from xlalite.hlo.literal import Value
+from xlalite.hlo.module import HloModule
 from xlalite.hlo.referee import Referee
 from xlalite.hlo.shrinking import Case, shrink
 from xlalite.hlo.verifier import verify
+from xlalite.hlo.walking import all_instructions
 
 # Modules are small and many: what compiles them is not worth keeping.
 OPTIONS = CompileOptions(use_cache=False, num_threads=1)
@@ -31,8 +33,19 @@ def make_case(seed: int) -> Case:
     chance = random.Random(seed)
     module = make_random_module(chance, chance.randint(2, 8))
     verify(module)
-    special = 0.2 if seed % 3 == 0 else 0.0
+    special = 0.2 if seed % 3 == 0 and not _multiplies_complex_numbers(module) else 0.0
     return Case(module, tuple(make_random_arguments(module, seed, special, MODEST_FLOATS)))
+
+
+def _multiplies_complex_numbers(module: HloModule) -> bool:
+    """Whether a reducer does: products of infinite complex numbers depend on the order, which HLO leaves open."""
+    return any(
+        inner.opcode == "multiply" and inner.shape.dtype.is_complex
+        for instruction in all_instructions(module)
+        if instruction.op.calls.applies_to_elements
+        for callee in instruction.called_computations
+        for inner in callee.instructions
+    )
 
 
 def report(seed: int) -> str:
