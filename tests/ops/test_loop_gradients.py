@@ -40,6 +40,15 @@ def test_gradients_reach_starts_captures_and_variables(run: Any) -> None:
     require_both(run, found, {x: [1, 3], c: [5, 7]}, [[8, 8], 4 * 3 * 4 + 12 * 5, [7, 7]])
 
 
+def test_gradients_reach_captured_constants(run: Any) -> None:
+    c, x = constant(3.0), a.placeholder(np.float32, [])
+    loop = while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * c), [constant(0), x])[1]
+    branch = cond(m.greater(x, 0.0), lambda: c * c, lambda: cond(m.less(x, -1.0), lambda: c * x, lambda: c))
+    found = [*gradients(loop, [c]), *gradients(branch, [c])]
+    require_both(run, found, {x: 2}, [2 * 3 * 9, 6])
+    require_both(run, found, {x: -2}, [-2 * 3 * 9, -2])
+
+
 @pytest.mark.parametrize("times", [0, 1, 4])
 def test_the_number_of_iterations_may_come_from_a_shape(run: Any, times: int) -> None:
     x, w, rows = a.placeholder(np.float32, []), a.placeholder(np.float32, []), a.placeholder(np.float32, [None])

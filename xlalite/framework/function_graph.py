@@ -50,7 +50,7 @@ class FunctionGraph(Graph):
         """The placeholder that stands for a tensor of an enclosing graph; the tensor itself when it is of this one."""
         if tensor.graph is self:
             return tensor
-        if tensor.op.spec.is_constant:
+        if tensor.op.spec.is_constant and not tensor.dtype.is_differentiable:
             return self._copy_constant(tensor)
         if tensor not in self.captures:
             outer = self.outer_graph.capture(tensor)
@@ -71,7 +71,10 @@ class FunctionGraph(Graph):
         return super().control_operation(element if tensor is None else self.capture(tensor))
 
     def _copy_constant(self, tensor: Tensor) -> Tensor:
-        """A copy inside, so that its value is known when the function is compiled."""
+        """A copy inside, so that sizes, axes and limits are known when the function is compiled.
+
+        Numbers that can have a gradient come in as every other tensor does: a copy would be cut off from the original.
+        """
         if tensor not in self._constants:
             with self.name_scope(None), self.control_dependencies(None):
                 copy = self.create_op(tensor.op.type, (), tensor.op.attrs, tensor.op.name.replace("/", "_"))
