@@ -9,7 +9,6 @@ import difflib
 import os
 import re
 import shlex
-import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -181,12 +180,12 @@ def debug_options(flags: Flags) -> DebugOptions:
 
 
 def help_text() -> str:
-    """Every flag with its default and its meaning, one paragraph each."""
+    """Every flag with its default and its meaning, two lines each."""
     lines = []
     for flag in dataclasses.fields(Flags):
         lines.append(f"  --{flag.name}={flag.metadata['kind'].shown_as}")
         described = f"{flag.metadata['help']} (default: {_shown(flag.default)})"
-        lines += textwrap.wrap(described, width=100, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines.append(f"      {described}")
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ def test_explain_lists_decisions_by_author(softmax: Path, xlalite: Callable[...,
     ran = xlalite("explain", softmax)
     assert ran.code == 0
     assert ran.out.startswith("fusion:\n  ")
-    assert "  e -> q: fused: " in ran.out
+    assert " e, d, mb, m -> q: fused: " in ran.out
     assert "\nkernel planner:\n" in ran.out
 
 

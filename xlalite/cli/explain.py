@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.reading import read_module
+from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.instruction import HloInstruction
@@ -30,17 +32,17 @@ def run(words: Sequence[str]) -> int:
     options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug_options(flags))
     decisions: Sequence[Decision] = backend.compile_to(_CODE_STAGE, module, options).decisions
     if arguments.name is None:
-        lines = list(_all_decisions(decisions))
+        lines = list(_all_decisions(decisions, in_full=arguments.all))
     else:
         optimised = parse(backend.compile_to(_HLO_STAGE, module, options).text)
         name = arguments.name.removeprefix("%")
         places = _find(optimised, name)
         decisions = _about({name, *_names_of_kernels(optimised, places)}, decisions)
-        lines = list(_story(name, module, places, optimised, decisions))
+        lines = list(_story(name, module, places, optimised, decisions, in_full=arguments.all))
     if arguments.json:
         print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
     else:
-        print("\n".join(lines))
+        print_lines(lines)
     return 0
 
 
@@ -54,24 +56,34 @@ def _parser() -> CommandParser:
     parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
     parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
     add_platform(parser)
+    parser.add_argument(
+        "--all", action="store_true",
+        help="each decision by itself, and every kind of kernel that was not taken instead of the nearest",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
     return parser
 
 
-def _all_decisions(decisions: Sequence[Decision]) -> Iterator[str]:
+def _all_decisions(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
     """By who decided, in the order of first appearance."""
     by: dict[str, list[Decision]] = {}
     for decision in decisions:
         by.setdefault(decision.decided_by, []).append(decision)
     for who, group in by.items():
         yield f"{who}:"
-        yield from (f"  {_without_author(decision)}" for decision in group)
+        yield from (f"  {line}" for line in _lines_of(group, in_full=in_full))
     if not by:
         yield "nothing was decided"
 
 
 def _story(
-    name: str, given: HloModule, places: Sequence[HloInstruction], optimised: HloModule, decisions: Sequence[Decision]
+    name: str,
+    given: HloModule,
+    places: Sequence[HloInstruction],
+    optimised: HloModule,
+    decisions: Sequence[Decision],
+    *,
+    in_full: bool,
 ) -> Iterator[str]:
     """Where the instruction was, where it is now, and what was decided about it.
 
@@ -87,9 +99,37 @@ def _story(
         yield f"compiled, in {_home(instruction)}: {print_instruction(instruction)}"
     if before and not places:
         yield "compiled: it is gone: unused, merged with an equal one, or simplified away"
-    yield from (f"{decision.decided_by}: {_without_author(decision)}" for decision in decisions)
+    for who, group in groupby(decisions, lambda decision: decision.decided_by):
+        yield from (f"{who}: {line}" for line in _lines_of(list(group), in_full=in_full))
     if not decisions:
         yield "no decision concerns it"
+
+
+def _lines_of(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
+    """One line each; in short, what was decided alike about one target is a line, and the nearest refusal another."""
+    if in_full:
+        yield from map(_without_author, decisions)
+        return
+    for (target, refused), group in groupby(decisions, lambda one: (one.subject[-1:], _is_refused_kernel(one))):
+        alike: dict[tuple[str, str], list[Decision]] = {}
+        for decision in [list(group)[-1]] if refused else group:
+            alike.setdefault((decision.verdict, decision.reason), []).append(decision)
+        yield from (_as_one(target, one) for one in alike.values())
+
+
+def _is_refused_kernel(decision: Decision) -> bool:
+    """Whether it says of a kind of kernel that it was not taken; kinds are asked in order, the nearest last."""
+    return decision.decided_by == "kernel planner" and decision.verdict.startswith("not ")
+
+
+def _as_one(target: tuple[str, ...], alike: Sequence[Decision]) -> str:
+    """Decisions with one verdict and reason about several instructions and a target, with their bytes added up."""
+    first = alike[0]
+    if len(alike) == 1 or any(set(one.numbers) != {"bytes"} or len(one.subject) < 2 for one in alike):
+        return "\n".join(map(_without_author, alike))
+    names = ", ".join(" -> ".join(one.subject[:-1]) for one in alike)
+    total = sum(int(one.numbers["bytes"]) for one in alike)
+    return f"{names} -> {target[0]}: {first.verdict}: {first.reason} (bytes={total})"
 
 
 def _find(module: HloModule, name: str) -> list[HloInstruction]:

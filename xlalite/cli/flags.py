@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from xlalite.cli.arguments import CommandParser
+from xlalite.cli.wrapping import print_lines
 from xlalite.flags import ENVIRONMENT_NAME, Flags, help_text
 
 
@@ -18,7 +19,7 @@ def run(words: Sequence[str]) -> int:
         "[--FLAG=VALUE ...]",
     )
     _, flags = parser.read(words)
-    print(help_text(), end="")
+    print_lines(help_text().splitlines(), hang=6)
     default = Flags()
     names = [field.name for field in dataclasses.fields(Flags)]
     changed = [name for name in names if getattr(flags, name) != getattr(default, name)]

@@ -14,6 +14,7 @@ from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
+from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
 from xlalite.hlo.decision import Decision
 from xlalite.hlo.module import HloModule
@@ -42,12 +43,12 @@ def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
     if arguments.list_passes:
-        sys.stdout.write(list_passes())
+        print_lines(list_passes().splitlines(), hang=29)
         return 0
     backend = get_backend(arguments.platform)
     if arguments.list_stages:
         stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
-        sys.stdout.write("".join(f"{name:28} {shown}\n" for name, shown in stages.items()))
+        print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
@@ -161,8 +162,7 @@ def _show(output: StageOutput, *, explain: bool, time: bool) -> None:
 
 
 def _print_decisions(decisions: Sequence[Decision]) -> None:
-    for decision in decisions:
-        print(decision, file=sys.stderr)
+    print_lines(map(str, decisions), file=sys.stderr)
 
 
 def _print_times(records: Sequence[PassRecord]) -> None:

@@ -17,17 +17,20 @@ from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module, shown_name
+from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
 from xlalite.hlo.custom_calls import CUSTOM_CALLS
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.literal import Literal, Value
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.referee import Referee
+from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import format_literal
 from xlalite.passes.debug_options import DebugOptions
 from xlalite.passes.registry import PASSES
 
 MISMATCH = 1
+_SHOWN_ELEMENTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def run_instructions(path: str, options: RunOptions) -> bool:
     runs = list(run_isolated(module, arguments, get_backend(options.platform), options.compile, options.bounds))
     wrong = [run for run in runs if not run.agrees]
     for run in wrong:
-        print(f"  {run}")
+        print_lines([f"  {run}"])
     print(f"  {len(runs) - len(wrong)} of {len(runs)} instructions agree with the interpreter")
     return not wrong
 
@@ -234,8 +237,8 @@ def _iterate(
     result = executable.program_shape.result
     if options.prints_values:
         for number, (argument, shape) in enumerate(zip(arguments, shapes, strict=True)):
-            print(f"  argument {number}: {shape.text()} {format_literal(Literal(argument, shape))}")
-        print(f"  result: {result.text()} {format_literal(Literal(found, result))}")  # type: ignore[arg-type]
+            print(f"  argument {number}: {shape.text()} {_shown(argument, shape)}")
+        print(f"  result: {result.text()} {_shown(found, result)}")  # type: ignore[arg-type]
     if reference is None:
         return True
     start = time.perf_counter()
@@ -245,6 +248,16 @@ def _iterate(
     comparisons = compare(found, expected, result, options.bounds, _referee(programs.module, arguments, options), names)
     _print_comparisons(iteration, comparisons, options)
     return not any(comparison.wrong for comparison in comparisons)
+
+
+def _shown(value: Value, shape: Shape) -> str:
+    """A value as a literal; of arrays with more than 1,000 elements the edges, as NumPy shows them."""
+    if all(leaf.element_count <= _SHOWN_ELEMENTS for _, leaf in shape.leaves() if leaf.is_array):
+        return format_literal(Literal(value, shape))
+    if isinstance(value, tuple):
+        return "( " + ", ".join(map(_shown, value, shape.elements)) + " )"
+    text = np.array2string(np.asarray(value), separator=", ", threshold=_SHOWN_ELEMENTS, prefix="    ")
+    return "\n    " + text.replace("[", "{").replace("]", "}")
 
 
 def _arguments(module: HloModule, generator: np.random.Generator, options: RunOptions) -> list[Value]:
@@ -258,7 +271,7 @@ def _print_comparisons(iteration: int, comparisons: list[LeafComparison], option
     for comparison in comparisons:
         if iteration == 0 or comparison.wrong:
             where = f"iteration {iteration}: " if options.iterations > 1 else ""
-            print(f"  {where}{comparison}")
+            print_lines([f"  {where}{comparison}"])
 
 
 def _print_times(times: _Times) -> None:
