@@ -52,7 +52,9 @@ def run(words: Sequence[str]) -> int:
         return 0
     debug = debug_options(flags)
     debug.check_pass_names(PASSES)
-    options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug)
+    options = CompileOptions(
+        num_threads=flags.xlalite_num_threads or None, donate_arguments=arguments.donate_arguments, debug=debug
+    )
     stage = _checked_stage(arguments.stage, backend)
     passes = None if arguments.passes is None else parse_passes(arguments.passes)
     text = read_text(arguments.file)
@@ -88,6 +90,9 @@ def _parser() -> CommandParser:
     )
     add_platform(parser)
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="write to a file")
+    parser.add_argument(
+        "--donate_arguments", action="store_true", help="compile for calls that give up what input_output_alias names"
+    )
     parser.add_argument("--split-input-file", action="store_true", help=f"take the file apart at lines '{SEPARATOR}'")
     parser.add_argument("--explain", action="store_true", help="print every decision with its reason to stderr")
     parser.add_argument("--time", action="store_true", help="print a table of the passes to stderr")
@@ -112,7 +117,7 @@ def _run_passes(
     records = _run_pipeline(Pipeline("opt", passes), module, options.debug)
     if stage == "hlo":
         return StageOutput(module.to_string(options.debug.text_preset), tuple(module.decisions), records)
-    unoptimised = CompileOptions(num_threads=options.num_threads, optimize=False, debug=options.debug)
+    unoptimised = dataclasses.replace(options, optimize=False)
     output = backend.compile_to(stage, module, unoptimised)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
 
