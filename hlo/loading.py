@@ -1,40 +1,82 @@
-"""Reads files that hold a program, in whichever form their names promise."""
+"""Reads files that hold a program, in whichever form: by their contents, and by their names where in doubt."""
 
 from __future__ import annotations
 
+import enum
 import os
+import re
 from pathlib import Path
 
+from xlalite.hlo.errors import ParseError
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.proto.serialization import parse_pbtxt, parse_proto
 from xlalite.hlo.text import parse
 
-BINARY_SUFFIX = ".pb"
-"""End of the name of a file that holds a serialized `HloModuleProto` or `HloProto`."""
+_BINARY_SUFFIX = ".pb"
+_TEXT_PROTO_SUFFIXES = (".pbtxt", ".textproto")
+_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_TEXT_PROTO = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:hlo_module\s*+\{\s*+)?name\s*+:\s*+[\"']")
+_BYTECODE = b"ML\xefR"
+_STRANGERS = (
+    (b"PK\x03\x04", "a ZIP archive, as NumPy's *.npz is: arrays, not a program"),
+    (b"\x93NUMPY", "an array that NumPy saved, not a program"),
+    (b"\x1f\x8b", "compressed data; gunzip makes the program of it"),
+)
 
-TEXT_PROTO_SUFFIXES = (".pbtxt", ".textproto")
-"""Ends of the names of files that hold the text form of one."""
+
+class Form(enum.Enum):
+    """How a file spells a program."""
+
+    TEXT = "HLO or StableHLO text"
+    TEXT_PROTO = "the text form of an HLO proto"
+    PROTO = "an HLO proto"
 
 
 def load(path: str | os.PathLike[str]) -> HloModule:
-    """The module in a file: `.pb`, `.pbtxt` or `.textproto`; HLO or StableHLO text under every other name.
+    """The module in a file: HLO or StableHLO text, an `HloModuleProto` or `HloProto`, binary or as text.
 
     Raises:
-        ParseError: The file does not hold what its name promises; says where.
+        ParseError: The file holds nothing of the kind, or it is damaged; says where.
         OSError: The file cannot be read.
     """
     return parse_file(Path(path).read_bytes(), Path(path).name)
 
 
 def parse_file(data: bytes, file_name: str) -> HloModule:
-    """The module in the contents of a file, whose name tells the form.
+    """The module in the contents of a file.
 
     Raises:
-        ParseError: The contents are not what the name promises; says where.
+        ParseError: The contents are no program that can be read; says where, or what they are instead.
     """
+    match form_of(data, file_name):
+        case Form.PROTO:
+            return parse_proto(data)
+        case Form.TEXT_PROTO:
+            return parse_pbtxt(data)
+        case Form.TEXT:
+            return parse(data)
+
+
+def form_of(data: bytes, file_name: str) -> Form:
+    """The form of a file: protos by `.pb`, `.pbtxt` and `.textproto` or by their contents; everything else is text.
+
+    Raises:
+        ParseError: The contents are known to be something else.
+    """
+    for start, what in _STRANGERS:
+        if data.startswith(start):
+            raise ParseError(f"expected HLO, found {what}")
     suffix = Path(file_name).suffix.lower()
-    if suffix == BINARY_SUFFIX:
-        return parse_proto(data)
-    if suffix in TEXT_PROTO_SUFFIXES:
-        return parse_pbtxt(data)
-    return parse(data)
+    if suffix in _TEXT_PROTO_SUFFIXES:
+        return Form.TEXT_PROTO
+    is_binary = _CONTROL_CHARACTER.search(data) is not None
+    is_bytecode = data.startswith(_BYTECODE)
+    if is_bytecode or (is_binary and _BYTECODE in data[: 1 << 16]):
+        container = "" if is_bytecode else ", as jax.export serializes it"
+        raise ParseError(
+            f"expected HLO, found MLIR bytecode{container}; jax gives text by lower(...).as_text() "
+            "and by mlir_module() of what was exported"
+        )
+    if suffix == _BINARY_SUFFIX or is_binary:
+        return Form.PROTO
+    return Form.TEXT_PROTO if _TEXT_PROTO.match(data) else Form.TEXT

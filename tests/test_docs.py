@@ -72,3 +72,11 @@ def test_code_in_the_readme_runs(block: Block, output: str | None, tmp_path: Pat
         assert without_times(done.stdout.rstrip()) == without_times(output.rstrip()), (
             f"README.md:{block.line} shows another output"
         )
+
+
+def test_what_the_commands_of_the_readme_write_is_no_part_of_the_repository() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    written = set(re.findall(r"--(?:to|xla_dump_to)[ =](\w+)", text))
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert written
+    assert [name for name in sorted(written) if f"{name}/" not in ignored] == []

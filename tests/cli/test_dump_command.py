@@ -37,6 +37,22 @@ def importable(monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(repository))
 
 
+def test_hlo_is_no_program_to_run(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("dump", "--to", tmp_path / "dumps", "--", softmax)
+    assert ran.code == 2
+    assert f"{softmax} holds HLO, not a Python program: 'xlalite opt {softmax} --stage=html" in ran.err
+    assert not (tmp_path / "dumps").exists()
+
+
+@pytest.mark.usefixtures("importable")
+def test_the_path_at_the_end_is_short(
+    program: Path, softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
+) -> None:
+    (tmp_path / "there").mkdir()
+    ran = xlalite("dump", "--to", tmp_path / "there" / ".." / "dumps", "--", program, softmax)
+    assert ran.err.endswith(f": {tmp_path.resolve()}/dumps/index.html\n")
+
+
 @pytest.mark.usefixtures("importable")
 def test_program_gets_its_arguments_and_gives_its_code(
     program: Path, softmax: Path, tmp_path: Path, xlalite: Callable[..., object]

@@ -112,7 +112,7 @@ def _parser() -> CommandParser:
         "Measures compilation (without a cache, then with a warm one) and calls on random inputs.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
     add_platform(parser)
     parser.add_argument("--num_threads", type=positive, metavar="N", help="threads of compiled code")
     parser.add_argument(

@@ -102,7 +102,7 @@ def _parser() -> CommandParser:
         "that does harm. The exit code is 1 when something is wrong with the module.",
         "FILE [options]",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
     add_platform(parser)
     parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
     parser.add_argument("--abs_error_bound", type=bound, metavar="X", help="allowed absolute error, as for run")

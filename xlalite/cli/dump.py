@@ -13,7 +13,9 @@ from pathlib import Path
 from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser
 from xlalite.cli.errors import UsageError
 from xlalite.flags import ENVIRONMENT_NAME, Flags
-from xlalite.hlo.errors import DumpError
+from xlalite.hlo.errors import DumpError, ParseError
+from xlalite.hlo.loading import Form, form_of
+from xlalite.hlo.stablehlo.recognition import is_stablehlo
 from xlalite.passes.dump_index import INDEX_HTML, INDEX_JSON, write_index
 
 _SIGNALLED = 128
@@ -38,7 +40,8 @@ def run(words: Sequence[str]) -> int:
         raise UsageError("expected -- and a Python program, as in: xlalite dump --to DIR -- script.py arguments")
     if arguments.to is None:
         raise UsageError("expected --to DIR, where the dumps go")
-    directory = Path(arguments.to).expanduser().absolute()
+    _require_python(program[0])
+    directory = Path(arguments.to).expanduser().resolve()
     _prepare(directory, clears=arguments.clear)
     given = [word for word in own if word.startswith(FLAG_PREFIXES)]
     code = _run_program(program, _environment(directory, given, flags))
@@ -53,6 +56,23 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         return list(words), []
     place = list(words).index("--")
     return list(words[:place]), list(words[place + 1 :])
+
+
+def _require_python(script: str) -> None:
+    """Raises where HLO stands in the place of a program."""
+    path = Path(script)
+    try:
+        start = path.read_bytes() if path.is_file() else b""
+        is_hlo = (
+            start.lstrip().startswith(b"HloModule") or is_stablehlo(start) or form_of(start, script) is not Form.TEXT
+        )
+    except (OSError, ParseError):
+        return
+    if is_hlo:
+        raise UsageError(
+            f"{script} holds HLO, not a Python program: 'xlalite opt {script} --stage=html -o page.html' shows its "
+            f"compilation, 'xlalite run {script} --xla_dump_to=DIR --xla_dump_hlo_pass_re=.*' dumps it"
+        )
 
 
 def _parser() -> CommandParser:

@@ -53,7 +53,7 @@ def _parser() -> CommandParser:
         "where a copy was needed, which kind of kernel was chosen. With a NAME, only what concerns that instruction.",
         "FILE [NAME] [options]",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
     parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
     add_platform(parser)
     parser.add_argument(

@@ -132,8 +132,8 @@ usage: xlalite COMMAND [options]
 commands:
 {commands}
 
-'xlalite COMMAND --help' shows the options of a command. A FILE holds HLO text;
-'-' is standard input. All commands take the flags of XLALITE_FLAGS in XLA's
-spelling, as in --xla_dump_to=DIR, and --traceback, which shows where in xlalite
-an error was raised.
+'xlalite COMMAND --help' shows the options of a command. A FILE holds HLO text,
+StableHLO text or an HLO proto; '-' is standard input. All commands take the
+flags of XLALITE_FLAGS in XLA's spelling, as in --xla_dump_to=DIR, and
+--traceback, which shows where in xlalite an error was raised.
 """

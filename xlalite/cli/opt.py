@@ -83,7 +83,9 @@ def _parser() -> CommandParser:
         "[FILE] [options]",
         _EPILOG,
     )
-    parser.add_argument("file", nargs="?", default=STANDARD_INPUT, metavar="FILE", help="HLO text; '-' is the default")
+    parser.add_argument(
+        "file", nargs="?", default=STANDARD_INPUT, metavar="FILE", help="HLO, StableHLO or a proto; '-' is the default"
+    )
     parser.add_argument("--passes", metavar="A,B", help="run only these passes, in this order")
     parser.add_argument(
         "--stage", default="hlo", metavar="STAGE", help="what to print (default: hlo); see --list-stages"

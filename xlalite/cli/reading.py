@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.loading import BINARY_SUFFIX, TEXT_PROTO_SUFFIXES, parse_file
+from xlalite.hlo.loading import Form, form_of, parse_file
 from xlalite.hlo.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.hlo.verifier import verify
@@ -37,21 +37,23 @@ def read_modules(path: str) -> list[HloModule]:
 
 
 def read_text(path: str) -> str:
-    """The text of a file, or standard input for `-`; a module that is a protocol buffer by its name is printed.
+    """The text of a file, or standard input for `-`; a module that is a protocol buffer is printed.
 
     Raises:
         InputError: The file is neither text nor a protocol buffer.
         OSError: The file cannot be read.
     """
     data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
-    if path.lower().endswith((BINARY_SUFFIX, *TEXT_PROTO_SUFFIXES)):
-        return _text_of_proto(data, path)
+    try:
+        if form_of(data, path) is not Form.TEXT:
+            return parse_file(data, path).to_string("lossless")
+    except XlaliteError as error:
+        raise InputError(f"{shown_name(path)}: {error}") from error
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{shown_name(path)}: expected HLO text in UTF-8, found byte 0x{data[error.start]:02x} at {error.start}; "
-            f"a binary HLO proto must be called *{BINARY_SUFFIX}"
+            f"{shown_name(path)}: expected HLO text in UTF-8, found byte 0x{data[error.start]:02x} at {error.start}"
         ) from None
 
 
@@ -78,13 +80,6 @@ def split_text(text: str) -> list[str]:
         parts.append("\n" * text.count("\n", 0, start) + text[start:end])
         start = match.end() if match else end
     return parts
-
-
-def _text_of_proto(data: bytes, path: str) -> str:
-    try:
-        return parse_file(data, path).to_string("lossless")
-    except XlaliteError as error:
-        raise InputError(f"{shown_name(path)}: {error}") from error
 
 
 def shown_name(path: str) -> str:

@@ -170,7 +170,7 @@ def _parser() -> CommandParser:
         "The exit code is 1 when they differ.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
     add_platform(parser)
     parser.add_argument(
         "--reference_platform", type=str.lower, default="interpreter", metavar="NAME",

@@ -60,7 +60,7 @@ def _parser() -> CommandParser:
         "wrong with the module.",
         "FILE [options]",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text; '-' is standard input")
+    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
     add_platform(parser)
     parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
     parser.add_argument("--inputs", metavar="FILE", help="take the arguments from an .npz file, as for run")
