@@ -86,7 +86,8 @@ class _Page:
             return '<p class="faint">No pass ran.</p>'
         longest = max(entry.time_ms for entry in module.passes) or 1.0
         rows = "".join(self._pass_row(entry, longest, module.name) for entry in module.passes)
-        return f"{_PASSES_HEAD}{rows}</table>{_diff_hint(module.passes)}"
+        head = _PASSES_HEAD.replace("<table>", '<table class="passes">')
+        return f"{head}{rows}</table>{_diff_hint(module.passes)}"
 
     def _pass_row(self, entry: PassEntry, longest: float, module: str) -> str:
         before, after = entry.instructions
@@ -150,7 +151,7 @@ class _Page:
         facts = [f'<span class="{_STATUS_CLASS[module.status]}">{module.status.value}</span>']
         if module.started:
             facts += [
-                f"<span>{module.compile_ms:.1f} ms with dumps</span>",
+                f"<span>{_where_time_went(module)}</span>",
                 f"<span>{escape(module.started)}</span>",
                 f"<span>process {module.process}: {escape(module.command)}</span>",
             ]
@@ -175,6 +176,17 @@ def _header(contents: DumpContents, name: str, index: str) -> str:
         f"<header><h1>{escape(name)}</h1><span class='faint'>{_count(len(contents.modules), 'module')}, "
         f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps</span> "
         f"{index}</header>"
+    )
+
+
+def _where_time_went(module: ModuleEntry) -> str:
+    """The time of a compilation in parts that add up."""
+    passes = sum(entry.time_ms for entry in module.passes)
+    verifier = sum(entry.verification_ms for entry in module.passes)
+    rest = max(module.compile_ms - passes - verifier, 0.0)
+    return (
+        f"{module.compile_ms:.1f} ms: passes {passes:.1f}, verifier {verifier:.1f}, "
+        f"code generation, LLVM and the writing of dumps {rest:.1f}"
     )
 
 

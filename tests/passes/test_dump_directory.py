@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -70,6 +71,16 @@ def test_after_of_one_pass_is_before_of_the_next(tmp_path: Path) -> None:
     files = [name for one in entry.passes for name in (one.before, one.after)]
     assert files[0] == "module_0000.m.before_optimizations.txt"
     assert files[1::2][:-1] == files[2::2]
+
+
+def test_page_says_where_the_time_went(tmp_path: Path) -> None:
+    dump(tmp_path, ".*")
+    write_index(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    found = re.search(r"([\d.]+) ms: passes ([\d.]+), verifier ([\d.]+), code generation, [^<]*? ([\d.]+)</span>", page)
+    assert found is not None
+    total, *parts = map(float, found.groups())
+    assert sum(parts) == pytest.approx(total, abs=0.25)  # each is rounded to a tenth
 
 
 def test_record_reads_back_as_it_was(tmp_path: Path) -> None:
