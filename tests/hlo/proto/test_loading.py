@@ -1,4 +1,4 @@
-"""Files are read by what their names promise."""
+"""Files are read by their contents, and by what their names promise."""
 
 import pytest
 
