@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xlalite.hlo.dtype import DType, Kind
 from xlalite.hlo.errors import ArgumentError
-from xlalite.hlo.literal import Literal, Token, Value
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType, Kind
+from xlalite.hlo.types.literal import Literal, Token, Value
+from xlalite.hlo.types.shape import Shape
 
 Array = NDArray[Any]
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import ProgramShape
-from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.instrumentation import PassRecord
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.shape import ProgramShape
+from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.instrumentation import PassRecord
 
 
 @dataclass(frozen=True, slots=True)

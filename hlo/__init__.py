@@ -12,10 +12,8 @@ if not __name__.startswith("xlalite."):
     )
 
 if TYPE_CHECKING:
-    from xlalite.hlo.builder import Builder as Builder
-    from xlalite.hlo.compare import compare_modules as compare_modules
-    from xlalite.hlo.computation import HloComputation as HloComputation
-    from xlalite.hlo.dtype import DType as DType
+    from xlalite.hlo.building.builder import Builder as Builder
+    from xlalite.hlo.building.extraction import extract as extract
     from xlalite.hlo.errors import (
         EvaluationError as EvaluationError,
         LiteralError as LiteralError,
@@ -24,18 +22,15 @@ if TYPE_CHECKING:
         VerificationError as VerificationError,
         XlaliteError as XlaliteError,
     )
-    from xlalite.hlo.evaluator import evaluate as evaluate
-    from xlalite.hlo.extraction import extract as extract
-    from xlalite.hlo.fingerprint import structurally_equal as structurally_equal
-    from xlalite.hlo.instruction import HloInstruction as HloInstruction, Metadata as Metadata
-    from xlalite.hlo.literal import Literal as Literal
+    from xlalite.hlo.evaluation.evaluator import evaluate as evaluate
+    from xlalite.hlo.evaluation.spmd import evaluate_spmd as evaluate_spmd
+    from xlalite.hlo.ir.computation import HloComputation as HloComputation
+    from xlalite.hlo.ir.fingerprint import structurally_equal as structurally_equal
+    from xlalite.hlo.ir.instruction import HloInstruction as HloInstruction, Metadata as Metadata
+    from xlalite.hlo.ir.module import HloModule as HloModule, ModuleConfig as ModuleConfig
     from xlalite.hlo.loading import load as load
-    from xlalite.hlo.module import HloModule as HloModule, ModuleConfig as ModuleConfig
     from xlalite.hlo.ops import OPS as OPS
     from xlalite.hlo.proto.serialization import parse_pbtxt as parse_pbtxt, parse_proto as parse_proto
-    from xlalite.hlo.shape import Layout as Layout, ProgramShape as ProgramShape, Shape as Shape
-    from xlalite.hlo.spmd import evaluate_spmd as evaluate_spmd
-    from xlalite.hlo.statistics import collect_statistics as collect_statistics
     from xlalite.hlo.text import (
         ParseLimits as ParseLimits,
         PrintOptions as PrintOptions,
@@ -46,31 +41,36 @@ if TYPE_CHECKING:
         print_instruction as print_instruction,
         print_module as print_module,
     )
-    from xlalite.hlo.verifier import verify as verify
+    from xlalite.hlo.tools.compare import compare_modules as compare_modules
+    from xlalite.hlo.tools.statistics import collect_statistics as collect_statistics
+    from xlalite.hlo.types.dtype import DType as DType
+    from xlalite.hlo.types.literal import Literal as Literal
+    from xlalite.hlo.types.shape import Layout as Layout, ProgramShape as ProgramShape, Shape as Shape
+    from xlalite.hlo.verification.verifier import verify as verify
 
 _NAMES = {
-    "builder": "Builder",
-    "compare": "compare_modules",
-    "computation": "HloComputation",
-    "dtype": "DType",
+    "building.builder": "Builder",
+    "tools.compare": "compare_modules",
+    "ir.computation": "HloComputation",
+    "types.dtype": "DType",
     "errors": "EvaluationError, LiteralError, ParseError, ShapeError, VerificationError, XlaliteError",
-    "evaluator": "evaluate",
-    "extraction": "extract",
-    "fingerprint": "structurally_equal",
-    "instruction": "HloInstruction, Metadata",
-    "literal": "Literal",
+    "evaluation.evaluator": "evaluate",
+    "building.extraction": "extract",
+    "ir.fingerprint": "structurally_equal",
+    "ir.instruction": "HloInstruction, Metadata",
+    "types.literal": "Literal",
     "loading": "load",
-    "module": "HloModule, ModuleConfig",
+    "ir.module": "HloModule, ModuleConfig",
     "ops": "OPS",
     "proto.serialization": "parse_pbtxt, parse_proto",
-    "shape": "Layout, ProgramShape, Shape",
-    "spmd": "evaluate_spmd",
-    "statistics": "collect_statistics",
+    "types.shape": "Layout, ProgramShape, Shape",
+    "evaluation.spmd": "evaluate_spmd",
+    "tools.statistics": "collect_statistics",
     "text": (
         "ParseLimits, PrintOptions, parse, parse_literal, parse_shape, print_computation, print_instruction, "
         "print_module"
     ),
-    "verifier": "verify",
+    "verification.verifier": "verify",
 }
 _MODULE_OF = {name: f"xlalite.hlo.{module}" for module, names in _NAMES.items() for name in names.split(", ")}
 

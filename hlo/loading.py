@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.serialization import parse_pbtxt, parse_proto
 from xlalite.hlo.text import parse
 

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.barrier_remover import BarrierRemover
-from xlalite.passes.base import HloPass
-from xlalite.passes.batch_norm_expander import BatchNormExpander
-from xlalite.passes.call_inliner import CallInliner
-from xlalite.passes.conditional_simplifier import ConditionalSimplifier
-from xlalite.passes.conditional_to_select import ConditionalToSelect
-from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
-from xlalite.passes.copy_insertion import CopyInsertion
-from xlalite.passes.cse import CommonSubexpressionElimination
-from xlalite.passes.dce import DeadCodeElimination
-from xlalite.passes.defusion import Defusion
-from xlalite.passes.dot_canonicalizer import DotCanonicalizer
-from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
-from xlalite.passes.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.analysis.trip_count import TripCountAnnotator
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion import Fusion
-from xlalite.passes.layout_normalization import LayoutNormalization
-from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
-from xlalite.passes.map_inliner import MapInliner
-from xlalite.passes.mixed_precision_expander import MixedPrecisionExpander
-from xlalite.passes.reduction_splitter import ReductionSplitter
-from xlalite.passes.reshape_mover import ReshapeMover
-from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
-from xlalite.passes.rng_expander import RngExpander
-from xlalite.passes.run_time_sizes import RunTimeSizes
-from xlalite.passes.scheduler import Scheduler
-from xlalite.passes.trip_count import TripCountAnnotator
-from xlalite.passes.tuple_simplifier import TupleSimplifier
-from xlalite.passes.unschedule import Unschedule
-from xlalite.passes.while_simplifier import WhileSimplifier
-from xlalite.passes.zero_sized import ZeroSizedElimination
+from xlalite.passes.memory.copy_insertion import CopyInsertion
+from xlalite.passes.memory.scheduler import Scheduler
+from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
+from xlalite.passes.normalization.call_inliner import CallInliner
+from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
+from xlalite.passes.normalization.defusion import Defusion
+from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.normalization.layout_normalization import LayoutNormalization
+from xlalite.passes.normalization.map_inliner import MapInliner
+from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
+from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
+from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
+from xlalite.passes.normalization.unschedule import Unschedule
+from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
+from xlalite.passes.preparation.barrier_remover import BarrierRemover
+from xlalite.passes.preparation.dot_canonicalizer import DotCanonicalizer
+from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
+from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.simplify.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
+from xlalite.passes.simplify.cse import CommonSubexpressionElimination
+from xlalite.passes.simplify.dce import DeadCodeElimination
+from xlalite.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.simplify.reshape_mover import ReshapeMover
+from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
+from xlalite.passes.simplify.while_simplifier import WhileSimplifier
 
 PASSES: dict[str, type[HloPass]] = {
     hlo_pass.name: hlo_pass

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import xlalite
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.literal import Value
 
 # Tests neither use nor fill the cache of whoever runs them.
 os.environ["XLALITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="xlalite-test-cache-")

@@ -15,10 +15,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Token
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Token
+from xlalite.hlo.types.shape import Shape
 
 FLOATS = (DType.F32, DType.F64, DType.F16, DType.BF16)
 TINY_FLOATS = tuple(dtype for dtype in DType if dtype.is_floating and dtype.bits <= 8)

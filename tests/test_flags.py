@@ -6,7 +6,7 @@ import pytest
 
 from xlalite.flags import Flags, debug_options, flags_from_environment, help_text, parse_flags
 from xlalite.hlo.errors import FlagError
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 
 def from_text(text: str) -> Flags:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     )
     from xlalite.client.jit import JitFunction as JitFunction, jit as jit
     from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
-    from xlalite.framework import errors as errors
-    from xlalite.framework.default_graph import (
+    from xlalite.framework.graph import errors as errors
+    from xlalite.framework.graph.default_graph import (
         get_default_graph as get_default_graph,
         reset_default_graph as reset_default_graph,
     )
-    from xlalite.framework.default_session import get_default_session as get_default_session
-    from xlalite.framework.dtypes import (
+    from xlalite.framework.graph.default_session import get_default_session as get_default_session
+    from xlalite.framework.graph.dtypes import (
         DType as DType,
         as_dtype as as_dtype,
         bfloat16 as bfloat16,
@@ -56,24 +56,32 @@ if TYPE_CHECKING:
         uint32 as uint32,
         uint64 as uint64,
     )
-    from xlalite.framework.graph import Graph as Graph
-    from xlalite.framework.graph_keys import GraphKeys as GraphKeys
-    from xlalite.framework.jit_scope import jit_scope as jit_scope
-    from xlalite.framework.operation import Operation as Operation
-    from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
-    from xlalite.framework.tensor import Tensor as Tensor
-    from xlalite.framework.tensor_shape import (
+    from xlalite.framework.graph.graph import Graph as Graph
+    from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
+    from xlalite.framework.graph.jit_scope import jit_scope as jit_scope
+    from xlalite.framework.graph.operation import Operation as Operation
+    from xlalite.framework.graph.tensor import Tensor as Tensor
+    from xlalite.framework.graph.tensor_shape import (
         Dimension as Dimension,
         TensorShape as TensorShape,
     )
+    from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
     from xlalite.hlo.errors import XlaliteError as XlaliteError
-    from xlalite.ops import initializers as initializers, losses as losses, math as math, nn as nn, train as train
-    from xlalite.ops.array import *
-    from xlalite.ops.clipping import *
-    from xlalite.ops.constant import constant as constant, convert_to_tensor as convert_to_tensor
-    from xlalite.ops.control_flow import *
-    from xlalite.ops.gradients import *
-    from xlalite.ops.initializers import (
+    from xlalite.ops.functions import losses as losses, math as math, nn as nn
+    from xlalite.ops.functions.array import *
+    from xlalite.ops.functions.clipping import *
+    from xlalite.ops.functions.control_flow import *
+    from xlalite.ops.functions.math import *
+    from xlalite.ops.functions.random_ops import (
+        random_normal as random_normal,
+        random_shuffle as random_shuffle,
+        random_uniform as random_uniform,
+        truncated_normal as truncated_normal,
+    )
+    from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
+    from xlalite.ops.helpers.gradients import *
+    from xlalite.ops.training import initializers as initializers, train as train
+    from xlalite.ops.training.initializers import (
         constant_initializer as constant_initializer,
         glorot_normal_initializer as glorot_normal_initializer,
         glorot_uniform_initializer as glorot_uniform_initializer,
@@ -84,14 +92,7 @@ if TYPE_CHECKING:
         variance_scaling_initializer as variance_scaling_initializer,
         zeros_initializer as zeros_initializer,
     )
-    from xlalite.ops.math import *
-    from xlalite.ops.random_ops import (
-        random_normal as random_normal,
-        random_shuffle as random_shuffle,
-        random_uniform as random_uniform,
-        truncated_normal as truncated_normal,
-    )
-    from xlalite.ops.variable import (
+    from xlalite.ops.training.variable import (
         Variable as Variable,
         assign as assign,
         assign_add as assign_add,
@@ -105,7 +106,7 @@ if TYPE_CHECKING:
         trainable_variables as trainable_variables,
         variables_initializer as variables_initializer,
     )
-    from xlalite.ops.variable_scope import (
+    from xlalite.ops.training.variable_scope import (
         AUTO_REUSE as AUTO_REUSE,
         VariableScope as VariableScope,
         get_variable as get_variable,
@@ -131,39 +132,39 @@ _NAMES: dict[str, str] = {
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
     "xlalite.client.jit": "JitFunction, jit",
     "xlalite.client.session": "InteractiveSession, Session",
-    "xlalite.framework.default_graph": "get_default_graph, reset_default_graph",
-    "xlalite.framework.default_session": "get_default_session",
-    "xlalite.framework.dtypes": (
+    "xlalite.framework.graph.default_graph": "get_default_graph, reset_default_graph",
+    "xlalite.framework.graph.default_session": "get_default_session",
+    "xlalite.framework.graph.dtypes": (
         "DType, as_dtype, bfloat16, bool_, bool_ as bool, complex64, complex128, double, float16, float32, float64, "
         "half, int8, int16, int32, int64, resource, string, uint8, uint16, uint32, uint64"
     ),
-    "xlalite.framework.graph": "Graph",
-    "xlalite.framework.graph_keys": "GraphKeys",
-    "xlalite.framework.jit_scope": "jit_scope",
-    "xlalite.framework.operation": "Operation",
+    "xlalite.framework.graph.graph": "Graph",
+    "xlalite.framework.graph.graph_keys": "GraphKeys",
+    "xlalite.framework.graph.jit_scope": "jit_scope",
+    "xlalite.framework.graph.operation": "Operation",
     "xlalite.framework.random_seed": "get_seed, set_random_seed",
-    "xlalite.framework.tensor": "Tensor",
-    "xlalite.framework.tensor_shape": "Dimension, TensorShape",
+    "xlalite.framework.graph.tensor": "Tensor",
+    "xlalite.framework.graph.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
-    "xlalite.ops.array": (
+    "xlalite.ops.functions.array": (
         "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
         "invert_permutation, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, prevent_gradient, "
         "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
         "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
     ),
-    "xlalite.ops.clipping": "clip_by_global_norm, clip_by_norm, global_norm",
-    "xlalite.ops.constant": "constant, convert_to_tensor",
-    "xlalite.ops.control_flow": (
+    "xlalite.ops.functions.clipping": "clip_by_global_norm, clip_by_norm, global_norm",
+    "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
+    "xlalite.ops.functions.control_flow": (
         "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
         "tuple, while_loop, with_dependencies"
     ),
-    "xlalite.ops.gradients": "UnconnectedGradients, gradients",
-    "xlalite.ops.initializers": (
+    "xlalite.ops.helpers.gradients": "UnconnectedGradients, gradients",
+    "xlalite.ops.training.initializers": (
         "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, ones_initializer, "
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
         "variance_scaling_initializer, zeros_initializer"
     ),
-    "xlalite.ops.math": (
+    "xlalite.ops.functions.math": (
         "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, cumprod, cumsum, div, div_no_nan, divide, equal, erf, exp, expm1, floor, "
         "floor_div, floordiv, floormod, greater, greater_equal, imag, is_finite, is_inf, is_nan, less, "
@@ -173,13 +174,15 @@ _NAMES: dict[str, str] = {
         "rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, "
         "to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
-    "xlalite.ops.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
-    "xlalite.ops.variable": (
+    "xlalite.ops.functions.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
+    "xlalite.ops.training.variable": (
         "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
         "trainable_variables, variables_initializer"
     ),
-    "xlalite.ops.variable_scope": "AUTO_REUSE, VariableScope, get_variable, get_variable_scope, variable_scope",
+    "xlalite.ops.training.variable_scope": (
+        "AUTO_REUSE, VariableScope, get_variable, get_variable_scope, variable_scope"
+    ),
 }
 
 # Public name to module and the name there. (`tuple` is one of the public names, so no annotation can use it here.)

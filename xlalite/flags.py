@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
-from xlalite.passes.debug_options import CPU_ISAS, DebugOptions
+from xlalite.passes.core.debug_options import CPU_ISAS, DebugOptions
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
 

@@ -10,7 +10,7 @@ from types import ModuleType
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "errors": {
-        "xlalite.framework.errors": (
+        "xlalite.framework.graph.errors": (
             "AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, ElementTypeError, "
             "FailedPreconditionError, FinalizedGraphError, GraphError, InternalError, InvalidArgumentError, "
             "MissingElementError, NotFoundError, OpError, OutOfRangeError, PermissionDeniedError, "
@@ -18,7 +18,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "initializers": {
-        "xlalite.ops.initializers": (
+        "xlalite.ops.training.initializers": (
             "Constant as constant, Ones as ones, RandomNormal as random_normal, RandomUniform as random_uniform, "
             "TruncatedNormal as truncated_normal, VarianceScaling as variance_scaling, Zeros as zeros, Constant, "
             "Initializer, Ones, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros, "
@@ -27,13 +27,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "losses": {
-        "xlalite.ops.losses": (
+        "xlalite.ops.functions.losses": (
             "Reduction, compute_weighted_loss, get_losses, get_regularization_losses, get_total_loss, "
             "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
         ),
     },
     "math": {
-        "xlalite.ops.math": (
+        "xlalite.ops.functions.math": (
             "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, ceil, conj, cos, cosh, cumprod, cumsum, "
             "div_no_nan, divide, equal, erf, exp, expm1, floor, floordiv, floormod, greater, greater_equal, imag, "
             "is_finite, is_inf, is_nan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, "
@@ -42,11 +42,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "reduce_sum, rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, "
             "tan, tanh, truediv, unsorted_segment_sum, xlogy"
         ),
-        "xlalite.ops.nn": "l2_normalize, softplus, softsign",
+        "xlalite.ops.functions.nn": "l2_normalize, softplus, softsign",
     },
     "nn": {
-        "xlalite.ops.math": "sigmoid, tanh",
-        "xlalite.ops.nn": (
+        "xlalite.ops.functions.math": "sigmoid, tanh",
+        "xlalite.ops.functions.nn": (
             "batch_normalization, bias_add, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
             "log_softmax, moments, relu, relu6, selu, sigmoid_cross_entropy_with_logits, softmax, "
             "softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2, softplus, softsign, "
@@ -54,9 +54,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "train": {
-        "xlalite.ops.global_step": "create_global_step, get_global_step, get_or_create_global_step, global_step",
-        "xlalite.ops.optimizer": "Optimizer",
-        "xlalite.ops.optimizers": "AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer",
+        "xlalite.ops.training.global_step": (
+            "create_global_step, get_global_step, get_or_create_global_step, global_step"
+        ),
+        "xlalite.ops.training.optimizer": "Optimizer",
+        "xlalite.ops.training.optimizers": "AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer",
     },
 }
 

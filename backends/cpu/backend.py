@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
-from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.stages import STAGES, compile_to
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
-from xlalite.backends.cpu.stages import STAGES, compile_to
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 
 
 class ObjectCodeCache(CodeCache):

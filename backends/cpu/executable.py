@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
-from xlalite.backends.cpu.compiled_module import CompiledModule
-from xlalite.backends.cpu.emitted_module import ENTRY
-from xlalite.backends.cpu.linking import link_module
-from xlalite.backends.cpu.native.dispatch import make_call
-from xlalite.backends.cpu.native.python_call import PythonCall
-from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.linking import link_module
+from xlalite.backends.cpu.compilation.stages import text_at
+from xlalite.backends.cpu.emission.emitted_module import ENTRY
+from xlalite.backends.cpu.native.call.dispatch import make_call
+from xlalite.backends.cpu.native.call.python_call import PythonCall
+from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
+from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
-from xlalite.backends.cpu.run_time_sizes import with_run_time_sizes
-from xlalite.backends.cpu.stages import text_at
-from xlalite.hlo.decision import Decision
-from xlalite.hlo.run_time_sizes import bounded_leaves
-from xlalite.hlo.shape import ProgramShape, Shape
-from xlalite.passes.buffers import AllocationKind
-from xlalite.passes.cost_analysis import cost_analysis
-from xlalite.passes.instrumentation import PassRecord
+from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.shape import ProgramShape, Shape
+from xlalite.passes.analysis.cost_analysis import cost_analysis
+from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.memory.buffers import AllocationKind
 
 _RELEASE_LOCK_BYTES = 1 << 16
 """Calls that move less than this keep the interpreter lock; taking it again would cost more than the work."""

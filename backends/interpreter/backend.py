@@ -9,17 +9,17 @@ import numpy as np
 
 from xlalite.backends.arguments import Array, flatten_arguments, nested_value, to_array
 from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput, checked_stage
-from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import ExecutionError
-from xlalite.hlo.evaluator import Evaluator
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import ProgramShape
-from xlalite.hlo.verifier import verify
-from xlalite.passes.cost_analysis import cost_analysis
-from xlalite.passes.dump import module_dumper
-from xlalite.passes.dump_records import Artefact
-from xlalite.passes.instrumentation import PassRecord
+from xlalite.hlo.evaluation.evaluator import Evaluator
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import ProgramShape
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.analysis.cost_analysis import cost_analysis
+from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.dump.dumper import module_dumper
+from xlalite.passes.dump.records import Artefact
 
 _STAGES = MappingProxyType(
     {

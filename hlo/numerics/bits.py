@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.numerics.rounding import AnyArray, round_to
+from xlalite.hlo.types.dtype import DType
 
 
 def reinterpreted_dims(dims: tuple[int, ...], source: DType, target: DType) -> tuple[int, ...] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType, Kind
 from xlalite.hlo.numerics.complex_functions import combine
 from xlalite.hlo.numerics.rounding import AnyArray, round_to, widen_integers
+from xlalite.hlo.types.dtype import DType, Kind
 
 
 def convert(values: AnyArray, target: DType) -> AnyArray:

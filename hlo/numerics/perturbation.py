@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.numerics.rounding import AnyArray
+from xlalite.hlo.types.dtype import DType
 
 _SHORT_BITS = {False: 12, True: 26}
 """Numbers of at most half the digits of f32 (or f64) add up exactly, as a rule."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.numerics.rounding import AnyArray
+from xlalite.hlo.types.dtype import DType
 
 
 def sign(x: AnyArray) -> AnyArray:

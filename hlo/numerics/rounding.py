@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from ml_dtypes import float4_e2m1fn, float6_e2m3fn, float6_e3m2fn
 
-from xlalite.hlo.dtype import DType, Kind
+from xlalite.hlo.types.dtype import DType, Kind
 
 # Arrays of whatever element type; ml_dtypes' types are outside NumPy's own type hierarchy.
 AnyArray: TypeAlias = np.ndarray[Any, Any]

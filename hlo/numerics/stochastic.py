@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.numerics.conversion import saturate
 from xlalite.hlo.numerics.rounding import AnyArray, round_to
+from xlalite.hlo.types.dtype import DType
 
 
 def stochastic_convert(values: AnyArray, random: AnyArray, target: DType) -> AnyArray:

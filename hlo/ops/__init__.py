@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.op import OpDef
+from xlalite.hlo.ir.op import OpDef
 from xlalite.hlo.ops import (
     asynchronous,
     batch_norm,

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT, STRING, VERBATIM
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.op import Caller, Calls, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.rules import check_called
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, Memory, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.rules.shapes import check_called
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT, STRING, VERBATIM
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Token, Value
+from xlalite.hlo.types.shape import Shape
 
 
 def zero_value(shape: Shape) -> Value:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import FLOAT, INT
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.ops.accumulation import narrow
-from xlalite.hlo.ops.elementwise_rules import is_float, require_type
-from xlalite.hlo.ops.rules import array_value, check_dimensions, same_kind
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.ops.evaluation.accumulation import narrow
+from xlalite.hlo.ops.rules.elementwise_rules import is_float, require_type
+from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, same_kind
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import FLOAT, INT
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 Wide = npt.NDArray[np.float64]
 

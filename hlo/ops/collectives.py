@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, INT, INT_LIST, INT_LISTS, PAIRS, REPLICA_GROUPS
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.asynchronous import tuple_element
-from xlalite.hlo.ops.collective_evaluation import (
+from xlalite.hlo.ops.evaluation.collective_evaluation import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -28,7 +24,7 @@ from xlalite.hlo.ops.collective_evaluation import (
     device_number,
     started,
 )
-from xlalite.hlo.ops.collective_rules import (
+from xlalite.hlo.ops.rules.collective_rules import (
     all_gather_shape,
     all_gather_start_shape,
     all_reduce_shape,
@@ -40,8 +36,12 @@ from xlalite.hlo.ops.collective_rules import (
     ragged_all_to_all_shape,
     reduce_scatter_shape,
 )
-from xlalite.hlo.replica_groups import ReplicaGroups
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST, INT_LISTS, PAIRS, REPLICA_GROUPS
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.replica_groups import ReplicaGroups
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.numerics.real import total_order_keys
 from xlalite.hlo.numerics.rounding import AnyArray
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.elementwise_rules import binary_rule, is_any
-from xlalite.hlo.ops.lifting import arrays_of
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.lifting import arrays_of
+from xlalite.hlo.ops.rules.elementwise_rules import binary_rule, is_any
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 class Direction(enum.Enum):

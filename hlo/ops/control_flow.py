@@ -6,14 +6,14 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import ALIASING, BOOL, OutputAlias, enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.rules import array_value, check_called
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.rules.shapes import array_value, check_called
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import ALIASING, BOOL, OutputAlias, enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 def _while_shape(context: ShapeContext) -> Shape:

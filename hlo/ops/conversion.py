@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.numerics import bits
 from xlalite.hlo.numerics.conversion import convert
-from xlalite.hlo.op import Caller, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.elementwise_rules import is_float, require_type
-from xlalite.hlo.ops.lifting import arrays_of, identity
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.lifting import arrays_of, identity
+from xlalite.hlo.ops.rules.elementwise_rules import is_float, require_type
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 def _no_flops(instruction: HloInstruction) -> int:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import DIM_LABELS, INT, PRECISION, WINDOW, Precision
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.ops.convolution_evaluation import convolve
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.dot import DOT_ALGORITHM, DotAlgorithm
-from xlalite.hlo.ops.products import product_dtype
-from xlalite.hlo.ops.rules import array_value
+from xlalite.hlo.ops.evaluation.convolution_evaluation import convolve
+from xlalite.hlo.ops.evaluation.products import product_dtype
+from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.ops.windows import check_window
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import DIM_LABELS, INT, PRECISION, WINDOW, Precision
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

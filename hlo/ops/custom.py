@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import (
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.evaluation import lapack as lapack  # registers its targets
+from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.ops.sorting import top_elements
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import (
     ALIASING,
     BOOL,
     DIM_LABELS,
@@ -22,17 +28,11 @@ from xlalite.hlo.codecs import (
     Precision,
     enum_codec,
 )
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Literal, Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops import lapack as lapack  # registers its targets
-from xlalite.hlo.ops.rules import array_value
-from xlalite.hlo.ops.sorting import top_elements
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call, run_custom_call
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.literal import Literal, Value
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window
 
 
 class ApiVersion(enum.Enum):

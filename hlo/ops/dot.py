@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST, PRECISION, Precision, enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, Place, ShapeContext
-from xlalite.hlo.ops.products import product_dtype, product_of
-from xlalite.hlo.ops.rules import array_value, check_dimensions, dynamic_flags
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, Place, ShapeContext
+from xlalite.hlo.ops.evaluation.products import product_dtype, product_of
+from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, dynamic_flags
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST, PRECISION, Precision, enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 T = TypeVar("T")
 

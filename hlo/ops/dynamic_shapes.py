@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST
-from xlalite.hlo.custom_calls import custom_call
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.rules import array_value, check_dimensions
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST
+from xlalite.hlo.surroundings.custom_calls import custom_call
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.ir.op import Evaluator, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.numerics import complex_functions, integers, real
 from xlalite.hlo.numerics.rounding import (
     AnyArray,
@@ -13,8 +13,8 @@ from xlalite.hlo.numerics.rounding import (
     in_whole_bytes,
     in_wider_precision,
 )
-from xlalite.hlo.op import Evaluator, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.elementwise_rules import (
+from xlalite.hlo.ops.evaluation.lifting import elementwise, identity
+from xlalite.hlo.ops.rules.elementwise_rules import (
     TypeTest,
     binary_rule,
     is_any,
@@ -26,8 +26,8 @@ from xlalite.hlo.ops.elementwise_rules import (
     is_real,
     is_real_number,
 )
-from xlalite.hlo.ops.lifting import elementwise, identity
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 _COMMUTATIVE = Trait.ELEMENTWISE | Trait.COMMUTATIVE
 _TRANSCENDENTAL = Trait.ELEMENTWISE | Trait.TRANSCENDENTAL

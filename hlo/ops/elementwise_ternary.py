@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.numerics import real
 from xlalite.hlo.numerics.rounding import AnyArray, in_own_precision, in_whole_bytes
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.elementwise_rules import is_real, require_type
-from xlalite.hlo.ops.lifting import arrays_of, elementwise
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.lifting import arrays_of, elementwise
+from xlalite.hlo.ops.rules.elementwise_rules import is_real, require_type
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 def _select_shape(context: ShapeContext) -> Shape:

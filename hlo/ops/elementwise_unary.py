@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.ir.op import Evaluator, OpDef, Trait
 from xlalite.hlo.numerics import complex_functions, integers, real
 from xlalite.hlo.numerics.erf import erf
 from xlalite.hlo.numerics.rounding import (
@@ -14,8 +14,8 @@ from xlalite.hlo.numerics.rounding import (
     in_whole_bytes,
     in_wider_precision,
 )
-from xlalite.hlo.op import Evaluator, OpDef, Trait
-from xlalite.hlo.ops.elementwise_rules import (
+from xlalite.hlo.ops.evaluation.lifting import elementwise
+from xlalite.hlo.ops.rules.elementwise_rules import (
     TypeTest,
     is_float,
     is_float_or_complex,
@@ -25,7 +25,7 @@ from xlalite.hlo.ops.elementwise_rules import (
     is_signed_number,
     unary_rule,
 )
-from xlalite.hlo.ops.lifting import elementwise
+from xlalite.hlo.types.dtype import DType
 
 _ELEMENTWISE = Trait.ELEMENTWISE
 _TRANSCENDENTAL = Trait.ELEMENTWISE | Trait.TRANSCENDENTAL

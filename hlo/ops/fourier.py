@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST, enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.ops.accumulation import narrow
-from xlalite.hlo.ops.rules import array_value
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.ops.evaluation.accumulation import narrow
+from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST, enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 
 class FftType(enum.Enum):

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, INT, INT_LIST
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.gathering_evaluation import IndexMap, gather_windows, scatter_windows
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
+from xlalite.hlo.ops.evaluation.gathering_evaluation import IndexMap, gather_windows, scatter_windows
+from xlalite.hlo.ops.evaluation.run_time_sizes import whole_dimensions
 from xlalite.hlo.ops.reduction import check_reducer, scalar_flops
-from xlalite.hlo.ops.rules import (
+from xlalite.hlo.ops.rules.shapes import (
     array_value,
     check_dimensions,
     dynamic_flags,
@@ -20,8 +18,10 @@ from xlalite.hlo.ops.rules import (
     same_kind,
     value_or_tuple,
 )
-from xlalite.hlo.run_time_sizes import whole_dimensions
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, INT, SHAPE, STRING
-from xlalite.hlo.devices import Device, current_device
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.host_transfers import current_transfers
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Literal, Token, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
-from xlalite.hlo.ops.rules import array_value
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, INT, SHAPE, STRING
+from xlalite.hlo.surroundings.devices import Device, current_device
+from xlalite.hlo.surroundings.host_transfers import current_transfers
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal, Token, Value
+from xlalite.hlo.types.shape import Shape
 
 
 def _require_token(context: ShapeContext, position: int) -> None:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.numerics.elimination import substitute
 from xlalite.hlo.numerics.rounding import AnyArray
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.ops.accumulation import narrow, widen
-from xlalite.hlo.ops.elementwise_rules import is_float_or_complex, require_type
-from xlalite.hlo.ops.rules import array_value
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
+from xlalite.hlo.ops.rules.elementwise_rules import is_float_or_complex, require_type
+from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT, enum_codec
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.numerics.conversion import convert, wrap
 from xlalite.hlo.numerics.random_bits import philox_bits, threefry_bits
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.numerics.stochastic import stochastic_convert
-from xlalite.hlo.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.elementwise_rules import is_float, is_real_number, require_type
-from xlalite.hlo.ops.lifting import arrays_of
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.lifting import arrays_of
+from xlalite.hlo.ops.rules.elementwise_rules import is_float, is_real_number, require_type
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT, enum_codec
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 _STATEFUL = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC
 

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
-from xlalite.hlo.ops.reduction_evaluation import reduce_arrays
-from xlalite.hlo.ops.rules import (
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.evaluation.reduction_evaluation import reduce_arrays
+from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
+from xlalite.hlo.ops.evaluation.scalar_function import array_function
+from xlalite.hlo.ops.rules.shapes import (
     array_value,
     check_called,
     check_dimensions,
@@ -23,9 +22,10 @@ from xlalite.hlo.ops.rules import (
     tuple_unless_one,
     value_or_tuple,
 )
-from xlalite.hlo.ops.scalar_function import array_function
-from xlalite.hlo.run_time_sizes import all_operands
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, INT, INT_LIST
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
-from xlalite.hlo.ops.rules import array_value, check_dimensions, elements_of, flatten_values, value_or_tuple
-from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, elements_of, flatten_values, value_or_tuple
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST, PADDING, SLICE
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, Place, ShapeContext, Trait
-from xlalite.hlo.ops.rules import array_index, array_value, check_dimensions, dynamic_flags
-from xlalite.hlo.run_time_sizes import all_operands, whole_dimensions
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, Place, ShapeContext, Trait
+from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands, whole_dimensions
+from xlalite.hlo.ops.rules.shapes import array_index, array_value, check_dimensions, dynamic_flags
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST, PADDING, SLICE
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import BOOL, INT, INT_LIST
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
-from xlalite.hlo.ops.elementwise_rules import is_real, require_type
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
+from xlalite.hlo.ops.evaluation.sorting_evaluation import ascending_order, integer_keys, sorted_order
 from xlalite.hlo.ops.reduction import scalar_flops
-from xlalite.hlo.ops.rules import array_value, check_called, check_dimensions, results_shape, value_or_tuple
-from xlalite.hlo.ops.sorting_evaluation import ascending_order, integer_keys, sorted_order
-from xlalite.hlo.run_time_sizes import all_operands
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.rules.elementwise_rules import is_real, require_type
+from xlalite.hlo.ops.rules.shapes import array_value, check_called, check_dimensions, results_shape, value_or_tuple
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

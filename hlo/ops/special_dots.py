@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT_LIST, PRECISION, Precision
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.dot import DotAttrs, dot_arrays, dot_dims, dot_flops, free_dimensions
-from xlalite.hlo.ops.products import product_dtype
-from xlalite.hlo.ops.rules import array_value, check_dimensions
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ops.evaluation.products import product_dtype
+from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT_LIST, PRECISION, Precision
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
 
 
 class RaggedMode(enum.Enum):

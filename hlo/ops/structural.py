@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import INT
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Literal, Value
-from xlalite.hlo.op import Caller, Memory, OpDef, ShapeContext
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Memory, OpDef, ShapeContext
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import INT
+from xlalite.hlo.types.literal import Literal, Value
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

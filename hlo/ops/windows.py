@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xlalite.hlo.attributes import attribute
-from xlalite.hlo.codecs import WINDOW
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
+from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
+from xlalite.hlo.ops.evaluation.scalar_function import array_function
+from xlalite.hlo.ops.evaluation.scatter_evaluation import Places, combine_at
+from xlalite.hlo.ops.evaluation.window_evaluation import pad_to_window, reduce_window, window_element
 from xlalite.hlo.ops.reduction import check_reducer, reduction_operands, scalar_flops
-from xlalite.hlo.ops.rules import array_value, results_shape, same_kind, value_or_tuple
-from xlalite.hlo.ops.scalar_function import array_function
-from xlalite.hlo.ops.scatter_evaluation import Places, combine_at
-from xlalite.hlo.ops.window_evaluation import pad_to_window, reduce_window, window_element
-from xlalite.hlo.run_time_sizes import all_operands
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window
+from xlalite.hlo.ops.rules.shapes import array_value, results_shape, same_kind, value_or_tuple
+from xlalite.hlo.spelling.attributes import attribute
+from xlalite.hlo.spelling.codecs import WINDOW
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window
 
 
 @dataclass(frozen=True, slots=True)

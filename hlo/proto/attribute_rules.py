@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xlalite.hlo.proto.message import Message
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.shape import Shape
 
 Operands = tuple[Shape, ...]
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
-from xlalite.hlo.attributes import AttributeField, attribute_fields
-from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.errors import ParseError, XlaliteError
-from xlalite.hlo.op import Attrs, OpDef
+from xlalite.hlo.ir.op import Attrs, OpDef
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.ops.control_flow import FusionKind
@@ -53,6 +51,8 @@ from xlalite.hlo.proto.attribute_values import (
     WINDOW,
 )
 from xlalite.hlo.proto.message import Message
+from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
+from xlalite.hlo.spelling.cursor import TokenCursor
 
 T = TypeVar("T")
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.codecs import OutputAlias, Precision
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.literal import Literal
 from xlalite.hlo.ops.comparison import ComparisonType, default_comparison_type
 from xlalite.hlo.ops.dot import DotAlgorithm
 from xlalite.hlo.proto.attribute_rules import AttributeRule, Operands, plain, words_of
@@ -14,8 +11,11 @@ from xlalite.hlo.proto.meshes import read_groups, write_groups
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.shapes import read_shape, write_shape
 from xlalite.hlo.proto.shardings import read_sharding, write_sharding
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window, WindowDimension
+from xlalite.hlo.spelling.codecs import OutputAlias, Precision
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window, WindowDimension
 
 
 def _read_comparison(message: Message, operands: Operands) -> ComparisonType | None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.hlo.dtype import DType, Kind
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.literal import Literal, Token
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.shapes import read_shape, write_shape
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType, Kind
+from xlalite.hlo.types.literal import Literal, Token
+from xlalite.hlo.types.shape import Shape
 
 # These lie in numeric fields; all other types lie as bytes, least significant first, one byte for what is smaller.
 _NUMERIC = {

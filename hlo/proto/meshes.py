@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from xlalite.hlo.cursor import TokenCursor
-from xlalite.hlo.device_mesh import Mesh, MeshAxis
 from xlalite.hlo.proto.message import Message
-from xlalite.hlo.replica_group_text import read_axis, read_devices, read_mesh
-from xlalite.hlo.replica_groups import ReplicaGroups
+from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.spelling.replica_group_text import read_axis, read_devices, read_mesh
+from xlalite.hlo.types.device_mesh import Mesh, MeshAxis
+from xlalite.hlo.types.replica_groups import ReplicaGroups
 
 _IOTA = re.compile(r"\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", re.ASCII)
 _TRANSPOSED = re.compile(r"\[([\d,]+)\]T\(([\d,]+)\)", re.ASCII)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from xlalite.hlo.annotation_text import FrontendAttributes
-from xlalite.hlo.codecs import format_float
-from xlalite.hlo.instruction import Metadata
+from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.proto.message import Message
-from xlalite.hlo.quoting import quote, unquote
+from xlalite.hlo.spelling.codecs import format_float
+from xlalite.hlo.text.annotation_text import FrontendAttributes
+from xlalite.hlo.types.quoting import quote, unquote
 
 _INTEGER = re.compile(r"-?\d{1,9}", re.ASCII)
 _STRING = re.compile(r"""(["'])(?:[^"'\\]|\\.)*\1""", re.DOTALL)

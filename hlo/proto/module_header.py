@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xlalite.hlo.module import HloModule, InputOutputAlias, ModuleConfig
+from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.metadata import read_frontend_attributes, write_frontend_attributes
 from xlalite.hlo.proto.shapes import read_signature, write_signature
 from xlalite.hlo.proto.stack_frames import read_stack_frames, write_stack_frames
-from xlalite.hlo.shape import ProgramShape
+from xlalite.hlo.types.shape import ProgramShape
 
 _KINDS = {"may-alias": "MAY_ALIAS", "must-alias": "MUST_ALIAS"}
 # What no field of XLA's message holds travels as text.

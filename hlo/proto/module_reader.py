@@ -5,10 +5,10 @@ Operands, control predecessors and called computations are given by number and m
 
 from __future__ import annotations
 
-from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import ParseError, XlaliteError
-from xlalite.hlo.instruction import HloInstruction, Metadata
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction, Metadata
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import in_call_order, is_attribute_text, read_attrs
 from xlalite.hlo.proto.message import Message
@@ -17,7 +17,7 @@ from xlalite.hlo.proto.module_header import read_header
 from xlalite.hlo.proto.names import is_own_name, read_instruction_name, read_name
 from xlalite.hlo.proto.shapes import read_shape
 from xlalite.hlo.proto.shardings import read_sharding
-from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 
 def read_module(message: Message) -> HloModule:

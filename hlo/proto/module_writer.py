@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction, Metadata
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction, Metadata
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.attribute_table import in_call_order, write_attrs
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.metadata import write_extra_attributes, write_frontend_attributes, write_metadata
@@ -12,7 +12,7 @@ from xlalite.hlo.proto.module_header import write_header
 from xlalite.hlo.proto.names import unique_names, write_name
 from xlalite.hlo.proto.shapes import write_shape, write_signature
 from xlalite.hlo.proto.shardings import write_sharding
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.shape import Shape
 
 _OWNS_ITS_BODY = "fusion"
 _NO_METADATA = Metadata()

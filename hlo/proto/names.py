@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.names import is_writable_name
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.proto.message import Message
+from xlalite.hlo.types.names import is_writable_name
 
 # Under this name, which no attribute can have, an instruction says what it is called in its computation.
 _OWN_NAME = "%"

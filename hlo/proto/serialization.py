@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.module_reader import read_module
 from xlalite.hlo.proto.module_writer import write_module

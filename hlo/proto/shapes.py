@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.limits import DEFAULT_LIMITS
 from xlalite.hlo.proto.message import Message
-from xlalite.hlo.shape import Layout, ProgramShape, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
+from xlalite.hlo.types.shape import Layout, ProgramShape, Shape
 
 # XLA's spelling of a size without bound, and of `*` in a tile.
 _UNBOUNDED = -(1 << 63)

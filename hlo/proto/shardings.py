@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.hlo.annotation_text import format_metadata, parse_metadata
-from xlalite.hlo.cursor import TokenCursor
-from xlalite.hlo.device_mesh import Mesh
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.limits import DEFAULT_LIMITS
 from xlalite.hlo.proto.meshes import (
     read_axis_message,
     read_mesh_message,
@@ -20,7 +16,11 @@ from xlalite.hlo.proto.meshes import (
 )
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.metadata import read_metadata, write_metadata
-from xlalite.hlo.replica_group_text import read_axis, read_devices, read_integers, read_mesh
+from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.spelling.replica_group_text import read_axis, read_devices, read_integers, read_mesh
+from xlalite.hlo.text.annotation_text import format_metadata, parse_metadata
+from xlalite.hlo.types.device_mesh import Mesh
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
 
 _PLAIN = ("replicated", "manual", "unknown", "unreduced")
 _AXIS_LISTS = ("replicated", "unreduced", "manual")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.message import Message
-from xlalite.hlo.quoting import quote
+from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.types.quoting import quote
 
 
 @dataclass(frozen=True, slots=True)

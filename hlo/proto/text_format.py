@@ -16,7 +16,7 @@ from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.enum_words import ENUM_NUMBERS, ENUMS
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Field, Kind, MessageType
-from xlalite.hlo.quoting import quote, unquote
+from xlalite.hlo.types.quoting import quote, unquote
 
 _NESTING = 200
 _TOKEN = re.compile(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.limits import DEFAULT_LIMITS, ParseLimits
-from xlalite.hlo.module import HloModule, InputOutputAlias, ModuleConfig
-from xlalite.hlo.stablehlo.lexer import MlirCursor
-from xlalite.hlo.stablehlo.locations import Locations
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
 from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name
-from xlalite.hlo.stablehlo.reader import read_program
-from xlalite.hlo.stablehlo.rules import RULES
-from xlalite.hlo.stablehlo.syntax import Function, Program, Symbol
+from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
+from xlalite.hlo.stablehlo.reading.locations import Locations
+from xlalite.hlo.stablehlo.reading.reader import read_program
+from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Symbol
+from xlalite.hlo.stablehlo.rules.table import RULES
+from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
 
 
 def parse_stablehlo(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:

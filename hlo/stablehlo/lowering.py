@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.computation import HloComputation
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LiteralError, ParseError, ShapeError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.limits import ParseLimits
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.stablehlo.context import OperationContext, Rule, elements
-from xlalite.hlo.stablehlo.lexer import MlirCursor
-from xlalite.hlo.stablehlo.locations import Locations
-from xlalite.hlo.stablehlo.syntax import Attribute, Function, Operation, Region
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
+from xlalite.hlo.stablehlo.reading.locations import Locations
+from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Operation, Region
+from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule, elements
+from xlalite.hlo.types.limits import ParseLimits
+from xlalite.hlo.types.shape import Shape
 
 _REPEATED = frozenset({"constant", "broadcast", "reshape", "convert"})
 _REPEATED_DEPTH = 4

@@ -11,8 +11,8 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.analysis.buffer_values import BufferValue, BufferValues
 
 _START = operator.attrgetter("start")

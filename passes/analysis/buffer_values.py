@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.op import Memory, Trait
-from xlalite.hlo.shape import ShapeIndex
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.op import Memory, Trait
+from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.call_sites import FlatSchedule, flatten_schedule
 
 Position = tuple[HloInstruction, ShapeIndex]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xlalite.hlo.computation import HloComputation
 from xlalite.hlo.errors import PassError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.op import Trait
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.op import Trait
 
 
 @dataclass(frozen=True, slots=True)

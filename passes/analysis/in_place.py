@@ -6,8 +6,8 @@ operand before it writes element i of the result, and reads it for nothing else.
 
 from __future__ import annotations
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
 
 
 def overwritable_operands(instruction: HloInstruction) -> tuple[int, ...]:

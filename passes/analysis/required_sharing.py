@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import ShapeIndex
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
 from xlalite.passes.analysis.buffer_values import BufferValue, BufferValues
 from xlalite.passes.analysis.in_place import overwritable_operands, reusable_operands

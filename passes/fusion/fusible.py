@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.op import Trait
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.types.dtype import DType
 
 _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "pad", "reverse"})
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.analysis.buffer_values import running_computations
-from xlalite.passes.base import HloPass
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.planner import FusionPlanner, Limits
 from xlalite.passes.fusion.rewriting import fuse
 

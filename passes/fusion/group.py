@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.place import Domain, Place, operand_place
 from xlalite.passes.fusion.work import MAX_INDICES, RECOMPUTED_FLOPS, Evaluations, evaluations, recomputed_flops
 

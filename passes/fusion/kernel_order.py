@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.group import Group
 
 Step: TypeAlias = Group | HloInstruction

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction
 
 
 class Place(enum.Enum):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.op import Trait
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import Group, GroupKind
 from xlalite.passes.fusion.kernel_order import KernelOrder

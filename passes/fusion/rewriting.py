@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.passes.fusion.fusible import is_expensive, only_moves
 from xlalite.passes.fusion.place import Domain, Place

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.create import create
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.monoid import MonoidKind, monoid_identity
-from xlalite.passes.rewrite import Declined, Rule, RuleResult, Strictness
-from xlalite.passes.simplify.patterns import (
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.rewriting.patterns import (
     binary,
     is_ieee,
     is_integer,
@@ -24,6 +23,7 @@ from xlalite.passes.simplify.patterns import (
     unary,
     used_once,
 )
+from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
 
 
 def constant_to_the_right(instruction: HloInstruction) -> RuleResult:

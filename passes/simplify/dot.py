@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from xlalite.hlo.create import create
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
-from xlalite.passes.rewrite import Declined, Rule, RuleResult, Strictness
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.rewriting.patterns import IEEE_TYPES, binary, broadcast, convert, splat_like, transpose, used_once
+from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import is_increasing
-from xlalite.passes.simplify.patterns import IEEE_TYPES, binary, broadcast, convert, splat_like, transpose, used_once
 
 
 def dot_of_nothing(instruction: HloInstruction) -> RuleResult:

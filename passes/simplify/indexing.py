@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.ops.slicing import DynamicSliceAttrs
-from xlalite.passes.rewrite import Rule, RuleResult
-from xlalite.passes.simplify.patterns import reshape, scalar, slice_of
+from xlalite.passes.rewriting.patterns import reshape, scalar, slice_of
+from xlalite.passes.rewriting.rewrite import Rule, RuleResult
 
 
 def gather_of_one_window(instruction: HloInstruction) -> RuleResult:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.create import create
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.monoid import MonoidKind, monoid_identity
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
-from xlalite.passes.rewrite import Declined, Rule, RuleResult
-from xlalite.passes.simplify.patterns import (
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.rewriting.patterns import (
     binary,
     operand_with_splat,
     same,
@@ -18,6 +17,7 @@ from xlalite.passes.simplify.patterns import (
     unary,
     used_once,
 )
+from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 
 
 def bits_with_itself(instruction: HloInstruction) -> RuleResult:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.shape import Shape
-from xlalite.passes.rewrite import Declined, Rule, RuleResult
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.rewriting.patterns import broadcast, reshape, splat_literal, transpose
+from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 from xlalite.passes.simplify.dimensions import without_ones
-from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.ops.reduction import ReduceAttrs
-from xlalite.passes.inlining import apply_elementwise, is_elementwise_function
-from xlalite.passes.rewrite import Declined, Rule, RuleResult, Strictness
+from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
+from xlalite.passes.rewriting.patterns import broadcast, reshape, splat_literal, transpose, used_once
+from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import dimension_groups
-from xlalite.passes.simplify.patterns import broadcast, reshape, splat_literal, transpose, used_once
 
 # Repeating an element changes nothing.
 _IDEMPOTENT = frozenset({MonoidKind.MAXIMUM, MonoidKind.MINIMUM, MonoidKind.AND, MonoidKind.OR})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.passes.rewrite import Rule, RuleResult, Strictness
-from xlalite.passes.simplify.patterns import binary, is_ieee, is_splat_of, same, splat_float, splat_like, unary
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.rewriting.patterns import binary, is_ieee, is_splat_of, same, splat_float, splat_like, unary
+from xlalite.passes.rewriting.rewrite import Rule, RuleResult, Strictness
 
 
 def relaxed_add_zero(instruction: HloInstruction) -> RuleResult:

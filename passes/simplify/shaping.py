@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.reshaping import IotaAttrs
-from xlalite.hlo.shape import Shape
-from xlalite.passes.rewrite import Rule, RuleResult
-from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
-from xlalite.passes.simplify.patterns import (
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.rewriting.patterns import (
     broadcast,
     reshape,
     reverse,
@@ -16,6 +14,8 @@ from xlalite.passes.simplify.patterns import (
     splat_literal,
     transpose,
 )
+from xlalite.passes.rewriting.rewrite import Rule, RuleResult
+from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
 
 
 def broadcast_nothing(instruction: HloInstruction) -> RuleResult:

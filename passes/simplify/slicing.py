@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.create import create
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs
-from xlalite.passes.rewrite import Rule, RuleResult
-from xlalite.passes.simplify.patterns import (
+from xlalite.passes.rewriting.patterns import (
     broadcast,
     pad,
     slice_of,
@@ -16,6 +15,7 @@ from xlalite.passes.simplify.patterns import (
     splat_literal,
     used_once,
 )
+from xlalite.passes.rewriting.rewrite import Rule, RuleResult
 
 Range = tuple[int, int, int]
 

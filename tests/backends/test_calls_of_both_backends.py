@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.errors import ArgumentError, ExecutionError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.op import Caller
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.literal import Token, Value
 
 BACKENDS = ["cpu", "interpreter"]
 

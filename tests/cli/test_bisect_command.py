@@ -9,8 +9,8 @@ from xlalite.cli.bisect import Culprit, Outcome, find_culprit
 
 # Python imports a module of this name when it starts: here it breaks a pass for the processes of the trials.
 BREAKS_CSE = """\
-from xlalite.hlo.create import create
-from xlalite.passes.cse import CommonSubexpressionElimination as Cse
+from xlalite.hlo.building.create import create
+from xlalite.passes.simplify.cse import CommonSubexpressionElimination as Cse
 
 honest = Cse.run
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from xlalite.hlo.errors import PassError
-from xlalite.passes.dump_index import write_index
+from xlalite.passes.dump.index import write_index
 from xlalite.passes.fusion import Fusion
 
 PROGRAM = """\

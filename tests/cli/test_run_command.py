@@ -10,10 +10,10 @@ import pytest
 from xlalite.cli.comparison import Bounds, compare
 from xlalite.cli.index_ranges import largest_indices
 from xlalite.cli.random_inputs import random_arguments, random_value
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.referee import Referee
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
+from xlalite.hlo.tools.referee import Referee
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 DEFAULT = Bounds()
 EVERY_KIND = """\

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xlalite as tf
-from xlalite.framework.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from xlalite.framework.graph.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
 
 Pair = namedtuple("Pair", ["first", "second"])
 

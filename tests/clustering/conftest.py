@@ -9,23 +9,23 @@ import pytest
 
 import xlalite.ops
 from xlalite.clustering import Cluster, Clustering, ClusteringOptions, cluster_operations
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import LocalContext
-from xlalite.framework.lowering import (
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import LocalContext
+from xlalite.framework.meaning.lowering import (
     Argument,
     ConstantArgument,
     ParameterArgument,
     VariableArgument,
     lower_operations,
 )
-from xlalite.framework.op_execution import run_operation_on_host
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.verifier import verify
+from xlalite.framework.meaning.op_execution import run_operation_on_host
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.verification.verifier import verify
 
-assert xlalite.ops.operators is not None
+assert xlalite.ops.functions.operators is not None
 
 
 @dataclass(frozen=True)

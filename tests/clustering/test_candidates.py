@@ -6,14 +6,14 @@ import pytest
 
 from xlalite.clustering.op_groups import GROUPS
 from xlalite.contrib.compiler.jit import experimental_jit_scope
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.op_spec import OP_SPECS
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
-from xlalite.ops import array, control_flow, math as m, random_ops
-from xlalite.ops.array import placeholder
-from xlalite.ops.constant import constant
+from xlalite.ops.functions import array, control_flow, math as m, random_ops
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.helpers.constant import constant
 
 Make = Callable[..., Any]
 

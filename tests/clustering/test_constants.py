@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from xlalite.clustering import Cluster
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import LocalContext
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array, math as m
-from xlalite.ops.array import placeholder
-from xlalite.ops.constant import constant
-from xlalite.ops.variable import Variable
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import LocalContext
+from xlalite.ops.functions import array, math as m
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.training.variable import Variable
 
 Make = Callable[..., Any]
 NEEDED = "its value must be known before a cluster that uses it is compiled"

@@ -8,14 +8,14 @@ from xlalite.clustering.candidates import find_refusals
 from xlalite.clustering.dependencies import find_dependencies
 from xlalite.clustering.merging import merge_candidates
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array, control_flow, math as m, random_ops
-from xlalite.ops.array import placeholder
-from xlalite.ops.constant import constant
-from xlalite.ops.node import node
-from xlalite.ops.variable import Variable
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import array, control_flow, math as m, random_ops
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import node
+from xlalite.ops.training.variable import Variable
 
 Make = Callable[..., Any]
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from xlalite.clustering import Cluster, Clustering
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import LocalContext
-from xlalite.framework.jit_scope import jit_scope
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array, control_flow, math as m, random_ops
-from xlalite.ops.array import placeholder
-from xlalite.ops.constant import constant
-from xlalite.ops.variable import Variable
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.jit_scope import jit_scope
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import LocalContext
+from xlalite.ops.functions import array, control_flow, math as m, random_ops
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.training.variable import Variable
 
 SIZE = 3
 Make = Callable[[], None]

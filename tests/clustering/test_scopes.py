@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from xlalite.contrib.compiler.jit import experimental_jit_scope
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import math as m, random_ops
-from xlalite.ops.array import placeholder
-from xlalite.ops.gradients import gradients
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import math as m, random_ops
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.helpers.gradients import gradients
 
 Make = Callable[..., Any]
 

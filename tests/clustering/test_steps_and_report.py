@@ -4,12 +4,12 @@ from typing import Any
 import pytest
 
 from xlalite.clustering import Cluster, ClusteringOptions, cluster_operations
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
-from xlalite.ops import array, math as m, random_ops
-from xlalite.ops.array import placeholder
+from xlalite.ops.functions import array, math as m, random_ops
+from xlalite.ops.functions.array import placeholder
 
 Make = Callable[..., Any]
 

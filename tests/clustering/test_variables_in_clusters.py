@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from xlalite.clustering import Cluster
-from xlalite.framework import dtypes
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import LocalContext
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import control_flow, math as m, nn, random_ops
-from xlalite.ops.array import placeholder
-from xlalite.ops.optimizers import AdamOptimizer, MomentumOptimizer
-from xlalite.ops.variable import Variable
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import LocalContext
+from xlalite.ops.functions import control_flow, math as m, nn, random_ops
+from xlalite.ops.functions.array import placeholder
+from xlalite.ops.training.optimizers import AdamOptimizer, MomentumOptimizer
+from xlalite.ops.training.variable import Variable
 
 Make = Callable[..., Any]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 import xlalite.ops
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.graph import Graph
 
-assert xlalite.ops.operators is not None
+assert xlalite.ops.functions.operators is not None
 
 
 @pytest.fixture

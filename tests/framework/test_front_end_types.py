@@ -2,9 +2,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.framework import dtypes
-from xlalite.framework.dtypes import as_dtype, result_type
-from xlalite.hlo.dtype import DType as HloDType
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.dtypes import as_dtype, result_type
+from xlalite.hlo.types.dtype import DType as HloDType
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL_TYPES, ids=lambda dtype: dtype.name)

@@ -3,20 +3,20 @@ import threading
 import numpy as np
 import pytest
 
-from xlalite.framework.default_graph import get_default_graph, reset_default_graph
-from xlalite.framework.default_session import default_session
-from xlalite.framework.errors import (
+from xlalite.framework.graph.default_graph import get_default_graph, reset_default_graph
+from xlalite.framework.graph.default_session import default_session
+from xlalite.framework.graph.errors import (
     ElementTypeError,
     FinalizedGraphError,
     GraphError,
     MissingElementError,
     NotFoundError,
 )
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import ShapeError, XlaliteError
-from xlalite.ops import array as a, math as m, nn
-from xlalite.ops.constant import constant
-from xlalite.ops.control_flow import control_dependencies, group, name_scope, no_op
+from xlalite.ops.functions import array as a, math as m, nn
+from xlalite.ops.functions.control_flow import control_dependencies, group, name_scope, no_op
+from xlalite.ops.helpers.constant import constant
 
 
 def test_operations_are_named_by_type_and_number(graph: Graph) -> None:

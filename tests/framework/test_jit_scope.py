@@ -1,10 +1,10 @@
 import pytest
 
-from xlalite.framework.graph import Graph
-from xlalite.framework.jit_scope import XLA_COMPILE, XLA_SCOPE, experimental_jit_scope as jit_scope
-from xlalite.ops import math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.gradients import gradients
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.jit_scope import XLA_COMPILE, XLA_SCOPE, experimental_jit_scope as jit_scope
+from xlalite.ops.functions import math as m
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import gradients
 
 
 def test_scopes_are_numbered_and_nested_ones_keep_the_outer_name(graph: Graph) -> None:

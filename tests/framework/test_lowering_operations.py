@@ -1,25 +1,25 @@
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import InternalError, InvalidArgumentError
-from xlalite.framework.graph import Graph
-from xlalite.framework.lowering import (
+from xlalite.framework.graph.errors import InternalError, InvalidArgumentError
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor, handle_data_of
+from xlalite.framework.meaning.lowering import (
     Argument,
     ConstantArgument,
     ParameterArgument,
     VariableArgument,
     lower_operations,
 )
-from xlalite.framework.op_spec import OP_SPECS
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor, handle_data_of
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import LoweringError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.shape import Shape
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.variable import Variable
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.training.variable import Variable
 
 
 def inside(graph: Graph, *outside: Tensor) -> list[Operation]:

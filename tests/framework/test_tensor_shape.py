@@ -1,6 +1,6 @@
 import pytest
 
-from xlalite.framework.tensor_shape import Dimension, TensorShape
+from xlalite.framework.graph.tensor_shape import Dimension, TensorShape
 from xlalite.hlo.errors import ShapeError
 
 

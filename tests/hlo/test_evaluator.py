@@ -5,13 +5,13 @@ import weakref
 import numpy as np
 import pytest
 
-from xlalite.hlo import evaluator
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.evaluator import Evaluator, evaluate
-from xlalite.hlo.literal import Literal, Token
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.evaluation import evaluator
+from xlalite.hlo.evaluation.evaluator import Evaluator, evaluate
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal, Token
+from xlalite.hlo.types.shape import Shape
 
 F32_3 = Shape.array(DType.F32, (3,))
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from xlalite.hlo.fingerprint import fingerprint, instruction_key, structurally_equal
+from xlalite.hlo.ir.fingerprint import fingerprint, instruction_key, structurally_equal
 from xlalite.hlo.text import parse
 
 TEXT = """HloModule m
@@ -105,7 +105,7 @@ def test_one_instruction_counts_with_the_shapes_of_its_operands() -> None:
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
     program = (
-        f"from xlalite.hlo.text import parse\nfrom xlalite.hlo.fingerprint import fingerprint\n"
+        f"from xlalite.hlo.text import parse\nfrom xlalite.hlo.ir.fingerprint import fingerprint\n"
         f"print(fingerprint(parse({TEXT!r})))"
     )
     printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()

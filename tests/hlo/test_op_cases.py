@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.fingerprint import fingerprint
-from xlalite.hlo.literal import Token
-from xlalite.hlo.op import Trait
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.fingerprint import fingerprint
+from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.literal import Token
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.verification.verifier import verify
 
 
 def test_every_operation_has_a_record(op_cases):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.verifier import verify
-from xlalite.hlo.walking import all_instructions
+from xlalite.hlo.verification.verifier import verify
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.monoid import recognise_monoid
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.walking import all_instructions
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.monoid import recognise_monoid
+from xlalite.hlo.ir.walking import all_instructions
+from xlalite.hlo.types.shape import Shape
 
 
 def ordinary(shape: Shape, rng: np.random.Generator) -> np.ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xlalite.hlo.codecs import REPLICA_GROUPS
-from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.errors import ParseError
+from xlalite.hlo.spelling.codecs import REPLICA_GROUPS
+from xlalite.hlo.spelling.cursor import TokenCursor
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.host_transfers import HostTransfers
-from xlalite.hlo.spmd import evaluate_spmd
+from xlalite.hlo.evaluation.spmd import evaluate_spmd
+from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }"
 

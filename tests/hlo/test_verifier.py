@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from xlalite.hlo.create import create
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import VerificationError
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule, InputOutputAlias
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule, InputOutputAlias
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.shape import Layout, ProgramShape, Shape
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Layout, ProgramShape, Shape
+from xlalite.hlo.verification.verifier import verify
 
 TEXT = """HloModule m
 add { a = f32[] parameter(0)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array as a, math as m
-from xlalite.ops.gradients import gradients
-from xlalite.ops.node import node
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.helpers.node import node
 
 Z = np.array([0.5 + 0.25j, -0.75 + 1.5j, 2 - 3j, -1.25 - 0.5j, 3 + 0.125j])
 VALUES = {

@@ -3,13 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.compilability import why_not_compilable
-from xlalite.framework.errors import ElementTypeError, GraphError, InvalidArgumentError
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.errors import ElementTypeError, GraphError, InvalidArgumentError
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.control_flow import (
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.functions.control_flow import (
     Assert,
     cond,
     control_dependencies,
@@ -17,9 +16,10 @@ from xlalite.ops.control_flow import (
     while_loop,
     with_dependencies,
 )
-from xlalite.ops.gradients import gradients
-from xlalite.ops.random_ops import random_uniform
-from xlalite.ops.variable import Variable
+from xlalite.ops.functions.random_ops import random_uniform
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.training.variable import Variable
 
 
 @pytest.mark.parametrize("flag", [True, False])

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import ElementTypeError, GraphError
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.errors import ElementTypeError, GraphError
+from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.gradients import UnconnectedGradients, gradients
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 
 
 def test_gradient_operations_are_named_after_their_operation(graph: Graph) -> None:

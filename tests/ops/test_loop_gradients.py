@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.compilability import why_not_compilable
-from xlalite.framework.errors import InvalidArgumentError
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.errors import InvalidArgumentError
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.hlo.errors import LoweringError
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.control_flow import cond, while_loop
-from xlalite.ops.gradients import gradients
-from xlalite.ops.random_ops import random_uniform
-from xlalite.ops.variable import Variable
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.functions.control_flow import cond, while_loop
+from xlalite.ops.functions.random_ops import random_uniform
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.training.variable import Variable
 
 
 def require_both(run: Any, fetches: list[Any], feeds: dict[Any, Any], expected: list[Any]) -> None:

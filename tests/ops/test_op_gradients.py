@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.op_spec import OP_SPECS
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array as a, clipping, math as m, nn
-from xlalite.ops.constant import constant
-from xlalite.ops.gradients import gradients
-from xlalite.ops.node import node
+from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import array as a, clipping, math as m, nn
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.helpers.node import node
 
 X = np.array([[-2.5, -1.0, -0.3], [0.5, 1.5, 3.0]])
 Y = np.array([[0.7, -0.4, 1.2], [1.1, 0.9, -0.8]])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-from xlalite.framework import dtypes
-from xlalite.framework.op_spec import OP_SPECS
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array as a, math as m, nn
-from xlalite.ops.constant import constant
-from xlalite.ops.node import node, operation
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import array as a, math as m, nn
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import node, operation
 
 F = np.float32
 X = np.array([[-2.5, -1.0, -0.0], [0.5, 1.5, 3.0]], F)

@@ -3,12 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import GraphError
-from xlalite.ops import array as a, losses, math as m
-from xlalite.ops.clipping import clip_by_global_norm
-from xlalite.ops.global_step import get_or_create_global_step
-from xlalite.ops.optimizers import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
-from xlalite.ops.variable import Variable, global_variables_initializer
+from xlalite.framework.graph.errors import GraphError
+from xlalite.ops.functions import array as a, losses, math as m
+from xlalite.ops.functions.clipping import clip_by_global_norm
+from xlalite.ops.training.global_step import get_or_create_global_step
+from xlalite.ops.training.optimizers import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
+from xlalite.ops.training.variable import Variable, global_variables_initializer
 
 START = np.array([1.0, -2.0], np.float64)
 

@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import ElementTypeError
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.errors import ElementTypeError
+from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import LiteralError
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant, convert_to_tensor
-from xlalite.ops.variable import Variable
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.helpers.constant import constant, convert_to_tensor
+from xlalite.ops.training.variable import Variable
 
 ARRAYS = [np.zeros(2, t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float16, np.float32, np.float64)]
 

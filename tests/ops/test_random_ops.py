@@ -4,16 +4,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.framework import dtypes
-from xlalite.framework.errors import ElementTypeError, InvalidArgumentError
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.errors import ElementTypeError, InvalidArgumentError
+from xlalite.framework.graph.graph import Graph
 from xlalite.framework.random_seed import get_seed, set_random_seed
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops import array as a
-from xlalite.ops.constant import constant
-from xlalite.ops.nn import dropout
-from xlalite.ops.node import node
-from xlalite.ops.random_ops import random_normal, random_shuffle, random_uniform, truncated_normal
+from xlalite.ops.functions import array as a
+from xlalite.ops.functions.nn import dropout
+from xlalite.ops.functions.random_ops import random_normal, random_shuffle, random_uniform, truncated_normal
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import node
 
 
 def test_seeds_come_from_graph_and_operation(graph: Graph) -> None:

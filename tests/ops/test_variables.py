@@ -3,17 +3,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.errors import ElementTypeError, FailedPreconditionError, GraphError
-from xlalite.framework.graph import Graph
-from xlalite.framework.graph_keys import GraphKeys
+from xlalite.framework.graph.errors import ElementTypeError, FailedPreconditionError, GraphError
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.hlo.errors import LoweringError, ShapeError
-from xlalite.ops import array as a, math as m
-from xlalite.ops.constant import constant
-from xlalite.ops.control_flow import control_dependencies
-from xlalite.ops.gradients import gradients
-from xlalite.ops.initializers import Ones
-from xlalite.ops.variable import Variable, global_variables, global_variables_initializer, trainable_variables
-from xlalite.ops.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from xlalite.ops.functions import array as a, math as m
+from xlalite.ops.functions.control_flow import control_dependencies
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.training.initializers import Ones
+from xlalite.ops.training.variable import Variable, global_variables, global_variables_initializer, trainable_variables
+from xlalite.ops.training.variable_scope import AUTO_REUSE, get_variable, variable_scope
 
 
 def test_variables_are_named_and_collected(graph: Graph) -> None:
@@ -93,8 +93,8 @@ def test_variables_of_unknown_shape_may_change_it(run: Any) -> None:
 
 
 def graph_shape(v: Variable) -> Any:
-    from xlalite.framework.dtypes import int32
-    from xlalite.ops.node import node
+    from xlalite.framework.graph.dtypes import int32
+    from xlalite.ops.helpers.node import node
 
     return node("VariableShape", [v.handle], {"out_type": int32})
 
@@ -141,7 +141,7 @@ def test_initialized_value_falls_back_to_the_initial_one(run: Any) -> None:
 
 
 def test_handles_cannot_be_compiled_only_named(run: Any) -> None:
-    from xlalite.framework.lowering import lower_operations
+    from xlalite.framework.meaning.lowering import lower_operations
 
     v = Variable(3.0)
     with pytest.raises(LoweringError, match="names a variable"):

@@ -6,13 +6,13 @@ from typing import Protocol
 
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.fingerprint import module_fingerprint
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.fingerprint import module_fingerprint
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.base import Fuel, HloPass
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.core.base import Fuel, HloPass
 
 SEEDS = (7, 8, 9)
 UNLIMITED = 1 << 30

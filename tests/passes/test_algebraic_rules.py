@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder, Handle, Number
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle, Number
 from xlalite.hlo.errors import PassError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.conversion import ReducePrecisionAttrs
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
 from xlalite.hlo.ops.sorting import SortAttrs
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.verifier import verify
-from xlalite.passes.algebraic_simplifier import RULES, AlgebraicSimplifier
-from xlalite.passes.rewrite import Strictness
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.rewriting.rewrite import Strictness
+from xlalite.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
 
 F32, S32, U32, PRED = DType.F32, DType.S32, DType.U32, DType.PRED
 DIMS = (2, 3)

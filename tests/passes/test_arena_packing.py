@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from xlalite.passes.arena_packing import Block, pack
+from xlalite.passes.memory.arena_packing import Block, pack
 
 ALIGNMENT = 64
 

@@ -6,16 +6,16 @@ from collections.abc import Callable
 import pytest
 
 from xlalite.hlo.errors import PassError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.buffer_assignment import assign_buffers
-from xlalite.passes.buffers import ALIGNMENT_BYTES, AllocationKind, BufferAssignment
-from xlalite.passes.copy_insertion import CopyInsertion
-from xlalite.passes.flatten_call_graph import FlattenCallGraph
-from xlalite.passes.scheduler import Scheduler
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.memory.buffer_assignment import assign_buffers
+from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, AllocationKind, BufferAssignment
+from xlalite.passes.memory.copy_insertion import CopyInsertion
+from xlalite.passes.memory.scheduler import Scheduler
+from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 
 LOOP = """HloModule loop
 cond {{ s = (s32[], f32[4], f32[4]) parameter(0)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.conditional_to_select import ConditionalToSelect
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 
 TWICE = """twice { v = f32[] parameter(0)
   ROOT r = f32[] add(v, v) }

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Caller
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Caller
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.text import parse
-from xlalite.passes.constant_folding import ConstantFolding, SplatConstants
+from xlalite.hlo.types.literal import Value
+from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
 
 
 def test_folding_computes_what_depends_on_constants(transform) -> None:

@@ -1,5 +1,5 @@
 from xlalite.hlo.text import parse
-from xlalite.passes.cost_analysis import Cost, CostAnalysis, cost_analysis
+from xlalite.passes.analysis.cost_analysis import Cost, CostAnalysis, cost_analysis
 
 
 def cost(body: str, computations: str = "") -> Cost:

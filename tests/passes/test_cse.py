@@ -1,4 +1,4 @@
-from xlalite.passes.cse import CommonSubexpressionElimination
+from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 
 CSE = CommonSubexpressionElimination()
 

@@ -1,4 +1,4 @@
-from xlalite.passes.dce import DeadCodeElimination
+from xlalite.passes.simplify.dce import DeadCodeElimination
 
 DCE = DeadCodeElimination()
 

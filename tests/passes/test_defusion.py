@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.passes.defusion import Defusion
+from xlalite.passes.normalization.defusion import Defusion
 
 FUSED = """HloModule f
 less { x = f32[] parameter(0)

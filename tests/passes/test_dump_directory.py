@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.decision import Decision
 from xlalite.hlo.errors import DumpError
 from xlalite.hlo.text import parse
-from xlalite.passes import dump_page
-from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.cse import CommonSubexpressionElimination
-from xlalite.passes.dce import DeadCodeElimination
-from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.dump import DumpObserver, module_dumper, session_dumper
-from xlalite.passes.dump_index import write_index
-from xlalite.passes.dump_records import Artefact, DumpContents, ModuleEntry, read_contents, write_atomically
-from xlalite.passes.instrumentation import Instrumentation
-from xlalite.passes.pipeline import Pipeline
-from xlalite.passes.schedule_report import schedule_report
+from xlalite.hlo.types.decision import Decision
+from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.instrumentation import Instrumentation
+from xlalite.passes.core.pipeline import Pipeline
+from xlalite.passes.dump import page as dump_page
+from xlalite.passes.dump.dumper import DumpObserver, module_dumper, session_dumper
+from xlalite.passes.dump.index import write_index
+from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, read_contents, write_atomically
+from xlalite.passes.memory.schedule_report import schedule_report
+from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.simplify.cse import CommonSubexpressionElimination
+from xlalite.passes.simplify.dce import DeadCodeElimination
 
 TEXT = """HloModule m
 

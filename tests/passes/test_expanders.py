@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.batch_norm_expander import BatchNormExpander
-from xlalite.passes.dot_canonicalizer import DotCanonicalizer
-from xlalite.passes.dynamic_index_splitter import DynamicIndexSplitter
-from xlalite.passes.mixed_precision_expander import MixedPrecisionExpander
-from xlalite.passes.rng_bit_generator_expander import RngBitGeneratorExpander
-from xlalite.passes.rng_expander import RngExpander
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
+from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
+from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
+from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.preparation.dot_canonicalizer import DotCanonicalizer
 
 
 @pytest.mark.parametrize("shape", ["u32[7]", "u32[4,3]", "u64[5]", "u16[3,3]", "u8[2,5]", "s32[6]", "u32[]", "u32[0]"])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.fusion import Fusion
 
 SCALARS = """

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.instrumentation import Instrumentation
-from xlalite.passes.simplification import target_independent
+from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.instrumentation import Instrumentation
+from xlalite.passes.pipelines import target_independent
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

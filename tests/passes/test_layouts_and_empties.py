@@ -1,8 +1,8 @@
-from xlalite.hlo.ops.scalar_function import is_vectorizable
+from xlalite.hlo.ops.evaluation.scalar_function import is_vectorizable
 from xlalite.hlo.text import parse
-from xlalite.passes.layout_normalization import LayoutNormalization
-from xlalite.passes.unschedule import Unschedule
-from xlalite.passes.zero_sized import ZeroSizedElimination
+from xlalite.passes.normalization.layout_normalization import LayoutNormalization
+from xlalite.passes.normalization.unschedule import Unschedule
+from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 
 LAYOUTS = LayoutNormalization()
 

@@ -1,8 +1,8 @@
 import pytest
 
-from xlalite.passes.loop_invariant_code_motion import LoopInvariantCodeMotion
-from xlalite.passes.trip_count import TripCountAnnotator, trip_count
-from xlalite.passes.while_simplifier import WhileSimplifier
+from xlalite.passes.analysis.trip_count import TripCountAnnotator, trip_count
+from xlalite.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.simplify.while_simplifier import WhileSimplifier
 
 LOOP = """HloModule m
 

@@ -5,21 +5,21 @@ from typing import ClassVar
 
 import pytest
 
-from xlalite.hlo.create import create
+from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import FlagError, PassError, VerificationError
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.passes.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.base import HloPass, run_to_fixpoint
-from xlalite.passes.dce import DeadCodeElimination
-from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.defusion import Defusion
-from xlalite.passes.dump import DumpObserver, module_dumper
-from xlalite.passes.dump_records import Artefact
-from xlalite.passes.instrumentation import Instrumentation, time_table
-from xlalite.passes.pipeline import FixPoint, Pipeline, pass_names
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.core.base import HloPass, run_to_fixpoint
+from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.instrumentation import Instrumentation, time_table
+from xlalite.passes.core.pipeline import FixPoint, Pipeline, pass_names
+from xlalite.passes.dump.dumper import DumpObserver, module_dumper
+from xlalite.passes.dump.records import Artefact
+from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.registry import PASSES
+from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.simplify.dce import DeadCodeElimination
 
 TEXT = """HloModule m
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.passes import progress
-from xlalite.passes.base import HloPass
-from xlalite.passes.instrumentation import Instrumentation
-from xlalite.passes.pipeline import Pipeline
+from xlalite.passes.core import progress
+from xlalite.passes.core.base import HloPass
+from xlalite.passes.core.instrumentation import Instrumentation
+from xlalite.passes.core.pipeline import Pipeline
 
 MODULE = """HloModule m
 ENTRY e {

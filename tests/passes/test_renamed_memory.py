@@ -3,11 +3,11 @@
 import pytest
 
 from xlalite.hlo import collect_statistics, parse
-from xlalite.hlo.op import Memory
+from xlalite.hlo.ir.op import Memory
 from xlalite.hlo.ops import OPS
 from xlalite.passes.analysis.buffer_values import BufferValues
-from xlalite.passes.cost_analysis import cost_analysis
-from xlalite.passes.scheduler import schedule
+from xlalite.passes.analysis.cost_analysis import cost_analysis
+from xlalite.passes.memory.scheduler import schedule
 
 CHAIN = """
 HloModule chain

@@ -1,4 +1,4 @@
-from xlalite.passes.reshape_mover import ReshapeMover
+from xlalite.passes.simplify.reshape_mover import ReshapeMover
 
 
 def program(*lines: str) -> str:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.run_time_sizes import RunTimeSizes
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 
 TEXT = """HloModule m
 add {{ p = f32[] parameter(0)

@@ -1,9 +1,9 @@
-from xlalite.passes.barrier_remover import BarrierRemover
-from xlalite.passes.call_inliner import CallInliner
-from xlalite.passes.conditional_simplifier import ConditionalSimplifier
-from xlalite.passes.flatten_call_graph import FlattenCallGraph
-from xlalite.passes.map_inliner import MapInliner
-from xlalite.passes.tuple_simplifier import TupleSimplifier
+from xlalite.passes.normalization.call_inliner import CallInliner
+from xlalite.passes.normalization.map_inliner import MapInliner
+from xlalite.passes.preparation.barrier_remover import BarrierRemover
+from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.simplify.conditional_simplifier import ConditionalSimplifier
+from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 
 
 def test_element_of_a_tuple_is_the_operand(transform) -> None:

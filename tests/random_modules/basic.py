@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from random_modules.values import SPECIAL_FLOATS
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 
 def make_basic_module(chance: random.Random, operations: int) -> HloModule:

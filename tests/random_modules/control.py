@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from random_modules.grower import Grower
-from xlalite.hlo.builder import Builder, Handle, Handles
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle, Handles
+from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttrs
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 Grow = Callable[[Grower, int], None]
 

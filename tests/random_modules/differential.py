@@ -16,13 +16,13 @@ from random_modules.values import MODEST_FLOATS, make_random_arguments
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.referee import Referee
-from xlalite.hlo.shrinking import Case, shrink
-from xlalite.hlo.verifier import verify
-from xlalite.hlo.walking import all_instructions
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.walking import all_instructions
+from xlalite.hlo.tools.referee import Referee
+from xlalite.hlo.tools.shrinking import Case, shrink
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.verification.verifier import verify
 
 # Modules are small and many: what compiles them is not worth keeping.
 OPTIONS = CompileOptions(use_cache=False, num_threads=1)

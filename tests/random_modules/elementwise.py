@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from random_modules.grower import COMMON, RARE, Grower
-from xlalite.hlo.builder import Handle
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 Maker = Callable[[Grower], Handle]
 

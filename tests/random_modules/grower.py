@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.op import Attrs
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.op import Attrs
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 FLOATS = (DType.F32, DType.F64, DType.BF16, DType.F16)
 INTEGERS = (DType.S32, DType.S8, DType.U32, DType.S64, DType.U8, DType.U64, DType.S16, DType.U16)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from random_modules import control, elementwise, products, reducing, shaping
 from random_modules.grower import Grower, random_dtype
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.shape import Shape
 
 MOST_ELEMENTS = 1500
 DEEPEST = 2

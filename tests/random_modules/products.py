@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from random_modules.grower import COMMON, FLOATS, Grower
 from random_modules.reducing import window
-from xlalite.hlo.builder import Handle
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.ops.fourier import FftAttrs, FftType
 from xlalite.hlo.ops.linear_algebra import CholeskyAttrs, Transpose, TriangularSolveAttrs
 from xlalite.hlo.ops.special_dots import RaggedDotAttrs
-from xlalite.hlo.window import Window, WindowDimension
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.window import Window, WindowDimension
 
 SIZES = (1, 2, 3, 4, 5, 9, 0)
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from random_modules.grower import COMMON, Grower
-from xlalite.hlo.builder import Builder, Handle, Handles
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle, Handles
+from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window, WindowDimension
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window, WindowDimension
 
 ORDERED = tuple(dtype for dtype in COMMON if not dtype.is_complex)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from random_modules.grower import Grower, random_dtype
-from xlalite.hlo.builder import Handle
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
-from xlalite.hlo.shape import Layout, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Layout, Shape
 
 
 def broadcast(grow: Grower) -> Handle:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Token, Value
+from xlalite.hlo.types.shape import Shape
 
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e-45, 3e38)
 # Without what leaves the range within one operation, depending on how it computes: squares and products.

@@ -6,8 +6,8 @@ import pytest
 
 import xlalite as tf
 from xlalite.clustering import ClusteringOptions, cluster_operations
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.runtime.compilation_cache import CompilationCache
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.plan import Plan, PlanRequest

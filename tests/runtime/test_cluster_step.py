@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xlalite as tf
-from xlalite.framework.errors import UninitializedError
+from xlalite.framework.graph.errors import UninitializedError
 from xlalite.hlo.errors import CodegenError
 from xlalite.runtime import cluster_compiler, compile_policy
 from xlalite.runtime.options import CompileMode

@@ -18,7 +18,7 @@ from xlalite.cli.cache import shown_bytes
 from xlalite.cli.random_inputs import random_value
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.flags import debug_options
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 
 _BATCH_SECONDS = 1e-3
 """Calls quicker than this are timed together, so that reading the clock does not count."""

@@ -14,7 +14,7 @@ from xlalite.cli.reading import module_of, read_text
 from xlalite.cli.trial import Outcome, run_in_process
 from xlalite.flags import debug_options
 from xlalite.hlo.errors import PassError
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.registry import PASSES
 
 FOUND = 1

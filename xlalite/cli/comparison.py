@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Array, Value
-from xlalite.hlo.referee import Mask, Referee
-from xlalite.hlo.shape import Shape, ShapeIndex
+from xlalite.hlo.tools.referee import Mask, Referee
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.shape import Shape, ShapeIndex
 
 _SHOWN = 5
 _DEFAULT_BOUNDS = {64: 1e-9, 32: 1e-4, 16: 2e-2, 8: 0.25}

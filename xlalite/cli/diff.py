@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xlalite.cli.arguments import CommandParser
 from xlalite.cli.reading import read_module, shown_name
-from xlalite.hlo.compare import compare_modules
+from xlalite.hlo.tools.compare import compare_modules
 
 DIFFERENT = 1
 

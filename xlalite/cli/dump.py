@@ -15,8 +15,8 @@ from xlalite.cli.errors import UsageError
 from xlalite.flags import ENVIRONMENT_NAME, Flags
 from xlalite.hlo.errors import DumpError, ParseError
 from xlalite.hlo.loading import Form, form_of
-from xlalite.hlo.stablehlo.recognition import is_stablehlo
-from xlalite.passes.dump_index import INDEX_HTML, INDEX_JSON, write_index
+from xlalite.hlo.stablehlo.reading.recognition import is_stablehlo
+from xlalite.passes.dump.index import INDEX_HTML, INDEX_JSON, write_index
 
 _SIGNALLED = 128
 _PYTHON = re.compile(r"python(3(\.\d+)?)?(\.exe)?")

@@ -13,10 +13,10 @@ from xlalite.cli.errors import UsageError
 from xlalite.cli.reading import read_module
 from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
-from xlalite.hlo.decision import Decision
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse, print_instruction
+from xlalite.hlo.types.decision import Decision
 
 _CODE_STAGE = "llvm-before-optimizations"
 _HLO_STAGE = "hlo-backend"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.op import Trait
-from xlalite.hlo.walking import all_instructions, callers
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ir.walking import all_instructions, callers
 
 _PASSED_ON = frozenset({"call", "fusion"})
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xlalite.backends.base import Backend, CompileOptions
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.create import create
+from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.types.literal import Value
 
 # They name values that exist anyway, or have no meaning outside their module.
 _NOT_RUN = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "after-all", "add-dependency"})

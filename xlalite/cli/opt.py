@@ -16,14 +16,14 @@ from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
 from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
-from xlalite.hlo.decision import Decision
-from xlalite.hlo.module import HloModule
-from xlalite.passes.debug_options import DebugOptions
-from xlalite.passes.dump import DumpObserver, module_dumper
-from xlalite.passes.dump_page import render_page
-from xlalite.passes.dump_records import Artefact, read_contents
-from xlalite.passes.instrumentation import Instrumentation, PassRecord, time_table
-from xlalite.passes.pipeline import Pipeline, Stage
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.decision import Decision
+from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.instrumentation import Instrumentation, PassRecord, time_table
+from xlalite.passes.core.pipeline import Pipeline, Stage
+from xlalite.passes.dump.dumper import DumpObserver, module_dumper
+from xlalite.passes.dump.page import render_page
+from xlalite.passes.dump.records import Artefact, read_contents
 from xlalite.passes.registry import PASSES
 
 HTML = "html"

@@ -10,10 +10,10 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 
 from xlalite.cli.errors import UsageError
-from xlalite.passes.base import HloPass
-from xlalite.passes.pipeline import Stage, pass_names
+from xlalite.passes.core.base import HloPass
+from xlalite.passes.core.pipeline import Stage, pass_names
+from xlalite.passes.pipelines import finishing, normalization, simplification, target_independent
 from xlalite.passes.registry import PASSES
-from xlalite.passes.simplification import finishing, normalization, simplification, target_independent
 
 PIPELINES: dict[str, Callable[[], Stage]] = {
     "normalization": normalization,

@@ -10,10 +10,10 @@ import numpy as np
 
 from xlalite.cli.index_ranges import largest_indices
 from xlalite.cli.reading import InputError
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Array, Token, Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array, Token, Value
+from xlalite.hlo.types.shape import Shape
 
 _LARGEST_INTEGER = 100
 

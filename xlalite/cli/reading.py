@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.loading import Form, form_of, parse_file
-from xlalite.hlo.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 STANDARD_INPUT = "-"
 SEPARATOR = "// -----"

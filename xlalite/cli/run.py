@@ -19,14 +19,14 @@ from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
-from xlalite.hlo.custom_calls import CUSTOM_CALLS
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.literal import Literal, Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.referee import Referee
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS
 from xlalite.hlo.text import format_literal
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.hlo.tools.referee import Referee
+from xlalite.hlo.types.literal import Literal, Value
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.registry import PASSES
 
 MISMATCH = 1

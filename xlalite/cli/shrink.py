@@ -14,7 +14,7 @@ from xlalite.cli.errors import UsageError
 from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module
 from xlalite.cli.trial import Outcome, run_in_process
-from xlalite.hlo.shrinking import Case, shrink
+from xlalite.hlo.tools.shrinking import Case, shrink
 
 FOUND = 1
 

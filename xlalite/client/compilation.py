@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.flags import debug_options, flags_from_environment
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 
 
 def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | None = None) -> Executable:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from xlalite.client.session_errors import FeedError, FeedTypeError
-from xlalite.framework.dtypes import string
-from xlalite.framework.errors import GraphError, MissingElementError
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import Array
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.dtypes import string
+from xlalite.framework.graph.errors import GraphError, MissingElementError
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import Array
 
 
 class Feed:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlalite.client.session_errors import FetchError, FetchTypeError
-from xlalite.framework.errors import GraphError, MissingElementError
-from xlalite.framework.graph import Graph
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.errors import GraphError, MissingElementError
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 
 Results = Sequence[Any]
 Assemble = Callable[[Results], Any]

@@ -19,16 +19,16 @@ from xlalite.backends.base import Executable
 from xlalite.client.structures import LEAF, flatten, rebuild
 from xlalite.client.traced_array import TracedArray, as_tensor
 from xlalite.flags import debug_options, flags_from_environment
-from xlalite.framework.compilability import why_not_compilable
-from xlalite.framework.dtypes import as_dtype
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import Array
-from xlalite.framework.lowering import ParameterArgument
-from xlalite.framework.tensor import Tensor
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.dtypes import as_dtype
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.compilability import why_not_compilable
+from xlalite.framework.meaning.host import Array
+from xlalite.framework.meaning.lowering import ParameterArgument
 from xlalite.hlo.errors import TracingError
-from xlalite.hlo.shape import Shape
-from xlalite.ops.array import placeholder
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.shape import Shape
+from xlalite.ops.functions.array import placeholder
 from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations

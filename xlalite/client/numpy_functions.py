@@ -10,10 +10,10 @@ import numpy as np
 
 from xlalite.client.numpy_ufuncs import apply_ufunc
 from xlalite.client.traced_array import TracedArray, as_tensor, matrix_product, promoted
-from xlalite.framework.dtypes import as_dtype
-from xlalite.framework.tensor import Tensor
-from xlalite.ops import array, math
-from xlalite.ops.promotion import cast_to
+from xlalite.framework.graph.dtypes import as_dtype
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions import array, math
+from xlalite.ops.helpers.promotion import cast_to
 
 Function = Callable[..., Any]
 

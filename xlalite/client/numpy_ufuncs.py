@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from xlalite.client.traced_array import TracedArray, as_tensor, converted, matrix_product, promoted, type_for_numpy
-from xlalite.framework.dtypes import as_dtype
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.dtypes import as_dtype
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
-from xlalite.ops import array, math
-from xlalite.ops.promotion import cast_to
+from xlalite.ops.functions import array, math
+from xlalite.ops.helpers.promotion import cast_to
 
 Rule = Callable[..., Tensor]
 

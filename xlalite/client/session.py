@@ -20,12 +20,12 @@ from xlalite.client.session_options import SessionOptions, settle
 from xlalite.client.session_runtime import SessionRuntime
 from xlalite.client.step_trace_messages import CPU_DEVICE, step_stats
 from xlalite.flags import flags_from_environment
-from xlalite.framework.default_graph import get_default_graph
-from xlalite.framework.default_session import default_session, push_default_session, remove_default_session
-from xlalite.framework.graph import Graph
-from xlalite.framework.host import Array, HostValue
-from xlalite.framework.operation import Operation
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.default_session import default_session, push_default_session, remove_default_session
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.meaning.host import Array, HostValue
+from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.plan import Plan, PlanRequest
@@ -280,7 +280,7 @@ def _session_dump(options: SessionOptions) -> SessionDump | None:
     if options.debug.dump_to is None:
         return None
     from xlalite.client.session_dump import SessionDump
-    from xlalite.passes.dump import session_dumper
+    from xlalite.passes.dump.dumper import session_dumper
 
     dumper = session_dumper(options.debug)
     return None if dumper is None else SessionDump(dumper, options.clustering_debug)

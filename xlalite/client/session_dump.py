@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xlalite.passes.dump import ReportDumper
+from xlalite.passes.dump.dumper import ReportDumper
 from xlalite.runtime.cluster_report import plan_report
 from xlalite.runtime.plan import Plan
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xlalite.client.config import CompileMode, ConfigProto, GlobalJitLevel
 from xlalite.client.message_values import FieldValueError
 from xlalite.flags import Flags, debug_options
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 LAZY_COMPILE_THRESHOLD = 2
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from xlalite.client.config import CompileMode, GlobalJitLevel
 from xlalite.client.session_options import SessionOptions
-from xlalite.framework.jit_scope import XLA_COMPILE
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.jit_scope import XLA_COMPILE
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.runtime import options as runtime_options
 from xlalite.runtime.compilation_cache import CompilationCache
 from xlalite.runtime.plan import Plan

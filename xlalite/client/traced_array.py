@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlalite.framework.dtypes import DType, as_dtype
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.dtypes import DType, as_dtype
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
-from xlalite.ops import array, math
-from xlalite.ops.constant import convert_to_tensor
-from xlalite.ops.promotion import cast_to
+from xlalite.ops.functions import array, math
+from xlalite.ops.helpers.constant import convert_to_tensor
+from xlalite.ops.helpers.promotion import cast_to
 
 NumpyType = np.dtype[Any]
 

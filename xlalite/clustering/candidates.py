@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from xlalite.clustering.op_groups import expand_names
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.framework.compilability import function_attributes, why_not_compilable
-from xlalite.framework.jit_scope import XLA_COMPILE
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
-from xlalite.hlo.decision import Number
+from xlalite.framework.graph.jit_scope import XLA_COMPILE
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.compilability import function_attributes, why_not_compilable
+from xlalite.hlo.types.decision import Number
 
 _FREE_TYPES = frozenset({"Identity"})
 

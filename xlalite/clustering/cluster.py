@@ -13,8 +13,8 @@ from xlalite.clustering.options import ClusteringOptions
 from xlalite.clustering.records import groups_chosen, left_out, not_joined, refusals_of_dissolved, unused_constants
 from xlalite.clustering.result import Clustering
 from xlalite.clustering.selection import choose
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 
 
 def cluster_operations(

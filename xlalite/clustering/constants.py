@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from xlalite.clustering.candidates import LeftOut, Refusal
-from xlalite.framework.op_spec import VariableAccess
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.op_spec import VariableAccess
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 
 # Beyond this many elements a value is not folded into the program; constant_resolver.py has the same limit.
 _MAX_FOLDED_ELEMENTS = 1 << 20

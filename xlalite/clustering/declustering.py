@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from xlalite.clustering.candidates import LeftOut, Refusal
 from xlalite.clustering.constants import has_known_shape, needed_as_constants
 from xlalite.clustering.dependencies import Dependencies
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 
 
 def find_leavers(dependencies: Dependencies, members: Sequence[int]) -> dict[Operation, Refusal]:

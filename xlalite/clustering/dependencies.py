@@ -10,8 +10,8 @@ from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from xlalite.clustering.variable_order import ordered_by_variables
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
 
 # Larger constants are computed once and handed on.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from xlalite.framework.device import DeviceSpec
+from xlalite.framework.graph.device import DeviceSpec
 
 _MIXING_TYPES = frozenset({None, "CPU", "GPU"})
 

@@ -9,9 +9,9 @@ from xlalite.clustering.constants import needed_as_constants
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.result import Cluster, Step
 from xlalite.clustering.variable_order import variable_access, variables_of
-from xlalite.framework.op_spec import VariableAccess
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import HandleData, Tensor
+from xlalite.framework.graph.op_spec import VariableAccess
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import HandleData, Tensor
 
 
 def make_clusters(

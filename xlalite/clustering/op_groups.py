@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from xlalite.framework.op_spec import OP_SPECS
+from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.hlo.errors import ClusteringError
 
 

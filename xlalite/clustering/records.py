@@ -10,8 +10,8 @@ from xlalite.clustering.merging import Separation
 from xlalite.clustering.result import Cluster
 from xlalite.clustering.selection import Choice
 from xlalite.clustering.verdicts import DISSOLVED, KEPT, LEFT_OUT, NOT_JOINED, STAGE
-from xlalite.framework.operation import Operation
-from xlalite.hlo.decision import Decision, Number
+from xlalite.framework.graph.operation import Operation
+from xlalite.hlo.types.decision import Decision, Number
 
 
 def left_out(operations: Sequence[Operation], refusals: Mapping[Operation, Refusal]) -> Iterator[Decision]:

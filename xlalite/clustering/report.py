@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from xlalite.clustering.verdicts import KEPT, LEFT_OUT, NOT_JOINED
-from xlalite.framework.operation import Operation
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.operation import Operation
 from xlalite.hlo.errors import ClusteringError
+from xlalite.hlo.types.decision import Decision
 
 if TYPE_CHECKING:
     from xlalite.clustering.result import Cluster, Clustering

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.clustering.report import explanation, report_text
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import HandleData, Tensor
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.hlo.types.decision import Decision
 
 
 @dataclass(frozen=True, slots=True, eq=False)

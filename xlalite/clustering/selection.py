@@ -10,7 +10,7 @@ from xlalite.clustering.candidates import LeftOut, Refusal, has_functions, is_fr
 from xlalite.clustering.declustering import find_leavers
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.framework.operation import Operation
+from xlalite.framework.graph.operation import Operation
 
 
 class Kept(enum.Enum):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xlalite.framework.compilability import function_attributes
-from xlalite.framework.function_graph import FunctionGraph
-from xlalite.framework.op_spec import VariableAccess
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import HandleData
+from xlalite.framework.graph.function_graph import FunctionGraph
+from xlalite.framework.graph.op_spec import VariableAccess
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import HandleData
+from xlalite.framework.meaning.compilability import function_attributes
 
 _CHANGES = frozenset({VariableAccess.WRITE, VariableAccess.MODIFY})
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xlalite.framework.default_graph import get_default_graph
-from xlalite.framework.graph import Graph
+from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.graph import Graph
 
 _DEFAULT_GRAPH_SEED = 87654321
 

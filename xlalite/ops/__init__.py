@@ -3,7 +3,7 @@
 Importing the package declares every operation.
 """
 
-from xlalite.ops import (
+from xlalite.ops.declarations import (
     activations as activations,
     comparison as comparison,
     cumulative as cumulative,
@@ -14,9 +14,7 @@ from xlalite.ops import (
     if_op as if_op,
     joining as joining,
     matrix_products as matrix_products,
-    operators as operators,
     passing as passing,
-    random_ops as random_ops,
     reductions as reductions,
     reshaping as reshaping,
     shape_queries as shape_queries,
@@ -29,3 +27,4 @@ from xlalite.ops import (
     variable_ops as variable_ops,
     while_op as while_op,
 )
+from xlalite.ops.functions import operators as operators, random_ops as random_ops

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xlalite.framework.host import Array
-from xlalite.framework.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
-from xlalite.hlo.decision import Decision
+from xlalite.framework.meaning.host import Array
+from xlalite.framework.meaning.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
 from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.shape import Shape
 from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.compilation_cache import CompilationCache, CompiledCluster, Signature
 from xlalite.runtime.compile_policy import CompilePolicy, Verdict

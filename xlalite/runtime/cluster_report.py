@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.framework.errors import NotFoundError
-from xlalite.framework.operation import Operation
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.errors import NotFoundError
+from xlalite.framework.graph.operation import Operation
+from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.plan import Plan
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xlalite.framework.host import Array
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import Array
 from xlalite.runtime.cluster_compiler import ClusterCompiler
 from xlalite.runtime.compilation_cache import CompilationCache, CompiledCluster, Signature
 from xlalite.runtime.host_step import Registers, Step

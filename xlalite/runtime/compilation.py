@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.framework.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import HandleData, Tensor
-from xlalite.hlo.decision import Decision
-from xlalite.hlo.module import InputOutputAlias
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.framework.meaning.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
+from xlalite.hlo.ir.module import InputOutputAlias
+from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.compilation_cache import CompiledCluster
 from xlalite.runtime.options import RuntimeOptions
 

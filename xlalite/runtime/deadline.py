@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from xlalite.framework.errors import DeadlineExceededError
+from xlalite.framework.graph.errors import DeadlineExceededError
 
 
 class Deadline:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-from xlalite.framework.host import HostValue
-from xlalite.framework.op_execution import run_operation_on_host
-from xlalite.framework.operation import Operation
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.meaning.host import HostValue
+from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.runtime.trace import StepTrace, tensor_label
 from xlalite.runtime.variables import VariableStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 
 class CompileMode(enum.Enum):

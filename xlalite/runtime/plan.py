@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xlalite.framework.host import Array, HostValue
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
-from xlalite.hlo.decision import Decision
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import Array, HostValue
+from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.host_step import Registers, Step

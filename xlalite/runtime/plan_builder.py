@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from xlalite.framework.host import HostValue
-from xlalite.framework.op_execution import run_operation_on_host
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import HostValue
+from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation_cache import CompilationCache
 from xlalite.runtime.host_step import HostStep, Registers, ReleaseStep, Step

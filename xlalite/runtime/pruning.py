@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from xlalite.framework.operation import Operation
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 
 
 def needed_operations(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.decision import Decision, Number
+from xlalite.hlo.types.decision import Decision, Number
 from xlalite.runtime.compilation_cache import Signature
 
 _DECIDED_BY = "compilation"

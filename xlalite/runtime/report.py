@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.framework.operation import Operation
+from xlalite.framework.graph.operation import Operation
 from xlalite.runtime.compilation_cache import CacheStatistics
 from xlalite.runtime.plan import Plan
 

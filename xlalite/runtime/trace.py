@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xlalite.framework.host import Array, HostValue
-from xlalite.framework.tensor import Tensor
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import Array, HostValue
 
 
 @dataclass(frozen=True, slots=True)

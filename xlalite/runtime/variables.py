@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlalite.framework.host import Array
-from xlalite.framework.operation import Operation
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.meaning.host import Array
 
 T = TypeVar("T")
 

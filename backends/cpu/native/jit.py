@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import llvmlite
 import llvmlite.binding as llvm
 
+from xlalite.backends.codegen.llvm.host_caches import host_cache_bytes
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.host_caches import host_cache_bytes
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, Record, joined
 from xlalite.hlo.errors import CodegenError
 
@@ -250,7 +250,7 @@ def _target_machine(speed_level: int, max_isa: str = "") -> llvm.TargetMachine:
     cpu, features = _cpu(), _features()
     if max_isa:
         # Here, since a process that finds all its code in the cache need not load the builder of LLVM text.
-        from xlalite.backends.cpu.llvm.target import TargetInfo
+        from xlalite.backends.codegen.llvm.target import TargetInfo
 
         target = TargetInfo.host(max_isa)
         cpu, features = target.cpu, target.feature_string

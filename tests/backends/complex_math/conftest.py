@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 WAYS = ("evaluator", "AVX512", "AVX2", "SSE2")
 BINARY = ("divide", "power", "atan2")

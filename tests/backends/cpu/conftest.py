@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
 
 class Check(Protocol):

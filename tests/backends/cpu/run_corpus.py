@@ -20,10 +20,14 @@ import numpy as np
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.hlo.errors import ExecutionError
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse, parse_literal, parse_shape
 
-COMPILER = ("xlalite.backends.cpu.pipeline", "xlalite.passes.pipeline", "xlalite.backends.cpu.module_emitter")
+COMPILER = (
+    "xlalite.backends.cpu.compilation.pipeline",
+    "xlalite.passes.core.pipeline",
+    "xlalite.backends.cpu.emission.module_emitter",
+)
 """What runs passes, and what writes LLVM IR."""
 
 ARGUMENT = re.compile(r"^// argument (\S+): (.*)$", re.MULTILINE)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.code_version import code_version, sources_digest
-from xlalite.backends.cpu.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.code_version import code_version, sources_digest
+from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
 from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 DECIDES: dict[str, object] = {
     "num_threads": 7,

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.linking import CallRecord
+from xlalite.backends.cpu.compilation.linking import CallRecord
 from xlalite.backends.cpu.native.object_code import ObjectCode
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 
 def constant_module(*arrays: np.ndarray) -> Any:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.collapse import collapse
-from xlalite.hlo.evaluator import evaluate
+from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 
 ADD = """add { a = f32[] parameter(0)

@@ -15,13 +15,13 @@ from typing import TypeVar
 import pytest
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.compiled_module import CompiledModule
-from xlalite.backends.cpu.linking import link_module
-from xlalite.hlo.fingerprint import module_fingerprint
-from xlalite.hlo.module import HloModule
+from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.linking import link_module
+from xlalite.hlo.ir.fingerprint import module_fingerprint
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.passes.instrumentation import Instrumentation, PassRecord, PassRun
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.core.instrumentation import Instrumentation, PassRecord, PassRun
 
 Clock = Callable[[], float]
 _Result = TypeVar("_Result")

@@ -29,7 +29,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray, operand: np.ndarray, u
 
 @pytest.mark.parametrize("opcode", UNARY)
 def test_unary_of_moderate_numbers(compile_text: Any, opcode: str) -> None:
-    from xlalite.hlo.evaluator import evaluate
+    from xlalite.hlo.evaluation.evaluator import evaluate
     from xlalite.hlo.text import parse
 
     parts = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.25, 3.0, 1e-3, 10.0], np.float32)
@@ -46,7 +46,7 @@ def test_unary_of_moderate_numbers(compile_text: Any, opcode: str) -> None:
 
 @pytest.mark.parametrize("opcode", ["abs", "sqrt", "sign"])
 def test_no_overflow_or_underflow_of_squares(compile_text: Any, opcode: str) -> None:
-    from xlalite.hlo.evaluator import evaluate
+    from xlalite.hlo.evaluation.evaluator import evaluate
     from xlalite.hlo.text import parse
 
     x = grid(np.array([1e-30, -1e-30, 1e30, -1e30, 1e-40, 0.0, 2.5], np.float32))
@@ -58,7 +58,7 @@ def test_no_overflow_or_underflow_of_squares(compile_text: Any, opcode: str) -> 
 
 @pytest.mark.parametrize("opcode", ["add", "subtract", "multiply", "divide"])
 def test_binary(compile_text: Any, opcode: str) -> None:
-    from xlalite.hlo.evaluator import evaluate
+    from xlalite.hlo.evaluation.evaluator import evaluate
     from xlalite.hlo.text import parse
 
     parts = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 3.0], np.float32)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import CodegenError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
 ULPS = 4
 """Both sides are right to 2 ulps (f32) or 1 (f64); operations composed of several functions add up."""

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from xlalite.backends.cpu.emitted_module import ENTRY
+from xlalite.backends.cpu.emission.emitted_module import ENTRY
 
 STEPS = 1100
 

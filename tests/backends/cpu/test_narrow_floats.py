@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.types.dtype import DType
 
 TINY = tuple(dtype for dtype in DType if dtype.is_floating and dtype.bits <= 8)
 HALVES = (DType.BF16, DType.F16)

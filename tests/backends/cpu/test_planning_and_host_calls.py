@@ -8,7 +8,7 @@ import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.errors import ExecutionError
-from xlalite.hlo.evaluator import Evaluator
+from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.text import parse
 
 ADD = """add { a = f32[] parameter(0)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.literal import Value
 
 CASES_A_MODULE = 15
 SIZES = (0, 1, 1, 2, 3, 5, 8, 17, 33, 70, 140)

@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
 EXACT = (
     "abs", "negate", "sign", "ceil", "floor", "round-nearest-afz", "round-nearest-even", "is-finite", "real", "imag",

@@ -10,7 +10,7 @@ import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.errors import ArgumentError, XlaliteError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 
 FUNCTIONS = """HloModule m

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 SOFTMAX = """HloModule softmax
 larger {

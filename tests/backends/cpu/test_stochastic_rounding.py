@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
 TARGETS = ("s4", "u4", "s8", "u8", "s16", "s32", "u32", "s64", "u64", "f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64")
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, -1e30, 127.5, -128.5, 0.25, 6e-8, 65519.9, 3.5e38, 1e-40]

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 MASK = """HloModule mask
 ENTRY e {

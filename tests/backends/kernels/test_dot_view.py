@@ -2,13 +2,13 @@
 
 import pytest
 
-from xlalite.backends.cpu.collapse import collapse
-from xlalite.backends.cpu.kernel_body import kernel_body
-from xlalite.backends.cpu.kernels.dot.plan import DotPlan, Form, plan_dot
-from xlalite.backends.cpu.kernels.dot.view import Matrix, view_of, why_not_viewable
-from xlalite.backends.cpu.llvm import TargetInfo
+from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
+from xlalite.backends.codegen.kernels.dot.view import Matrix, view_of, why_not_viewable
+from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo import parse
-from xlalite.hlo.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction
 
 WIDE = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx512f", "avx512vl", "fma"), 512, 32)
 NARROW = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx", "fma"), 256, 16)

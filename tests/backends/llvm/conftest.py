@@ -5,7 +5,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import F32, F64, I1, I8, I16, I32, I64, PTR, VOID, ModuleBuilder
+from xlalite.backends.codegen.llvm import F32, F64, I1, I8, I16, I32, I64, PTR, VOID, ModuleBuilder
 
 _CTYPES = {
     I1: ctypes.c_bool,

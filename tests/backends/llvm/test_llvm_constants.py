@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import (
+from xlalite.backends.codegen.llvm import (
     BF16,
     F16,
     F32,

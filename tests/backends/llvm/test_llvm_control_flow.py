@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import (
+from xlalite.backends.codegen.llvm import (
     F32,
     F64,
     I1,

@@ -3,7 +3,22 @@
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, VOID, constant, vector, widened
+from xlalite.backends.codegen.llvm import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    constant,
+    vector,
+    widened,
+)
 
 NUMPY = {I8: np.int8, I16: np.int16, I32: np.int32, I64: np.int64, F32: np.float32, F64: np.float64, F16: np.float16}
 INTEGERS = np.array([[0, 5, -7, 2**31 - 1, -(2**31), 12, -1, 77], [3, -2, 9, 4, 6, -12, 1, 31]], np.int32)
@@ -156,7 +171,7 @@ def test_contraction_is_chosen_by_the_builder(module):
 
 
 def test_mul_add_without_fma_rounds_twice(compile_text):
-    from xlalite.backends.cpu.llvm import ModuleBuilder, TargetInfo
+    from xlalite.backends.codegen.llvm import ModuleBuilder, TargetInfo
 
     module = ModuleBuilder("plain", TargetInfo.of("x86_64-unknown-linux-gnu", "x86-64"))
     fb = module.function("f", F64, (F64, F64))

@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.cpu.llvm import F32, ModuleBuilder, TargetInfo
+from xlalite.backends.codegen.llvm import F32, ModuleBuilder, TargetInfo
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 
 def test_host_describes_this_machine():

@@ -6,8 +6,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import F32, F64, I64, PTR, VOID, ModuleBuilder, TargetInfo, widened
-from xlalite.backends.cpu.math import MATH_FUNCTIONS, emit_math
+from xlalite.backends.codegen.llvm import F32, F64, I64, PTR, VOID, ModuleBuilder, TargetInfo, widened
+from xlalite.backends.codegen.math import MATH_FUNCTIONS, emit_math
 
 _TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _X86 = "x86_64-unknown-linux-gnu"

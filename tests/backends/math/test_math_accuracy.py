@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from xlalite.backends.cpu.math import MATH_FUNCTIONS
+from xlalite.backends.codegen.math import MATH_FUNCTIONS
 
 MP = mpmath.mp.clone()
 

@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.llvm import BF16, F16, F32, F64, I32, LLVMBuildError, ModuleBuilder, constant, vector
-from xlalite.backends.cpu.math import MATH_FUNCTIONS, emit_math
-from xlalite.backends.cpu.math.floating import narrow
+from xlalite.backends.codegen.llvm import BF16, F16, F32, F64, I32, LLVMBuildError, ModuleBuilder, constant, vector
+from xlalite.backends.codegen.math import MATH_FUNCTIONS, emit_math
+from xlalite.backends.codegen.math.floating import narrow
 
 INF, NAN = math.inf, math.nan
 SPECIAL = {

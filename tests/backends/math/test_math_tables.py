@@ -8,7 +8,7 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from xlalite.backends.cpu.llvm import F32, F64
+from xlalite.backends.codegen.llvm import F32, F64
 
 _PATH = Path(__file__).with_name("minimax.py")
 
@@ -25,7 +25,7 @@ minimax = _load_minimax()
 
 def coefficients(place):
     room, name, key = re.fullmatch(r"(\w+)\.(\w+)(?:\[(\w+)\])?", place).groups()
-    table = getattr(importlib.import_module(f"xlalite.backends.cpu.math.{room}"), name)
+    table = getattr(importlib.import_module(f"xlalite.backends.codegen.math.{room}"), name)
     return table[{"F32": F32, "F64": F64}[key]] if key else table
 
 

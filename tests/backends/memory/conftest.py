@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from xlalite.backends.arguments import nested_value
-from xlalite.backends.cpu.llvm import TargetInfo
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Token, Value
-from xlalite.hlo.module import HloModule
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Token, Value
+from xlalite.hlo.types.shape import Shape
 
 _BATCH = 48
 

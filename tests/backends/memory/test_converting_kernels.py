@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from xlalite.backends.cpu.llvm import TargetInfo
-from xlalite.backends.cpu.types import representation
-from xlalite.hlo.dtype import DType, Kind
+from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.types.dtype import DType, Kind
 
 TYPES = [dtype for dtype in DType if dtype.kind is not Kind.NOT_ARRAY]
 PAIRS = [(a, b) for a, b in itertools.permutations(TYPES, 2) if b.is_complex or not a.is_complex]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.types.dtype import DType
 
 USUAL_SIZES = (65, 3, 17)
 MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))

@@ -3,7 +3,19 @@
 import llvmlite.binding as llvm
 import pytest
 
-from xlalite.backends.cpu.llvm import I8, I16, I32, I64, PTR, VOID, ModuleBuilder, TargetInfo, Type, lane_mask, vector
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I16,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    ModuleBuilder,
+    TargetInfo,
+    Type,
+    lane_mask,
+    vector,
+)
 
 AVX512 = TargetInfo.of(
     "x86_64-unknown-linux-gnu",

@@ -16,7 +16,7 @@ from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.text import parse
-from xlalite.passes.debug_options import DebugOptions
+from xlalite.passes.core.debug_options import DebugOptions
 
 Arrays = list[np.ndarray]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from xlalite.backends.cpu.native.dispatch import make_call
+from xlalite.backends.cpu.native.call.dispatch import make_call
+from xlalite.backends.cpu.native.call.python_call import PythonCall
+from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.jit import IrSource, LinkedModule, compile_ir, link
-from xlalite.backends.cpu.native.python_call import PythonCall
-from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool, runtime_imports
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.shape import Shape
 
 MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 HEAD = "define i32 @entry(ptr %params, ptr %results, ptr %arena, ptr %context) {\n"

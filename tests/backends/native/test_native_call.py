@@ -8,14 +8,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.native.dispatch import MAX_NATIVE_ARRAYS, NativeCall, make_call
-from xlalite.backends.cpu.native.numpy_interface import ObjectLayout, layout_holds, numpy_interface
-from xlalite.backends.cpu.native.python_call import PythonCall
-from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.call.dispatch import MAX_NATIVE_ARRAYS, NativeCall, make_call
+from xlalite.backends.cpu.native.call.numpy_interface import ObjectLayout, layout_holds, numpy_interface
+from xlalite.backends.cpu.native.call.python_call import PythonCall
+from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ArgumentError, CodegenError, ExecutionError
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 ARRAY_TYPES = [dtype for dtype in DType if dtype.is_array]
 F32_8 = Shape.array(DType.F32, (8,))

@@ -8,13 +8,13 @@ import weakref
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.native.dispatch import make_call
-from xlalite.backends.cpu.native.result_memory import LARGE_BYTES, default_limit_bytes, result_memory
-from xlalite.backends.cpu.native.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.call.dispatch import make_call
+from xlalite.backends.cpu.native.call.result_memory import LARGE_BYTES, default_limit_bytes, result_memory
+from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ArgumentError, ExecutionError
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 F32_8 = Shape.array(DType.F32, (8,))
 LARGE = Shape.array(DType.U8, (LARGE_BYTES,))

@@ -2,7 +2,7 @@
 
 import ctypes
 
-from xlalite.backends.cpu.llvm import I32, I64, ModuleBuilder
+from xlalite.backends.codegen.llvm import I32, I64, ModuleBuilder
 from xlalite.backends.cpu.native.jit import compile_ir, emit_assembly, link, optimised_ir
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Array
-from xlalite.hlo.module import HloModule
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse_literal, parse_shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Array
 
 # Sums of up to a hundred products in another order than XLA's; relative to the largest element of a result.
 TOLERANCE = {16: 2e-2, 32: 1e-5, 64: 1e-12}

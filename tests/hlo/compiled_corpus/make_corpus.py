@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.hlo.literal import Literal
 from xlalite.hlo.text import format_literal
+from xlalite.hlo.types.literal import Literal
 
 FOLDER = Path(__file__).parent
 _MODULE = "compiled_corpus_programs"

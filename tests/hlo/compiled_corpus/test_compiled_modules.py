@@ -12,7 +12,7 @@ import pytest
 
 from xlalite.hlo.proto.serialization import parse_proto
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*.hlo"))

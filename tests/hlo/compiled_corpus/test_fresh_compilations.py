@@ -11,7 +11,7 @@ import pytest
 
 from xlalite.hlo.proto.serialization import parse_proto
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.hlo"))

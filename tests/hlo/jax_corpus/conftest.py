@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.verification.verifier import verify
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 import pytest
 
-from xlalite.hlo.spmd import evaluate_spmd
+from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 pytest.importorskip("jax")
 pytestmark = pytest.mark.oracle

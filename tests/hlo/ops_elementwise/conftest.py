@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 
 @pytest.fixture(scope="session")

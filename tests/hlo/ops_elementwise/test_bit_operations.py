@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops.conversion import ReducePrecisionAttrs
-from xlalite.hlo.shape import Layout, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Layout, Shape
 
 
 def bits_of(array, dtype):

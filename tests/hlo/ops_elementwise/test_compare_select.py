@@ -6,9 +6,9 @@ import operator
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
+from xlalite.hlo.types.dtype import DType
 
 RELATIONS = {
     Direction.EQ: operator.eq,

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.types.dtype import DType
 
 mp = mpmath.mp.clone()
 mp.prec = 200

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.types.dtype import DType
 
 ARRAYS = [dtype for dtype in DType if dtype.is_array]
 REAL = [dtype for dtype in ARRAYS if not dtype.is_complex]

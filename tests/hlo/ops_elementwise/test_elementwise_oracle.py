@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.types.dtype import DType
 
 pytestmark = pytest.mark.oracle
 

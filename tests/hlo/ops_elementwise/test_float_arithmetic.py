@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.types.dtype import DType
 
 EIGHT_BITS = [
     DType.F4E2M1FN,

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.types.dtype import DType
 
 NARROW = [DType.S1, DType.S2, DType.S4, DType.S8, DType.U1, DType.U2, DType.U4, DType.U8]
 WIDE = [DType.S16, DType.S32, DType.S64, DType.U16, DType.U32, DType.U64]

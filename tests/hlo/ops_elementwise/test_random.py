@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.numerics.random_bits import philox_bits, threefry_bits
 from xlalite.hlo.ops.random import (
     Distribution,
@@ -15,7 +14,8 @@ from xlalite.hlo.ops.random import (
     RngBitGeneratorAttrs,
     RngGetAndUpdateStateAttrs,
 )
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 
 def random_bits(algorithm, state, dtype, dims):

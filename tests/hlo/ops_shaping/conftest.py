@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.literal import Value
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.verification.verifier import verify
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ParseError, ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.control_flow import FusionKind
-from xlalite.hlo.shape import ProgramShape, Shape
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 Run = Callable[..., np.ndarray]
 

@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs
 from xlalite.hlo.ops.special_dots import RaggedDotAttrs
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 F32 = DType.F32
 MATRIX = DotAttrs((), (1,), (), (0,))

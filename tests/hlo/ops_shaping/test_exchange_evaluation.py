@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.errors import EvaluationError, ParseError, XlaliteError
-from xlalite.hlo.host_transfers import HostTransfers, host_transfers
-from xlalite.hlo.instruction import HloInstruction
-from xlalite.hlo.literal import Token
-from xlalite.hlo.op import Trait
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
+from xlalite.hlo.surroundings.host_transfers import HostTransfers, host_transfers
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.literal import Token
 
 Run = Callable[..., np.ndarray]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
-from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 F32, S32 = DType.F32, DType.S32
 

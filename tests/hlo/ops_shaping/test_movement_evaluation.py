@@ -5,15 +5,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.op import Trait
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.reshaping import BroadcastAttrs, IotaAttrs, ReshapeAttrs, ReverseAttrs, TransposeAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 ARRAY_TYPES = [dtype for dtype in DType if dtype.is_array]
 F32, S32 = DType.F32, DType.S32

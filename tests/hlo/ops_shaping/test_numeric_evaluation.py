@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.literal import Value
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.batch_norm import BatchNormAttrs
 from xlalite.hlo.ops.fourier import FftAttrs, FftType
 from xlalite.hlo.ops.linear_algebra import CholeskyAttrs, Transpose, TriangularSolveAttrs
 from xlalite.hlo.ops.scanning import ScanAttrs
-from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 F32, F64 = DType.F32, DType.F64
 

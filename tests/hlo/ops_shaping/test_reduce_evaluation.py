@@ -7,15 +7,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.computation import HloComputation
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.monoid import MonoidKind, monoid_identity, recognise_monoid, recognise_monoids
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity, recognise_monoid, recognise_monoids
 from xlalite.hlo.ops.reduction import MapAttrs
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 F32, S32 = DType.F32, DType.S32
 ARRAY_TYPES = [dtype for dtype in DType if dtype.is_array]

@@ -8,15 +8,15 @@ import typing
 import numpy as np
 import pytest
 
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.literal import Literal
-from xlalite.hlo.op import OpDef
+from xlalite.hlo.ir.op import OpDef
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.replica_groups import ReplicaGroups
-from xlalite.hlo.shape import ProgramShape, Shape
-from xlalite.hlo.window import Window, WindowDimension
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.replica_groups import ReplicaGroups
+from xlalite.hlo.types.shape import ProgramShape, Shape
+from xlalite.hlo.types.window import Window, WindowDimension
 
 TYPES = [DType.F32, DType.S32, DType.PRED, DType.BF16, DType.C64, DType.U8]
 

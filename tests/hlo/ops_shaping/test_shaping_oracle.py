@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.types.dtype import DType
 
 pytestmark = pytest.mark.oracle
 

@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
 from xlalite.hlo.ops.sorting import SortAttrs, TopkAttrs
-from xlalite.hlo.shape import ProgramShape, Shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import ProgramShape, Shape
 
 F32, S32 = DType.F32, DType.S32
 Body = Callable[[Builder, tuple[Handle, ...]], Handle]

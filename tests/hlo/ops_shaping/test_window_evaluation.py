@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder, Handle
-from xlalite.hlo.convolution_dims import ConvolutionDims
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.evaluator import evaluate
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.windows import ReduceWindowAttrs, SelectAndScatterAttrs
-from xlalite.hlo.shape import Shape
-from xlalite.hlo.window import Window, WindowDimension
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window, WindowDimension
 
 F32, S32 = DType.F32, DType.S32
 Body = Callable[[Builder, tuple[Handle, ...]], Handle]

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from xlalite.hlo import HloModule, parse, parse_pbtxt, parse_proto, verify
-from xlalite.hlo.attributes import attribute_fields
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.fingerprint import fingerprint
-from xlalite.hlo.literal import Literal
+from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import ATTRIBUTE_RULES
 from xlalite.hlo.proto.enum_words import ENUMS
@@ -16,7 +13,10 @@ from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.schema import MESSAGE_TYPES, Kind
 from xlalite.hlo.proto.serialization import write_hlo_proto, write_pbtxt
 from xlalite.hlo.proto.wire import decode, encode
-from xlalite.hlo.shape import Layout, Shape
+from xlalite.hlo.spelling.attributes import attribute_fields
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Layout, Shape
 
 
 def computations_of(module: HloModule) -> tuple[str, list[str]]:

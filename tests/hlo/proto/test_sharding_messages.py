@@ -2,12 +2,12 @@
 
 import pytest
 
-from xlalite.hlo.cursor import TokenCursor
 from xlalite.hlo.proto.meshes import read_groups, write_groups
 from xlalite.hlo.proto.message import Message
 from xlalite.hlo.proto.shardings import read_sharding, write_sharding
 from xlalite.hlo.proto.wire import decode, encode
-from xlalite.hlo.replica_group_text import read_replica_groups
+from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.spelling.replica_group_text import read_replica_groups
 
 UNDERSTOOD = [
     "{replicated}",

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.fingerprint import structurally_equal
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.fingerprint import structurally_equal
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.verification.verifier import verify
 
 
 @dataclass(frozen=True)

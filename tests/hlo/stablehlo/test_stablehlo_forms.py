@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.fingerprint import structurally_equal
-from xlalite.hlo.stablehlo.rules import RULES
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.fingerprint import structurally_equal
+from xlalite.hlo.stablehlo.rules.table import RULES
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 ADD = """({
     ^bb0(%l: tensor<f32>, %r: tensor<f32>):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import InputOutputAlias
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.text import parse
 
 jax = pytest.importorskip("jax")

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.module import InputOutputAlias
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 
 def constant(text: str) -> np.ndarray:

@@ -15,9 +15,9 @@ import atheris
 
 with atheris.instrument_imports(include=["xlalite.hlo"]):
     from xlalite.hlo.errors import ParseError
-    from xlalite.hlo.limits import ParseLimits
     from xlalite.hlo.text import parse
-    from xlalite.hlo.verifier import verify
+    from xlalite.hlo.types.limits import ParseLimits
+    from xlalite.hlo.verification.verifier import verify
 
 HERE = Path(__file__).parent
 # Large constants cost time and find nothing.

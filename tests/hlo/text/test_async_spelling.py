@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.fingerprint import structurally_equal
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.fingerprint import structurally_equal
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 NEGATE = "{ p = f32[2] parameter(0)\n ROOT n = f32[2] negate(p) }"
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from xlalite.hlo.cursor import TokenCursor
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import LiteralError
-from xlalite.hlo.fingerprint import fingerprint
-from xlalite.hlo.limits import ParseLimits
-from xlalite.hlo.literal import Literal
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.fingerprint import fingerprint
+from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.text import parse, parse_literal, parse_shape
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.limits import ParseLimits
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.verification.verifier import verify
 
 
 def peak_bytes(run: Callable[[], object]) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.op_table import op_table
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.text import parse
+from xlalite.hlo.text.op_table import op_table
 
 START, END = "<!-- operations -->\n", "<!-- end of operations -->\n"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.literal import Literal
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import format_literal, parse_literal, parse_shape
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Shape
 
 ARRAY_TYPES = [dtype for dtype in DType if dtype.is_array]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.literal import Literal
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Shape
 
 EVERYTHING = """HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, alias_passthrough_params=true, entry_computation_layout={(f32[2,3]{0,1:T(8,128)}, s32[])->(f32[2,3]{1,0}, f32[2])}, replica_count=2, frontend_attributes={k="v",j={"a":1}}
 

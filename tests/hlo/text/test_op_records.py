@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from xlalite.hlo.fingerprint import fingerprint
+from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.text import PRESETS, parse, parse_shape
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 # What this jaxlib (0.10) does not read, though its printer may write it, and with which words.
 REFUSED_BY_XLA = {

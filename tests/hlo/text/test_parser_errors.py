@@ -7,8 +7,8 @@ import time
 import pytest
 
 from xlalite.hlo.errors import ParseError, ShapeError
-from xlalite.hlo.limits import ParseLimits
 from xlalite.hlo.text import parse, parse_literal, parse_shape
+from xlalite.hlo.types.limits import ParseLimits
 
 
 def entry(body: str) -> str:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.fingerprint import fingerprint
-from xlalite.hlo.lexer import Source
+from xlalite.hlo.ir.fingerprint import fingerprint
+from xlalite.hlo.spelling.lexer import Source
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 HEADED = """HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
 twice { a = f32[4] parameter(0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xlalite.hlo.module import InputOutputAlias
+from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.text import parse, parse_literal, parse_shape
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
 

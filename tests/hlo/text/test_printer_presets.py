@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from xlalite.hlo.builder import Builder
-from xlalite.hlo.dtype import DType
+from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.shape import Shape
 from xlalite.hlo.text import PrintOptions, parse, print_computation, print_instruction, print_module
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 
 TEXT = """HloModule m
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from xlalite.hlo.fingerprint import fingerprint
+from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.verification.verifier import verify
 
 INSTRUCTIONS = 100_000
 

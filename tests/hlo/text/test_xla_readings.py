@@ -9,14 +9,14 @@ import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo import parse_proto
-from xlalite.hlo.dtype import DType
 from xlalite.hlo.errors import ParseError, VerificationError
-from xlalite.hlo.fingerprint import structurally_equal
-from xlalite.hlo.literal import Value
-from xlalite.hlo.module import HloModule
-from xlalite.hlo.shape import Shape
+from xlalite.hlo.ir.fingerprint import structurally_equal
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.verification.verifier import verify
 
 ADD = "s { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
 TUPLE_ADD = "s { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = add(a, b)\n ROOT r = (f32[]) tuple(c) }\n"

@@ -3,8 +3,8 @@
 import pytest
 
 from xlalite.hlo import HloInstruction, Shape, parse
-from xlalite.hlo.dtype import DType
-from xlalite.hlo.matcher import any_value, constant, one_of, op, parameter, splat
+from xlalite.hlo.tools.matcher import any_value, constant, one_of, op, parameter, splat
+from xlalite.hlo.types.dtype import DType
 
 TEXT = """HloModule m
 ENTRY main {

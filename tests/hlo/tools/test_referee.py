@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.literal import Value
-from xlalite.hlo.op import Trait
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.referee import Referee, distances
 from xlalite.hlo.text import parse
-from xlalite.hlo.verifier import verify
-from xlalite.hlo.walking import all_instructions
-from xlalite.hlo.widening import widen, widen_value
+from xlalite.hlo.tools.referee import Referee, distances
+from xlalite.hlo.tools.widening import widen, widen_value
+from xlalite.hlo.types.literal import Value
+from xlalite.hlo.verification.verifier import verify
 
 
 def entry(body: str) -> str:

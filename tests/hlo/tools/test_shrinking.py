@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from xlalite.hlo.evaluator import evaluate
-from xlalite.hlo.shrinking import Case, shrink
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.text import parse
-from xlalite.hlo.walking import all_instructions
+from xlalite.hlo.tools.shrinking import Case, shrink
 
 PROGRAM = parse("""HloModule program
 

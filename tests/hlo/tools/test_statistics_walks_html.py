@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 from xlalite.hlo import collect_statistics, parse
-from xlalite.hlo.walking import all_instructions, callers, dependencies, dependents
+from xlalite.hlo.ir.walking import all_instructions, callers, dependencies, dependents
 
 TEXT = """HloModule m
 double {

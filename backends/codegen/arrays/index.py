@@ -1,0 +1,145 @@
+"""Indices as element generators see them: per dimension, a position that is known for every lane.
+
+A position is affine (a scalar base plus a constant step per lane) or, after arithmetic that is not affine, a vector of
+its own. Affine positions make reads into plain loads: step 0 is one scalar load, step 1 a contiguous vector load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Lane k is at base + k * step. The base is an i64 register, or a number known now."""
+
+    base: Value | int
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Each lane's position is in a vector of i64."""
+
+    vector: Value
+
+
+Position: TypeAlias = Affine | Lanes
+Index: TypeAlias = tuple[Position, ...]
+
+ZERO = Affine(0)
+
+
+def index_key(index: Index) -> tuple[object, ...]:
+    """Something hashable that is equal for indices which are the same registers and steps."""
+    return tuple(
+        ("lanes", position.vector.text)
+        if isinstance(position, Lanes)
+        else (position.base if isinstance(position.base, int) else position.base.text, position.step)
+        for position in index
+    )
+
+
+class IndexMath:
+    """Arithmetic on positions of a given lane count; stays affine as long as it can."""
+
+    def __init__(self, fb: FunctionBuilder, lanes: int) -> None:
+        """Emits into `fb` for vectors of `lanes` lanes (1: scalars)."""
+        self.fb = fb
+        self.lanes = lanes
+
+    def vector(self, position: Position) -> Value:
+        """The position as a register: an i64, or a vector of them."""
+        if isinstance(position, Lanes):
+            return position.vector
+        base = self.scalar(position.base)
+        if self.lanes == 1:
+            return base
+        spread = self.fb.splat(base, self.lanes)
+        if position.step == 0:
+            return spread
+        return self.fb.add(spread, self.fb.lane_numbers(I64, self.lanes, position.step))
+
+    def scalar(self, base: Value | int) -> Value:
+        """A base as a register."""
+        return constant(I64, base) if isinstance(base, int) else base
+
+    def add(self, a: Position, b: Position) -> Position:
+        """Sum."""
+        if isinstance(a, Affine) and isinstance(b, Affine):
+            return Affine(self._add(a.base, b.base), a.step + b.step)
+        return Lanes(self.fb.add(self.vector(a), self.vector(b)))
+
+    def add_constant(self, a: Position, offset: int) -> Position:
+        """Sum with a number known now."""
+        return a if offset == 0 else self.add(a, Affine(offset))
+
+    def scale(self, a: Position, factor: int) -> Position:
+        """Product with a number known now."""
+        if factor == 1:
+            return a
+        if isinstance(a, Lanes):
+            return Lanes(self.fb.mul(a.vector, factor))
+        if isinstance(a.base, int):
+            return Affine(a.base * factor, a.step * factor)
+        base = ZERO.base if factor == 0 else self.fb.mul(a.base, factor, "nsw")
+        return Affine(base, a.step * factor)
+
+    def divide(self, a: Position, divisor: int) -> Position:
+        """Quotient of a position that is not negative, by a positive number."""
+        if divisor == 1:
+            return a
+        if isinstance(a, Affine) and a.step == 0:
+            if isinstance(a.base, int):
+                return Affine(a.base // divisor)
+            return Affine(self.fb.udiv(a.base, divisor))
+        if isinstance(a, Affine) and isinstance(a.base, int) and self._last(a) // divisor == a.base // divisor:
+            return Affine(a.base // divisor)
+        return Lanes(self.fb.udiv(self.vector(a), divisor))
+
+    def modulo(self, a: Position, divisor: int) -> Position:
+        """Remainder of a position that is not negative, by a positive number."""
+        if divisor == 1:
+            return ZERO
+        if isinstance(a, Affine) and a.step == 0:
+            if isinstance(a.base, int):
+                return Affine(a.base % divisor)
+            return Affine(self.fb.urem(a.base, divisor))
+        if isinstance(a, Affine) and isinstance(a.base, int) and self._last(a) // divisor == a.base // divisor:
+            return Affine(a.base % divisor, a.step)
+        return Lanes(self.fb.urem(self.vector(a), divisor))
+
+    def linear(self, index: Index, strides: Sequence[int]) -> Position:
+        """The offset of an index in an array with the given strides, in elements."""
+        offset: Position = ZERO
+        for position, stride in zip(index, strides, strict=True):
+            if stride:
+                offset = self.add(offset, self.scale(position, stride))
+        return offset
+
+    def _add(self, a: Value | int, b: Value | int) -> Value | int:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int) and b == 0:
+            return a
+        assert isinstance(a, Value), "one of two bases that are not both numbers is a register"
+        return self.fb.add(a, b, "nsw")
+
+    def _last(self, a: Affine) -> int:
+        assert isinstance(a.base, int), "only positions known now have a known last lane"
+        return a.base + a.step * (self.lanes - 1)
+
+
+def row_major_strides(dims: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of an array in row-major order; a dimension of size 1 has stride 0."""
+    strides, step = [], 1
+    for size in reversed(dims):
+        strides.append(step if size != 1 else 0)
+        step *= size
+    return tuple(reversed(strides))

@@ -1,0 +1,172 @@
+"""exp, expm1, logistic, and the hyperbolic functions, from which sine, cosine and tangent follow by a quarter turn.
+
+A factor e^a is carried as a number near 1 and a power of two, because a product with a small sine may be finite
+where e^a is not. The clamped real part never gives infinity times zero, so that most special values need no care.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xlalite.backends.codegen.complex_math.parts import (
+    Complex,
+    is_finite,
+    is_infinite,
+    is_zero,
+    rotate,
+    rotate_back,
+    scaled,
+    signed_zero,
+)
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.backends.codegen.math import double_double as dd, emit_math
+from xlalite.backends.codegen.math.exponential import exp_pair, expm1_pair
+from xlalite.backends.codegen.math.floating import at_least, at_most, with_sign_of
+
+# e^1500 times the smallest positive number overflows still, and e^-1500 times the largest vanishes.
+_LIMIT = 1500.0
+
+
+def _integer(fb: FunctionBuilder, n: Value) -> Value:
+    """A small integral float as an integer; any for NaN."""
+    known = fb.select(fb.fcmp("ord", n, n), n, 0.0)
+    return fb.fptosi(known, I64)
+
+
+def exponential_of_pair(fb: FunctionBuilder, a: Value, low: Value | None, cosine: Value, sine: Value) -> Complex:
+    """e^(a + low) (cosine + i sine), rounded once after the products."""
+    pair, n = exp_pair(fb, at_least(fb, at_most(fb, a, _LIMIT), -_LIMIT), low)
+    high, rest = dd.fast_two_sum(fb, fb.constant(a.type, 1.0), pair[0])
+    rest = fb.fadd(rest, pair[1])
+    exponent = _integer(fb, n)
+    # A tiny sine grows before it is multiplied: a product among the denormals would lose bits.
+    before = fb.smax(fb.smin(exponent, 1000), 0)
+    real, imaginary = (
+        scaled(fb, fb.fma(high, part, fb.fmul(rest, part)), fb.sub(exponent, before))
+        for part in (scaled(fb, cosine, before), scaled(fb, sine, before))
+    )
+    return real, imaginary
+
+
+def exponential(fb: FunctionBuilder, z: Complex) -> Complex:
+    """e^a (cos b + i sin b)."""
+    a, b = z
+    cosine, sine = emit_math(fb, "cosine", b), emit_math(fb, "sine", b)
+    real, imaginary = exponential_of_pair(fb, a, None, cosine, sine)
+    turning = fb.not_(is_finite(fb, b))
+    vanishes = fb.and_(turning, fb.fcmp("oeq", a, -math.inf))
+    real = fb.select(fb.and_(turning, fb.fcmp("oeq", a, math.inf)), math.inf, real)
+    real = fb.select(vanishes, 0.0, real)
+    imaginary = fb.select(fb.or_(vanishes, is_zero(fb, b)), signed_zero(fb, b), imaginary)
+    return real, imaginary
+
+
+def exponential_minus_one(fb: FunctionBuilder, z: Complex) -> Complex:
+    """e^z - 1, accurate near 0: expm1(a) cos b - 2 sin^2(b/2) + i e^a sin b."""
+    a, b = z
+    real, imaginary = exponential(fb, z)
+    half_sine = emit_math(fb, "sine", fb.fmul(b, 0.5))
+    cosine = emit_math(fb, "cosine", b)
+    shrunk = fb.fmul(fb.fmul(half_sine, half_sine), 2.0)
+    near = fb.fma(emit_math(fb, "exponential-minus-one", a), cosine, fb.fneg(shrunk))
+    near = fb.select(fb.fcmp("olt", fb.fabs(a), 50.0), near, fb.fsub(real, 1.0))
+    return near, imaginary
+
+
+def logistic(fb: FunctionBuilder, z: Complex) -> Complex:
+    """1 / (1 + e^-z) by sums of positive terms where nothing cancels.
+
+    With E = e^-|a|, m = 1 - E and D = m^2 + 4 E cos^2(b/2) = |1 + E cis b|^2 it is (m + 2 E cos^2(b/2) + i E sin b) / D
+    for a >= 0 and (E cos b + E^2 + i E sin b) / D for a < 0.
+    """
+    a, b = z
+    below = fb.fneg(fb.fabs(a))
+    e, m = emit_math(fb, "exponential", below), fb.fneg(emit_math(fb, "exponential-minus-one", below))
+    half, sine = emit_math(fb, "cosine", fb.fmul(b, 0.5)), emit_math(fb, "sine", b)
+    square = fb.fmul(fb.fmul(half, half), 2.0)
+    turned = fb.fmul(e, square)
+    divisor = fb.fma(m, m, fb.fadd(turned, turned))
+    positive = fb.fdiv(fb.fadd(m, turned), divisor)
+    negative = fb.fdiv(fb.fmul(e, fb.fsub(square, m)), divisor)
+    real = fb.select(fb.fcmp("olt", a, 0.0), negative, positive)
+    imaginary = fb.fdiv(fb.fmul(e, sine), divisor)
+    far = is_infinite(fb, a)
+    real = fb.select(far, fb.select(fb.fcmp("ogt", a, 0.0), fb.constant(a.type, 1.0), 0.0), real)
+    imaginary = fb.select(fb.or_(is_zero(fb, b), far), signed_zero(fb, b), imaginary)
+    return real, imaginary
+
+
+def _sinh_and_cosh(fb: FunctionBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """2^-k sinh a, 2^-k cosh a and the integer k, with e^|a| - 1 as a pair."""
+    size = fb.fabs(a)
+    m, above = expm1_pair(fb, at_most(fb, size, _LIMIT), 1000.0)
+    one = fb.constant(a.type, 1.0)
+    power = dd.add_float(fb, m, one)
+    sine = fb.fmul(dd.collapse(fb, dd.add(fb, m, dd.divide(fb, m, power))), 0.5)
+    sine = fb.select(fb.fcmp("olt", size, 2.0**-28), size, sine)
+    inverse = dd.divide(fb, (one, fb.constant(a.type, 0.0)), power)
+    cosine = fb.fmul(dd.collapse(fb, dd.add(fb, power, inverse)), 0.5)
+    return with_sign_of(fb, sine, a), cosine, _integer(fb, above)
+
+
+def hyperbolic_sine(fb: FunctionBuilder, z: Complex) -> Complex:
+    """Sinh a cos b + i cosh a sin b."""
+    a, b = z
+    sinh, cosh, exponent = _sinh_and_cosh(fb, a)
+    real = scaled(fb, fb.fmul(sinh, emit_math(fb, "cosine", b)), exponent)
+    imaginary = scaled(fb, fb.fmul(cosh, emit_math(fb, "sine", b)), exponent)
+    kept = fb.or_(is_zero(fb, a), fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b))))
+    return fb.select(kept, a, real), fb.select(is_zero(fb, b), b, imaginary)
+
+
+def hyperbolic_cosine(fb: FunctionBuilder, z: Complex) -> Complex:
+    """Cosh a cos b + i sinh a sin b."""
+    a, b = z
+    sinh, cosh, exponent = _sinh_and_cosh(fb, a)
+    real = scaled(fb, fb.fmul(cosh, emit_math(fb, "cosine", b)), exponent)
+    imaginary = scaled(fb, fb.fmul(sinh, emit_math(fb, "sine", b)), exponent)
+    unbounded = fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b)))
+    either_zero = fb.or_(is_zero(fb, a), is_zero(fb, b))
+    return fb.select(unbounded, math.inf, real), fb.select(either_zero, signed_zero(fb, a, b), imaginary)
+
+
+def hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The hyperbolic tangent, by tan b and sinh a, without cancellation near the poles.
+
+    With t = tan b, s = sinh a, q = 1 + t^2: (q s sqrt(1 + s^2) + i t) / (1 + q s^2) (Kahan, "Branch cuts for complex
+    elementary functions", 1987); beyond |a| = 20, 1 + 4i (t / q) e^(-2 |a|).
+    """
+    a, b = z
+    one = fb.constant(a.type, 1.0)
+    size = fb.fabs(a)
+    t, s = emit_math(fb, "tan", b), emit_math(fb, "sinh", at_most(fb, size, 20.0))
+    squared = fb.fmul(s, s)
+    q = fb.fma(t, t, 1.0)
+    divisor = fb.fma(q, squared, 1.0)
+    near = fb.fdiv(fb.fmul(fb.fmul(q, fb.sqrt(fb.fadd(squared, 1.0))), s), divisor)
+    decay = emit_math(fb, "exponential", fb.fmul(size, -2.0))
+    far_part = fb.fmul(fb.fmul(fb.fdiv(t, q), 4.0), decay)
+    far = fb.fcmp("ogt", size, 20.0)
+    real = with_sign_of(fb, fb.select(far, one, near), a)
+    imaginary = fb.select(far, far_part, fb.fdiv(t, divisor))
+    at_infinity = fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b)))
+    # tan b is unbounded and NaN stands for it; only beside a = 0 is the real part known.
+    real = fb.select(is_zero(fb, a), a, fb.select(fb.fcmp("uno", t, a), fb.fadd(t, a), real))
+    real = fb.select(at_infinity, with_sign_of(fb, one, a), real)
+    imaginary = fb.select(at_infinity, signed_zero(fb, b), imaginary)
+    return real, fb.select(is_zero(fb, b), b, imaginary)
+
+
+def sine(fb: FunctionBuilder, z: Complex) -> Complex:
+    """-i sinh(iz)."""
+    return rotate_back(fb, hyperbolic_sine(fb, rotate(fb, z)))
+
+
+def cosine(fb: FunctionBuilder, z: Complex) -> Complex:
+    """cosh(iz)."""
+    return hyperbolic_cosine(fb, rotate(fb, z))
+
+
+def tangent(fb: FunctionBuilder, z: Complex) -> Complex:
+    """-i tanh(iz)."""
+    return rotate_back(fb, hyperbolic_tangent(fb, rotate(fb, z)))

@@ -1,0 +1,96 @@
+"""The table of functions, and their place: short ones where they are used, long ones as functions of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.complex_math import algebraic, exponential, inverse, logarithm
+from xlalite.backends.codegen.complex_math.parts import Complex
+from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, struct, zero
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexFunction:
+    """How one function is emitted.
+
+    Attributes:
+        emit: Appends the instructions for f64 parts, with contraction switched off.
+        arity: Number of operands.
+        of_singles: The same for f64 parts that are f32 numbers, where that is shorter; it stands in place.
+    """
+
+    emit: Callable[..., Element]
+    arity: int = 1
+    of_singles: Callable[..., Element] | None = None
+
+
+COMPLEX_FUNCTIONS: dict[str, ComplexFunction] = {
+    "divide": ComplexFunction(algebraic.quotient, 2, algebraic.quotient_of_singles),
+    "abs": ComplexFunction(algebraic.absolute, 1, algebraic.absolute_of_single),
+    "sign": ComplexFunction(algebraic.direction),
+    "sqrt": ComplexFunction(algebraic.square_root),
+    "rsqrt": ComplexFunction(algebraic.reciprocal_root),
+    "exponential": ComplexFunction(exponential.exponential),
+    "exponential-minus-one": ComplexFunction(exponential.exponential_minus_one),
+    "logistic": ComplexFunction(exponential.logistic),
+    "sinh": ComplexFunction(exponential.hyperbolic_sine),
+    "cosh": ComplexFunction(exponential.hyperbolic_cosine),
+    "tanh": ComplexFunction(exponential.hyperbolic_tangent),
+    "sine": ComplexFunction(exponential.sine),
+    "cosine": ComplexFunction(exponential.cosine),
+    "tan": ComplexFunction(exponential.tangent),
+    "log": ComplexFunction(logarithm.logarithm),
+    "log-plus-one": ComplexFunction(logarithm.logarithm_plus_one),
+    "power": ComplexFunction(logarithm.power, 2),
+    "atan2": ComplexFunction(logarithm.atan2, 2),
+    "asin": ComplexFunction(inverse.arc_sine),
+    "acos": ComplexFunction(inverse.arc_cosine),
+    "atan": ComplexFunction(inverse.arc_tangent),
+    "asinh": ComplexFunction(inverse.inverse_hyperbolic_sine),
+    "acosh": ComplexFunction(inverse.inverse_hyperbolic_cosine),
+    "atanh": ComplexFunction(inverse.inverse_hyperbolic_tangent),
+}
+
+
+def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
+    """Appends a function of complex numbers with f32 or f64 parts and returns its result, complex or real."""
+    function, narrow = COMPLEX_FUNCTIONS[name], operands[0][0].type.scalar is F32
+    wide = [(fb.fpext(a, F64), fb.fpext(b, F64)) if narrow else (a, b) for a, b in operands]
+    with fb.contraction(False):
+        if narrow and function.of_singles is not None:
+            result = function.of_singles(fb, *wide)
+        else:
+            result = _call(fb, name, function, wide)
+    if not narrow:
+        return result
+    if isinstance(result, Value):
+        return fb.fptrunc(result, F32)
+    return fb.fptrunc(result[0], F32), fb.fptrunc(result[1], F32)
+
+
+def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: list[Complex]) -> Element:
+    """A call of the module's own function, which is defined at the first."""
+    part = operands[0][0].type
+    pair = struct(part, part)
+
+    def define() -> Function:
+        body = fb.module.function(
+            fb.module.unique_name(f"xlalite.complex.{name}.{part.mangled}"),
+            pair,
+            (part,) * (2 * function.arity),
+            attributes=("nounwind", "willreturn", "memory(none)"),
+            linkage="internal",
+            contract=False,
+        )
+        parts = body.parameters
+        result = function.emit(body, *zip(parts[::2], parts[1::2], strict=True))
+        real, imaginary = (result, result) if isinstance(result, Value) else result
+        body.ret(body.insert_value(body.insert_value(zero(pair), real, 0), imaginary, 1))
+        return body.function
+
+    callee = fb.module.define_once(("complex", name, part), define)
+    result = fb.call(callee, *[part for operand in operands for part in operand])
+    real = fb.extract_value(result, 0)
+    return real if name == "abs" else (real, fb.extract_value(result, 1))

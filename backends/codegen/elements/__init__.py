@@ -1,0 +1,1 @@
+"""Element generators: what one element of each operation is made of."""

@@ -1,0 +1,144 @@
+"""Elements of conversions between element types."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.arrays.types import (
+    Element,
+    from_memory,
+    normalize_integer,
+    representation,
+    round_result,
+    to_memory,
+)
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value, integer, zero
+from xlalite.backends.codegen.math.floating import round_to_odd_single
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.dtype import DType
+
+
+def _convert(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    operand = instruction.operand(0)
+    element = emitter.element(operand, index)
+    return convert_element(emitter.fb, element, operand.shape.dtype, instruction.shape.dtype)
+
+
+def convert_element(fb: FunctionBuilder, element: Element, source: DType, target: DType) -> Element:
+    """The element in another type: floats saturate to integers, NaN becomes 0, integers wrap, pred is x != 0."""
+    if source is target:
+        return element
+    if isinstance(element, tuple):
+        assert target.is_complex, "the shape rule refuses complex to real"
+        part = representation(target).register
+        return _resize_float(fb, element[0], part), _resize_float(fb, element[1], part)
+    if target.is_complex:
+        real = convert_element(fb, element, source, target.component)
+        assert isinstance(real, Value), "component types are real"
+        return real, zero(real.type)
+    if target is DType.PRED:
+        return fb.fcmp("une", element, 0.0) if source.is_floating else fb.icmp("ne", element, 0)
+    if target.is_integral:
+        return _to_integer(fb, element, source, target)
+    return _to_float(fb, element, source, target)
+
+
+def _to_integer(fb: FunctionBuilder, value: Value, source: DType, target: DType) -> Value:
+    register = value.type.with_scalar(representation(target).register)
+    if source.is_floating:
+        convert = fb.fptosi_sat if target.is_signed else fb.fptoui_sat
+        converted = convert(value, register)
+        return _saturate_narrow(fb, converted, target)
+    if source is DType.PRED:
+        return fb.zext(value, register)
+    if register.bits < value.type.bits:
+        return normalize_integer(fb, target, fb.trunc(value, register))
+    if register.bits > value.type.bits:
+        return (fb.sext if source.is_signed else fb.zext)(value, register)
+    return normalize_integer(fb, target, value)
+
+
+def _saturate_narrow(fb: FunctionBuilder, value: Value, target: DType) -> Value:
+    if target.bits >= 8:
+        return value
+    if target.is_unsigned:
+        return fb.umin(value, (1 << target.bits) - 1)
+    return fb.smax(fb.smin(value, (1 << (target.bits - 1)) - 1), -(1 << (target.bits - 1)))
+
+
+def _to_float(fb: FunctionBuilder, value: Value, source: DType, target: DType) -> Value:
+    held = representation(target)
+    register = value.type.with_scalar(held.register)
+    if source.is_floating:
+        if held.is_narrow_float and value.type.scalar is F64:
+            return round_result(fb, target, round_to_odd_single(fb, value))
+        return round_result(fb, target, _resize_float(fb, value, held.register))
+    if source is DType.PRED:
+        return fb.uitofp(value, register)
+    if held.is_narrow_float and source.bits > 24:
+        # Two roundings could differ from one: go through f64 (and its round to odd) first.
+        wide = value.type.with_scalar(F64)
+        exact = (fb.sitofp if source.is_signed else fb.uitofp)(value, wide)
+        return round_result(fb, target, round_to_odd_single(fb, exact))
+    return round_result(fb, target, (fb.sitofp if source.is_signed else fb.uitofp)(value, register))
+
+
+def _resize_float(fb: FunctionBuilder, value: Value, register: object) -> Value:
+    target = value.type.with_scalar(F64 if register is F64 else F32)
+    if target.bits > value.type.bits:
+        return fb.fpext(value, target)
+    return fb.fptrunc(value, target) if target.bits < value.type.bits else value
+
+
+def _bitcast_convert(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """Equal widths only; other widths are not elementwise and are rewritten before code generation."""
+    fb, operand = emitter.fb, instruction.operand(0)
+    element = emitter.element(operand, index)
+    source, target = operand.shape.dtype, instruction.shape.dtype
+    if isinstance(element, tuple):
+        return element
+    stored = to_memory(fb, source, element)
+    wanted = stored.type.with_scalar(representation(target).memory)
+    return from_memory(fb, target, fb.bitcast(stored, wanted))
+
+
+def _reduce_precision(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    value = emitter.register(instruction.operand(0), index)
+    attrs = instruction.attrs
+    reduced = reduce_precision(emitter.fb, value, attrs.exponent_bits, attrs.mantissa_bits)
+    return round_result(emitter.fb, instruction.shape.dtype, reduced)
+
+
+def reduce_precision(fb: FunctionBuilder, value: Value, exponent_bits: int, mantissa_bits: int) -> Value:
+    """Rounds to a format with fewer bits: to nearest even, overflow to infinity, small numbers to zero, NaN stays."""
+    own_mantissa, own_exponent = (23, 8) if value.type.bits == 32 else (52, 11)
+    word = value.type.with_scalar(integer(value.type.bits))
+    bits = fb.bitcast(value, word)
+    if mantissa_bits < own_mantissa:
+        dropped = own_mantissa - mantissa_bits
+        last = fb.and_(fb.lshr(bits, dropped), 1)
+        rounded = fb.add(fb.add(bits, last), (1 << (dropped - 1)) - 1)
+        bits = fb.and_(rounded, -1 << dropped)
+    if exponent_bits < own_exponent:
+        bits = _limit_exponent(fb, bits, exponent_bits, own_exponent, own_mantissa)
+    is_nan = fb.fcmp("uno", value, value)
+    return fb.select(is_nan, value, fb.bitcast(bits, value.type))
+
+
+def _limit_exponent(fb: FunctionBuilder, bits: Value, exponent_bits: int, own_exponent: int, mantissa: int) -> Value:
+    bias, narrow_bias = (1 << (own_exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+    sign_bit = 1 << (own_exponent + mantissa)
+    field = ((1 << own_exponent) - 1) << mantissa
+    exponent = fb.and_(bits, field)
+    sign = fb.and_(bits, sign_bit)
+    overflows = fb.icmp("ugt", exponent, (bias + narrow_bias) << mantissa)
+    underflows = fb.icmp("ule", exponent, (bias - narrow_bias) << mantissa)
+    bits = fb.select(overflows, fb.or_(sign, field), bits)
+    return fb.select(underflows, sign, bits)
+
+
+RULES: dict[str, Rule] = {
+    "convert": _convert,
+    "bitcast-convert": _bitcast_convert,
+    "reduce-precision": _reduce_precision,
+}

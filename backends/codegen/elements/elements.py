@@ -1,0 +1,161 @@
+"""Element generators: the code that computes the elements of an instruction at an index.
+
+Each operation has one rule that builds its element out of its operands' elements, so fusion is composition: asking the
+root of a fused computation for an element emits the whole expression. A rule is written once and serves one lane and a
+vector of lanes. Elements that are the same in all lanes stay scalars until they meet a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
+from xlalite.backends.codegen.arrays.types import Element, representation, round_result
+from xlalite.backends.codegen.errors import UnsupportedOperationError
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.dtype import DType
+
+Source: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
+"""Gives the elements of what the kernel does not compute: an operand in memory, a value in a register."""
+
+Rule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
+
+
+class ElementEmitter:
+    """Emits elements of the instructions of one computation, for a fixed number of lanes.
+
+    Attributes:
+        fb: Where code goes.
+        math: Index arithmetic for the lane count.
+        lanes: Number of lanes; 1 emits scalar code.
+        mask: Lanes that may touch memory; None for all.
+        sources: Instructions whose elements come from elsewhere.
+        rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
+    """
+
+    def __init__(
+        self,
+        fb: FunctionBuilder,
+        lanes: int,
+        sources: Mapping[HloInstruction, Source],
+        rules: Mapping[str, Rule],
+        mask: Value | None = None,
+        *,
+        rounds: bool = True,
+    ) -> None:
+        """Starts with an empty memory of emitted elements."""
+        self.fb = fb
+        self.lanes = lanes
+        self.math = IndexMath(fb, lanes)
+        self.mask = mask
+        self.rounds = rounds
+        self.sources = dict(sources)
+        self.rules = rules
+        self._emitted: dict[tuple[object, ...], Element] = {}
+
+    def element(self, instruction: HloInstruction, index: Index) -> Element:
+        """The elements of an instruction's value at an index; emitted once for each index in a block."""
+        key = (instruction, index_key(index))
+        found = self._emitted.get(key)
+        if found is None:
+            found = self._emit(instruction, index)
+            self._emitted[key] = found
+        return found
+
+    def register(self, instruction: HloInstruction, index: Index) -> Value:
+        """`element` for a type that takes one register."""
+        element = self.element(instruction, index)
+        assert isinstance(element, Value), f"%{instruction.name} is complex"
+        return element
+
+    def scalar_register(self, instruction: HloInstruction) -> Value:
+        """The one element of a scalar instruction."""
+        value = self.register(instruction, ())
+        # What is computed once a row is kept in every lane.
+        return self.fb.extract(value, 0) if value.type.is_vector else value
+
+    def vector(self, instruction: HloInstruction, index: Index) -> Element:
+        """`element`, spread over all lanes when it is the same in each."""
+        element = self.element(instruction, index)
+        return self.spread(element)
+
+    def spread(self, element: Element) -> Element:
+        """The element in every lane."""
+        if self.lanes == 1:
+            return element
+        if isinstance(element, tuple):
+            return (self._spread(element[0]), self._spread(element[1]))
+        return self._spread(element)
+
+    def rounded(self, dtype: DType, value: Value) -> Value:
+        """The result of an operation brought back into its type, unless a reduction is to be more precise than it."""
+        if not self.rounds and representation(dtype).is_narrow_float:
+            return value
+        return round_result(self.fb, dtype, value)
+
+    def unify(self, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """The elements all as scalars, when they all are, or all spread over the lanes."""
+        if self.lanes == 1 or not any(_is_vector(element) for element in elements):
+            return tuple(elements)
+        return tuple(self.spread(element) for element in elements)
+
+    @contextmanager
+    def masked(self, mask: Value) -> Iterator[ElementEmitter]:
+        """A narrower emitter whose reads touch memory only in lanes of `mask` (and of this one's)."""
+        both = mask if self.mask is None else self.fb.and_(self.mask, mask)
+        yield self.fresh(both)
+
+    def fresh(self, mask: Value | None = None) -> ElementEmitter:
+        """An emitter for another block (or mask), which must not use values emitted in this one's block."""
+        return ElementEmitter(
+            self.fb, self.lanes, self.sources, self.rules, self.mask if mask is None else mask, rounds=self.rounds
+        )
+
+    def inner(self) -> ElementEmitter:
+        """An emitter for a block inside this one: it sees what was emitted here, and this one not what is inside."""
+        twin = self.fresh()
+        twin._emitted = dict(self._emitted)
+        return twin
+
+    def scalar(self) -> ElementEmitter:
+        """An emitter of the same computation for one lane."""
+        return ElementEmitter(self.fb, 1, self.sources, self.rules)
+
+    def apply(
+        self, computation: HloComputation, arguments: Sequence[Element], *, rounds: bool = True
+    ) -> tuple[Element, ...]:
+        """The results of a scalar computation applied to elements: one, or those of its root tuple."""
+        sources = {
+            parameter: _known(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
+        }
+        emitter = ElementEmitter(self.fb, self.lanes, sources, self.rules, self.mask, rounds=rounds)
+        root = computation.root
+        results = root.operands if root.shape.is_tuple else (root,)
+        return tuple(emitter.element(result, ()) for result in results)
+
+    def _emit(self, instruction: HloInstruction, index: Index) -> Element:
+        source = self.sources.get(instruction)
+        if source is not None:
+            return source(self, index)
+        rule = self.rules.get(instruction.opcode)
+        if rule is None:
+            raise UnsupportedOperationError(
+                f"generating code for %{instruction.name}: the CPU backend cannot compute {instruction.opcode} "
+                f"inside a kernel"
+            )
+        return rule(self, instruction, index)
+
+    def _spread(self, value: Value) -> Value:
+        return value if value.type.is_vector else self.fb.splat(value, self.lanes)
+
+
+def _known(element: Element) -> Source:
+    return lambda emitter, index: element
+
+
+def _is_vector(element: Element) -> bool:
+    return (element[0] if isinstance(element, tuple) else element).type.is_vector

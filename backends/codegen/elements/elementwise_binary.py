@@ -1,0 +1,160 @@
+"""Elements of binary elementwise operations; LLVM's undefined cases are guarded as XLA defines them."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
+from xlalite.backends.codegen.elements.elements import Rule
+from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, integer
+from xlalite.backends.codegen.math import emit_math
+from xlalite.hlo.types.dtype import DType
+
+_Pair = tuple[Value, ...]
+
+
+def _add(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
+    if dtype.is_floating:
+        return fb.fadd(x, y)
+    return fb.or_(x, y) if dtype is DType.PRED else fb.add(x, y)
+
+
+def _subtract(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
+    return fb.fsub(x, y) if dtype.is_floating else fb.sub(x, y)
+
+
+def _multiply(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
+    if dtype.is_floating:
+        return _not_vanished(fb, dtype, fb.fmul(x, y))
+    return fb.and_(x, y) if dtype is DType.PRED else fb.mul(x, y)
+
+
+def _not_vanished(fb: FunctionBuilder, dtype: DType, result: Value) -> Value:
+    """The result; where it fell below f32's range in a type that has no zero, a number that rounds to its least one."""
+    if dtype is not DType.F8E8M0FNU:
+        return result
+    return fb.select(fb.fcmp("oeq", result, 0.0), 2.0**-149, result)
+
+
+def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """X / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
+    x, y = operands
+    if dtype.is_floating:
+        return _not_vanished(fb, dtype, fb.fdiv(x, y))
+    zero = fb.icmp("eq", y, 0)
+    if dtype.is_unsigned:
+        return fb.select(zero, constant(x.type, -1), fb.udiv(x, fb.select(zero, 1, y)))
+    minus_one = fb.icmp("eq", y, -1)
+    safe = fb.select(fb.or_(zero, minus_one), 1, y)
+    quotient = fb.select(minus_one, fb.neg(x), fb.sdiv(x, safe))
+    return fb.select(zero, constant(x.type, -1), quotient)
+
+
+def _remainder(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """The dividend for a zero divisor; 0 for INT_MIN rem -1."""
+    x, y = operands
+    if dtype.is_floating:
+        return emit_math(fb, "remainder", x, y)
+    zero = fb.icmp("eq", y, 0)
+    if dtype.is_unsigned:
+        return fb.select(zero, x, fb.urem(x, fb.select(zero, 1, y)))
+    trivial = fb.or_(zero, fb.icmp("eq", y, -1))
+    rest = fb.srem(x, fb.select(trivial, 1, y))
+    return fb.select(zero, x, rest)
+
+
+def _shift(kind: str) -> RealRule:
+    """Amounts are unsigned; at or over the width they give 0, or the sign for arithmetic right shifts."""
+
+    def compute(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+        x, amount = operands
+        if dtype.bits < 8 and dtype.is_signed:
+            amount = fb.and_(amount, (1 << dtype.bits) - 1)
+        over = fb.icmp("uge", amount, dtype.bits)
+        if kind == "arithmetic":
+            if dtype.bits < 8 and dtype.is_unsigned:
+                x = fb.ashr(fb.shl(x, 8 - dtype.bits), 8 - dtype.bits)
+            return fb.ashr(x, fb.select(over, dtype.bits - 1, amount))
+        safe = fb.select(over, 0, amount)
+        if kind == "left":
+            shifted = fb.shl(x, safe)
+        else:
+            shifted = fb.lshr(fb.and_(x, (1 << dtype.bits) - 1) if dtype.bits < 8 else x, safe)
+        return fb.select(over, 0, shifted)
+
+    return compute
+
+
+def maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """The larger value; NaN if either is; +0 is larger than -0."""
+    if dtype.is_floating:
+        return fb.maximum(*operands)
+    if dtype is DType.PRED:
+        return fb.or_(operands[0], operands[1])
+    return (fb.smax if dtype.is_signed else fb.umax)(*operands)
+
+
+def minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    """The smaller value; NaN if either is; -0 is smaller than +0."""
+    if dtype.is_floating:
+        return fb.minimum(*operands)
+    if dtype is DType.PRED:
+        return fb.and_(*operands)
+    return (fb.smin if dtype.is_signed else fb.umin)(*operands)
+
+
+def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    x, y = operands
+    wide = x.type.with_scalar(integer(2 * max(dtype.bits, 8)))
+    extend = fb.sext if dtype.is_signed else fb.zext
+    product = fb.mul(extend(x, wide), extend(y, wide))
+    return fb.trunc(fb.lshr(product, dtype.bits), x.type)
+
+
+def _atan2(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    return _not_vanished(fb, dtype, emit_math(fb, "atan2", *operands))
+
+
+def _power(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    if dtype.is_floating:
+        return _not_vanished(fb, dtype, emit_math(fb, "power", *operands))
+    return integer_power(fb, dtype, *operands)
+
+
+def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Value) -> Value:
+    """Square and multiply over all exponent bits; a negative exponent gives 1 for base 1, +-1 for base -1, else 0."""
+    one = constant(base.type, 1)
+    result, square = one, base
+    for bit in range(dtype.bits - 1 if dtype.is_signed else dtype.bits):
+        taken = fb.icmp("ne", fb.and_(exponent, 1 << bit), 0)
+        result = fb.select(taken, fb.mul(result, square), result)
+        square = fb.mul(square, square)
+    if not dtype.is_signed:
+        return result
+    odd = fb.icmp("ne", fb.and_(exponent, 1), 0)
+    of_minus_one = fb.select(odd, constant(base.type, -1), one)
+    inverse = fb.select(fb.icmp("eq", base, -1), of_minus_one, 0)
+    inverse = fb.select(fb.icmp("eq", base, 1), one, inverse)
+    return fb.select(fb.icmp("slt", exponent, 0), inverse, result)
+
+
+RULES: dict[str, Rule] = {
+    "add": real_rule(_add, complex_rule=COMPLEX_RULES["add"]),
+    "subtract": real_rule(_subtract, complex_rule=COMPLEX_RULES["subtract"]),
+    "multiply": real_rule(_multiply, complex_rule=COMPLEX_RULES["multiply"]),
+    "divide": real_rule(_divide, complex_rule=COMPLEX_RULES["divide"]),
+    "remainder": real_rule(_remainder),
+    "maximum": real_rule(maximum, exact=True),
+    "minimum": real_rule(minimum, exact=True),
+    "mulhi": real_rule(_mulhi),
+    "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
+    "atan2": real_rule(_atan2, complex_rule=COMPLEX_RULES["atan2"]),
+    "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
+    "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
+    "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),
+    "shift-left": real_rule(_shift("left")),
+    "shift-right-logical": real_rule(_shift("logical")),
+    "shift-right-arithmetic": real_rule(_shift("arithmetic")),
+}

@@ -1,0 +1,83 @@
+"""Elements of reductions and maps, computed where they are needed by a loop of their own.
+
+The row and column kernels are the fast way to reduce; this rule serves reductions in any position of a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, Position
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.elements.combiner import Combiner
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.llvm import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+
+Registers: TypeAlias = tuple[Value, ...]
+
+
+def flatten(elements: Sequence[Element]) -> Registers:
+    """The registers of elements, a complex one giving two."""
+    registers: list[Value] = []
+    for element in elements:
+        registers.extend(element if isinstance(element, tuple) else (element,))
+    return tuple(registers)
+
+
+def unflatten(registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
+    """Elements of the same kinds as `like` out of their registers."""
+    elements: list[Element] = []
+    position = 0
+    for element in like:
+        if isinstance(element, tuple):
+            elements.append((registers[position], registers[position + 1]))
+            position += 2
+        else:
+            elements.append(registers[position])
+            position += 1
+    return tuple(elements)
+
+
+def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
+    """All results of a (variadic) reduce at an index."""
+    combiner = Combiner.of(instruction)
+    reduced = sorted(instruction.attrs.dimensions)
+    dims = instruction.operand(0).shape.dims
+    kept = iter(index)
+    source: list[Position] = [Affine(0) if d in reduced else next(kept) for d in range(len(dims))]
+
+    def nest(level: int, carried: tuple[Element, ...], outer: ElementEmitter) -> tuple[Element, ...]:
+        if level == len(reduced):
+            return tuple(combiner.combine(outer, carried, combiner.elements(outer, tuple(source))))
+        size = dims[reduced[level]]
+        if size == 0:
+            return carried
+        with emitter.fb.carried_loop(0, size, 1, flatten(carried)) as loop:
+            source[reduced[level]] = Affine(loop.index)
+            result = nest(level + 1, unflatten(loop.values, carried), outer.inner())
+            loop.yield_(*flatten(result))
+        return unflatten(loop.results, carried)
+
+    return combiner.rounded(emitter, nest(0, tuple(combiner.starts(emitter)), emitter))
+
+
+def _reduce(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    assert not instruction.shape.is_tuple, "the elements of a variadic reduce are read through get-tuple-element"
+    return reduce_elements(emitter, instruction, index)[0]
+
+
+def _tuple_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """An element of the one instruction inside a kernel that makes a tuple: a variadic reduce."""
+    producer = instruction.operand(0)
+    which: int = instruction.attrs.index
+    return reduce_elements(emitter, producer, index)[which]
+
+
+def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    elements = emitter.unify([emitter.element(operand, index) for operand in instruction.operands])
+    return emitter.apply(instruction.called_computations[0], elements)[0]
+
+
+RULES: dict[str, Rule] = {"reduce": _reduce, "get-tuple-element": _tuple_element, "map": _map}

@@ -1,0 +1,131 @@
+"""Elements of operations that make or rearrange arrays: the index changes, the value does not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.types import Element, representation
+from xlalite.backends.codegen.elements.conversion import convert_element
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.llvm import F32, F64, Value, constant, constant_bits
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.dtype import DType
+
+
+def _iota(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    position = index[instruction.attrs.iota_dimension]
+    fb, dtype = emitter.fb, instruction.shape.dtype
+    number = emitter.math.vector(position)
+    if isinstance(position, Affine) and position.step == 0:
+        number = emitter.math.scalar(position.base)
+    return convert_element(fb, number, DType.S64, dtype)
+
+
+def _broadcast(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    operand = instruction.operand(0)
+    dimensions = instruction.attrs.dimensions
+    return emitter.element(operand, tuple(index[dimension] for dimension in dimensions))
+
+
+def _transpose(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    source: list[Position] = [ZERO] * len(index)
+    for position, dimension in zip(index, instruction.attrs.dimensions, strict=True):
+        source[dimension] = position
+    return emitter.element(instruction.operand(0), tuple(source))
+
+
+def _reshape(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    operand = instruction.operand(0)
+    source = reshaped_index(emitter.math, index, instruction.shape.dims, operand.shape.dims)
+    return emitter.element(operand, source)
+
+
+def reshaped_index(math: IndexMath, index: Index, dims: tuple[int, ...], source_dims: tuple[int, ...]) -> Index:
+    """The index in the operand of a reshape for an index in its result.
+
+    Dimensions are matched in groups of equal element count, so that only dimensions that truly merge or split need
+    divisions.
+    """
+    source: list[Position] = []
+    start, source_start = 0, 0
+    while source_start < len(source_dims) or start < len(dims):
+        end, source_end = _matching_group(dims, start, source_dims, source_start)
+        offset = math.linear(index[start:end], row_major_strides(dims[start:end]))
+        source.extend(_delinearize(math, offset, source_dims[source_start:source_end]))
+        start, source_start = end, source_end
+    return tuple(source)
+
+
+def _matching_group(a: tuple[int, ...], i: int, b: tuple[int, ...], j: int) -> tuple[int, int]:
+    """The shortest runs of dimensions from i and j on with the same product."""
+    left = right = 1
+    first = True
+    while first or left != right:
+        first = False
+        if left <= right and i < len(a):
+            left, i = left * a[i], i + 1
+        elif j < len(b):
+            right, j = right * b[j], j + 1
+        else:
+            left, i = left * a[i], i + 1
+        if left == 0 or right == 0:
+            return len(a), len(b)
+    if i == len(a) or j == len(b):
+        return len(a), len(b)
+    return i, j
+
+
+def _delinearize(math: IndexMath, offset: Position, dims: tuple[int, ...]) -> list[Position]:
+    positions: list[Position] = []
+    outermost = True
+    for size, stride in zip(dims, row_major_strides(dims), strict=True):
+        if size == 1:
+            positions.append(ZERO)
+            continue
+        quotient = math.divide(offset, stride)
+        positions.append(quotient if outermost else math.modulo(quotient, size))
+        outermost = False
+    return positions
+
+
+def _reverse(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    source = list(index)
+    for dimension in instruction.attrs.dimensions:
+        last = instruction.shape.dims[dimension] - 1
+        source[dimension] = emitter.math.add_constant(emitter.math.scale(index[dimension], -1), last)
+    return emitter.element(instruction.operand(0), tuple(source))
+
+
+def _constant(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """Scalars, and arrays with one value everywhere, are immediate; other constants come from memory as sources."""
+    literal = instruction.attrs.literal
+    return immediate(literal.value.reshape(-1)[:1].reshape(()), instruction.shape.dtype)
+
+
+def immediate(array: np.ndarray, dtype: DType) -> Element:
+    """A scalar's register form, exact to the bit."""
+    held = representation(dtype)
+    if dtype is DType.PRED or dtype.is_integral:
+        return constant(held.register, int(array))
+    if dtype.is_complex:
+        number = complex(array)
+        return _float_immediate(number.real, held.register.bits), _float_immediate(number.imag, held.register.bits)
+    return _float_immediate(array, held.register.bits)
+
+
+def _float_immediate(number: object, bits: int) -> Value:
+    if bits == 32:
+        return constant_bits(F32, int(np.asarray(number).astype(np.float32).view(np.uint32)))
+    return constant_bits(F64, int(np.asarray(number).astype(np.float64).view(np.uint64)))
+
+
+RULES: dict[str, Rule] = {
+    "iota": _iota,
+    "broadcast": _broadcast,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "bitcast": _reshape,
+    "reverse": _reverse,
+    "constant": _constant,
+}

@@ -1,0 +1,74 @@
+"""How a reduction accumulates: what its lanes start from, how they take an element, and how they come together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.elements.combiner import Combiner
+from xlalite.backends.codegen.elements.elements import ElementEmitter
+from xlalite.backends.codegen.elements.reduction import Registers, flatten, unflatten
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+
+
+class Accumulation(Combiner):
+    """How one reduce instruction accumulates in the registers of a kernel."""
+
+    __slots__ = ()
+
+    def take(
+        self, emitter: ElementEmitter, registers: Registers, elements: list[Element], mask: Value | None
+    ) -> Registers:
+        """The accumulators after they took one element in each lane (of the mask)."""
+        taken = flatten(self.combine(emitter, unflatten(registers, elements), elements))
+        if mask is None:
+            return taken
+        return tuple(emitter.fb.select(mask, new, old) for new, old in zip(taken, registers, strict=True))
+
+    def join(
+        self, scalar: ElementEmitter, sets: Sequence[Registers], like: Sequence[Element], *, in_order: bool
+    ) -> Registers:
+        """Brings sets, then lanes together, as a tree.
+
+        Args:
+            scalar: An emitter for one lane of the same kernel.
+            sets: The accumulators.
+            like: Elements of the kinds that the accumulators hold.
+            in_order: Whether only what follows one another may be combined.
+        """
+        joined = list(sets)
+        while len(joined) > 1:
+            pairs = zip(joined[::2], joined[1::2], strict=False)
+            odd = joined[-1:] if len(joined) % 2 else []
+            joined = [*(self._combine(scalar, a, b, like) for a, b in pairs), *odd]
+        (registers,) = joined
+        if in_order and registers[0].type.is_vector:
+            order = _bits_reversed(registers[0].type.lanes)
+            registers = tuple(scalar.fb.shuffle(register, None, order) for register in registers)
+        while registers[0].type.is_vector:
+            registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
+        return registers
+
+    def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
+        """The results out of initial values and of what was accumulated without them."""
+        total = self.combine(scalar, self.starts(scalar), unflatten(registers, like))
+        return self.rounded(scalar, total)
+
+    def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: Sequence[Element]) -> Registers:
+        wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)
+        return flatten(self.combine(wide, unflatten(a, like), unflatten(b, like)))
+
+
+def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Registers]:
+    if registers[0].type.lanes == 2:
+        return tuple(fb.extract(r, 0) for r in registers), tuple(fb.extract(r, 1) for r in registers)
+    pairs = [fb.split(register) for register in registers]
+    return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
+
+
+def _bits_reversed(lanes: int) -> list[int]:
+    """The order of lanes in which halves of halves are neighbours: 0 4 2 6 1 5 3 7."""
+    order = [0]
+    while len(order) < lanes:
+        order = [*(2 * lane for lane in order), *(2 * lane + 1 for lane in order)]
+    return order

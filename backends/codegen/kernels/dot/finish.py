@@ -1,0 +1,118 @@
+"""From sums to results: conversion and the elementwise work after the product, line by line over a tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.kernels.dot.layout import Layout
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
+from xlalite.backends.codegen.kernels.frame import Frame, lane_count, results_of
+from xlalite.backends.codegen.llvm import Value, vector, zero
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+
+
+@dataclass(frozen=True, slots=True)
+class TilePlace:
+    """Where a tile lies.
+
+    Attributes:
+        product: Number of the product within the batch.
+        row: First row.
+        column: First column.
+        height: Number of rows.
+        width: Number of columns.
+    """
+
+    product: Scalar
+    row: Scalar
+    column: Scalar
+    height: Scalar
+    width: Scalar
+
+    def turned(self) -> TilePlace:
+        """The place in the transposed result."""
+        return TilePlace(self.product, self.column, self.row, self.width, self.height)
+
+
+class Finisher:
+    """Emits the end of a tile: reads its sums, computes the kernel's results from them, and stores those."""
+
+    def __init__(self, frame: Frame, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout) -> None:
+        """For the tiles of a plan."""
+        self._frame = frame
+        self._body = body
+        self._dot = dot
+        self._plan = plan
+        self._layout = layout
+        rows_across = plan.form is Form.ROWS
+        self._across = plan.view.m if rows_across else plan.view.n
+        step = plan.rows if rows_across else plan.columns
+        self._lanes = lane_count(frame.fb.module, body, min(step, self._across))
+        self._is_masked = self._across % self._lanes != 0 or step % self._lanes != 0
+
+    def finish(self, place: TilePlace, sums: Value) -> None:
+        """Finishes a tile whose sums are in memory."""
+        fb, math, lanes = self._frame.fb, Scalars(self._frame.fb), self._lanes
+        if self._plan.form is Form.ROWS:
+            place = place.turned()
+        kept = self._plan.numbers.kept
+        with math.steps(place.height, 1) as line, math.steps(place.width, lanes) as start:
+            mask = lanes_below(fb, start, place.width, lanes) if self._is_masked else None
+            address = math.address(kept, sums, math.add(math.multiply(line, self._layout.sums_line), start))
+            if lanes == 1:
+                total = fb.load(kept, address, kept.size_bytes)
+            elif mask is None:
+                total = fb.load(vector(kept, lanes), address, kept.size_bytes)
+            else:
+                wide = vector(kept, lanes)
+                total = fb.masked_load(wide, address, mask, zero(wide), kept.size_bytes)
+            row, column = math.add(place.row, line), math.add(place.column, start)
+            self._store(total, self._index(place.product, row, column), mask)
+
+    def _store(self, total: Value, index: Index, mask: Value | None) -> None:
+        frame = self._frame
+        emitter = frame.emitter(self._lanes, mask)
+        emitter.sources[self._dot] = _known(self._plan.numbers.finish(frame.fb, total))
+        elements = [emitter.element(result, index) for result in results_of(self._body)]
+        for view, element in zip(frame.outputs, elements, strict=True):
+            view.write(emitter.math, index, element, mask)
+
+    def _index(self, product: Scalar, line: Scalar, start: Scalar) -> Index:
+        """The index in the result: batch, left and right dimensions, each from its joint position."""
+        plan, attrs = self._plan, self._dot.attrs
+        math = IndexMath(self._frame.fb, self._lanes)
+        batch = len(attrs.lhs_batch_dims)
+        left = batch + self._dot.operand(0).shape.rank - batch - len(attrs.lhs_contracting_dims)
+        dims = self._dot.shape.dims
+        across = Affine(start, 1 if self._lanes > 1 else 0)
+        rows, columns = (across, ZERO) if plan.flipped else (Affine(line), across)
+        return (
+            *_split(math, Affine(product), dims[:batch]),
+            *_split(math, rows, dims[batch:left]),
+            *_split(math, columns, dims[left:]),
+        )
+
+
+def _split(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:
+    """The positions in some dimensions of an element counted through all of them."""
+    index: list[Position] = []
+    for number, size in enumerate(reversed(dims)):
+        if number == len(dims) - 1:
+            index.append(joint)
+        else:
+            index.append(math.modulo(joint, size))
+            joint = math.divide(joint, size)
+    return tuple(reversed(index))
+
+
+def _known(element: Element) -> Source:
+    def give(emitter: ElementEmitter, index: Index) -> Element:
+        return element
+
+    return give

@@ -1,0 +1,357 @@
+"""The dot kernel: products of matrices with the elementwise work after them.
+
+The parallel extent counts pieces of work: blocks of the result, rows fastest. In a piece, operands are packed where
+that pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's
+sums are finished line by line while they are in the nearest cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.kernels.dot.finish import Finisher, TilePlace
+from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile, inner_tile
+from xlalite.backends.codegen.kernels.dot.layout import Layout, Operand, layout_of, tile_of
+from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
+from xlalite.backends.codegen.kernels.dot.outer_tile import outer_tile
+from xlalite.backends.codegen.kernels.dot.packing import packer
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
+from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
+from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
+from xlalite.backends.codegen.kernels.frame import Frame, open_kernel, results_of
+from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
+from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, ModuleBuilder, Value, array, constant
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.dot import dot_flops
+from xlalite.hlo.types.decision import Number
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.analysis.cost_analysis import CostAnalysis
+
+_STACK_BYTES = 64 << 10
+"""Scratch memory up to this lies on the stack."""
+
+_MULTIPLY_ADDS_PER_NS = 3.0
+_BYTES_PER_NS = 20.0
+_FLOPS_PER_NS = 16.0
+"""What one core does in a nanosecond, about, the first in vectors; only the decision to split rests on these."""
+
+
+def _dots(body: HloComputation) -> list[HloInstruction]:
+    return [instruction for instruction in body.instructions if instruction.opcode == "dot"]
+
+
+def _declines(request: KernelRequest) -> str | None:
+    body = request.body
+    dots = _dots(body)
+    if len(dots) != 1:
+        return "there is no product" if not dots else "there are several products"
+    dot = dots[0]
+    if any(operand.opcode != "parameter" for operand in dot.operands):
+        return "an operand of the product is computed in the kernel"
+    if any(not result.shape.is_array or result.shape.dims != dot.shape.dims for result in results_of(body)):
+        return "a result differs from the product in size"
+    if dot.shape.element_count == 0:
+        return "the product has no elements"
+    reason = why_not_viewable(dot) or why_no_numbers(dot)
+    if reason is None and any(body.parameters[number] in dot.operands for _, number in request.in_place):
+        reason = "a result lies in the memory of the product's operand"
+    return reason
+
+
+def _plan(request: KernelRequest) -> DotPlan:
+    return plan_dot(_dots(request.body)[0], request.target)
+
+
+def _layout(request: KernelRequest) -> Layout:
+    return layout_of(_plan(request), stores_result=_stores_result(request))
+
+
+def _stores_result(request: KernelRequest) -> bool:
+    """Whether the kernel gives nothing but the sums as they are."""
+    results = results_of(request.body)
+    return results == (_dots(request.body)[0],) and _plan(request).numbers.stores_sums
+
+
+def _extent(request: KernelRequest) -> int:
+    return _plan(request).extent
+
+
+def _scratch_bytes(request: KernelRequest) -> int:
+    size = _layout(request).scratch_bytes
+    return size if size > _STACK_BYTES else 0
+
+
+def _estimate_ns(request: KernelRequest) -> float:
+    """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
+    body = request.body
+    moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
+    cost = CostAnalysis().of_computation(body)
+    after = (cost.flops - dot_flops(_dots(body)[0])) / _FLOPS_PER_NS + cost.transcendentals
+    return max(_plan(request).cycles / _MULTIPLY_ADDS_PER_NS, moved / _BYTES_PER_NS) + after
+
+
+def _figures(request: KernelRequest) -> dict[str, Number]:
+    plan = _plan(request)
+    packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
+    if plan.flipped != (plan.form is Form.ROWS):
+        packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
+    return {
+        "form": plan.form.value,
+        "tile": f"{plan.rows}x{plan.columns}",
+        "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
+        "packed": ", ".join(packed) or "nothing",
+        "scratch_bytes": _layout(request).scratch_bytes,
+    }
+
+
+def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
+    frame = open_kernel(module, name, request.body)
+    plan = _plan(request)
+    if plan.extent:
+        _DotKernel(module, frame, request, plan).emit()
+    frame.fb.ret()
+    return frame.function
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One piece of work.
+
+    Attributes:
+        lhs: First element of its part of the left operand.
+        rhs: First element of its part of the right operand.
+        product: Number of the product within the batch.
+        row: First row.
+        column: First column.
+        rows: Number of rows.
+        columns: Number of columns.
+    """
+
+    lhs: Value
+    rhs: Value
+    product: Scalar
+    row: Scalar
+    column: Scalar
+    rows: Scalar
+    columns: Scalar
+
+
+class _DotKernel:
+    """Emits the loops of one kernel."""
+
+    def __init__(self, module: ModuleBuilder, frame: Frame, request: KernelRequest, plan: DotPlan) -> None:
+        self._module = module
+        self._frame = frame
+        self._fb = frame.fb
+        self._math = Scalars(frame.fb)
+        self._plan = plan
+        dot = _dots(request.body)[0]
+        self._stores_result = _stores_result(request)
+        self._layout = layout_of(plan, stores_result=self._stores_result)
+        self._slot_bytes = _scratch_bytes(request)
+        left, right = (frame.inputs[operand.attrs.number].pointer for operand in dot.operands)
+        self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
+        self._finisher = Finisher(frame, request.body, dot, plan, self._layout)
+        self._scratch: Value | None = None
+
+    def emit(self) -> None:
+        fb, frame = self._fb, self._frame
+        if self._slot_bytes:
+            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(frame.inputs) + len(frame.outputs)), 8)
+            self._scratch, bit = take_slot(fb, area, self._slot_bytes)
+            self._pieces()
+            give_back_slot(fb, area, bit)
+            return
+        if self._layout.scratch_bytes:
+            self._scratch = fb.alloca(array(I8, self._layout.scratch_bytes), align=64)
+        self._pieces()
+
+    def _pieces(self) -> None:
+        """All pieces; the right operand stays packed as long as pieces share it."""
+        fb, plan, math = self._fb, self._plan, self._math
+        if plan.extent == 1:
+            self._piece_of(0, None)
+            return
+        with fb.carried_loop(self._frame.begin, self._frame.end, 1, [constant(I64, -1)]) as loop:
+            block = math.divide(loop.index, plan.row_units)
+            self._piece_of(loop.index, fb.icmp("ne", math.value(block), loop.values[0]))
+            loop.yield_(math.value(block))
+
+    def _piece_of(self, number: Scalar, is_new_block: Value | None) -> None:
+        """One piece; its right operand is packed unless it is that of the piece before."""
+        fb, plan, math, depth = self._fb, self._plan, self._math, self._plan.view.k
+        piece = self._piece(number)
+        if plan.depth_units > 1:
+            with fb.loop(0, depth, plan.unit_depth) as start:
+                self._block(piece, start, math.piece(start, plan.unit_depth, depth))
+            return
+        if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
+            self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+        elif plan.packs_rhs and is_new_block is not None:
+            with fb.if_(is_new_block):
+                self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+        self._block(piece, 0, depth)
+
+    def _piece(self, number: Scalar) -> _Piece:
+        plan, view, math = self._plan, self._plan.view, self._math
+        block = math.divide(number, plan.row_units)
+        row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
+        column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
+        product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
+        lhs, rhs = math.multiply(row, view.lhs.outer), math.multiply(column, view.rhs.outer)
+        rest = product
+        for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
+            position = math.remainder(rest, size)
+            rest = math.divide(rest, size)
+            lhs, rhs = math.add(lhs, math.multiply(position, a)), math.add(rhs, math.multiply(position, b))
+        return _Piece(
+            math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
+            math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
+            product,
+            row,
+            column,
+            math.piece(row, plan.unit_rows, view.m),
+            math.piece(column, plan.unit_columns, view.n),
+        )
+
+    def _pack(self, operand: Operand, dtype: DType, source: Value, extent: Scalar, depth: Scalar) -> None:
+        """Packs a part of an operand into its place, tile by tile."""
+        fb, math, numbers = self._fb, self._math, self._plan.numbers
+        packing = operand.packing
+        assert packing is not None, "the caller asked"
+        pack = packer(self._module, numbers, packing)
+        target = self._place(operand.offset)
+        if not operand.tile_extent:
+            fb.call(pack, source, target, depth, extent)
+            return
+        step = operand.tile_extent
+        with math.steps(extent, step) as start:
+            here = math.address(representation(dtype).memory, source, math.multiply(start, packing.source_x))
+            panel = math.address(numbers.kept, target, math.multiply(math.divide(start, step), operand.tile))
+            fb.call(pack, here, panel, math.piece(start, step, extent), depth)
+
+    def _place(self, offset: int) -> Value:
+        assert self._scratch is not None, "a layout that needs scratch memory has some"
+        return self._math.address(I8, self._scratch, offset)
+
+    def _block(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
+        """All tiles of a piece for a part of the depth."""
+        plan, layout, math = self._plan, self._layout, self._math
+        numbers, view = plan.numbers, plan.view
+        a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
+        a = math.address(a_type, piece.lhs, math.multiply(start, view.lhs.depth))
+        b = math.address(b_type, piece.rhs, math.multiply(start, view.rhs.depth))
+        if plan.packs_rhs:
+            if plan.depth_units > 1:
+                self._pack(layout.rhs, numbers.rhs, b, piece.columns, depth)
+            b_type, b = numbers.kept, self._place(layout.rhs.offset)
+        if plan.packs_lhs:
+            self._pack(layout.lhs, numbers.lhs, a, piece.rows, depth)
+            a_type, a = numbers.kept, self._place(layout.lhs.offset)
+        with math.steps(piece.columns, plan.columns) as column:
+            number = math.divide(column, plan.columns)
+            panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
+            width = math.piece(column, plan.columns, piece.columns)
+            with math.steps(piece.rows, plan.rows) as row:
+                number = math.divide(row, plan.rows)
+                part = math.address(a_type, a, math.multiply(number, layout.lhs.tile))
+                height = math.piece(row, plan.rows, piece.rows)
+                tile = _Tile(row, column, height, width, start, depth)
+                self._tile(piece, tile, part, panel)
+
+    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+        """One tile: sums, then results."""
+        fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
+        sums = self._sums(piece, tile)
+        own = sums if layout.turning is None else self._place(layout.tile_offset)
+        adds = fb.icmp("ne", math.value(tile.start), 0)
+        fb.call_pointer(
+            self._tile_function(tile.height, tile.width), VOID, (lhs, rhs, own, math.value(tile.depth), adds)
+        )
+        if layout.turning is not None:
+            turn = packer(self._module, plan.numbers, layout.turning)
+            fb.call(turn, own, sums, math.value(tile.height), math.value(tile.width))
+        if self._stores_result:
+            return
+        row, column = math.add(piece.row, tile.row), math.add(piece.column, tile.column)
+        place = TilePlace(piece.product, row, column, tile.height, tile.width)
+        if plan.depth_units == 1:
+            self._finisher.finish(place, sums)
+            return
+        with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), plan.view.k)):
+            self._finisher.finish(place, sums)
+
+    def _sums(self, piece: _Piece, tile: _Tile) -> Value:
+        """Where a tile's sums go: the result, the place of a whole piece, or that of one tile."""
+        plan, layout, math = self._plan, self._layout, self._math
+        turned = plan.form is Form.ROWS
+        if not self._stores_result and plan.depth_units == 1:
+            return self._place(layout.sums_offset)
+        row, column = tile.row, tile.column
+        if self._stores_result:
+            row, column = math.add(piece.row, row), math.add(piece.column, column)
+        line, across = (column, row) if turned else (row, column)
+        offset = math.add(math.multiply(line, layout.sums_line), across)
+        if not self._stores_result:
+            return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
+        offset = math.add(offset, math.multiply(piece.product, plan.view.m * plan.view.n))
+        return math.address(plan.numbers.kept, self._frame.outputs[0].pointer, offset)
+
+    def _tile_function(self, height: Scalar, width: Scalar) -> Value:
+        """The tile of the right size: there is a whole one, and one for the rest of each dimension."""
+        plan, view = self._plan, self._plan.view
+        return self._choice(
+            width,
+            plan.columns,
+            view.n % plan.columns,
+            lambda columns: self._choice(
+                height, plan.rows, view.m % plan.rows, lambda rows: self._function(rows, columns)
+            ),
+        )
+
+    def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
+        if isinstance(size, int) or not rest:
+            return option(size if isinstance(size, int) else whole)
+        return self._fb.select(self._fb.icmp("eq", size, whole), option(whole), option(rest))
+
+    def _function(self, rows: int, columns: int) -> Function:
+        tile = tile_of(self._plan, self._layout, rows, columns)
+        if isinstance(tile, InnerTile):
+            return inner_tile(self._module, self._plan.numbers, tile)
+        return outer_tile(self._module, self._plan.numbers, tile)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile within a piece.
+
+    Attributes:
+        row: First row.
+        column: First column.
+        height: Number of rows.
+        width: Number of columns.
+        start: First term.
+        depth: Number of terms.
+    """
+
+    row: Scalar
+    column: Scalar
+    height: Scalar
+    width: Scalar
+    start: Scalar
+    depth: Scalar
+
+
+DOT = KernelKind(
+    "dot",
+    _declines,
+    _extent,
+    _emit,
+    scratch_bytes=_scratch_bytes,
+    estimate_ns=_estimate_ns,
+    figures=_figures,
+)

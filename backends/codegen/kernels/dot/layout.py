@@ -1,0 +1,140 @@
+"""Where a product's packed operands and unfinished sums lie in its scratch memory, and how tiles walk through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
+from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
+from xlalite.backends.codegen.kernels.dot.packing import Packing
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """How a piece of one operand is read by tiles.
+
+    Attributes:
+        packing: How it is packed; None if it is read where it lies.
+        outer: Stride of rows of a tile, in elements of what is read.
+        depth: Stride of terms.
+        tile: Distance from one tile's part to the next one's.
+        tile_extent: Rows of a tile that are packed together; 0 if the whole piece is packed at once.
+        offset: Place in the scratch memory, in bytes.
+        size_bytes: Room there.
+    """
+
+    packing: Packing | None
+    outer: int
+    depth: int
+    tile: int
+    tile_extent: int = 0
+    offset: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The memory of one piece of work.
+
+    Attributes:
+        lhs: The left operand.
+        rhs: The right operand.
+        sums_line: Distance of lines of the result in the memory that tiles store to.
+        sums_offset: Place of unfinished sums in the scratch memory, in bytes.
+        turning: How a tile's sums, which lie transposed, get there; None if tiles store there themselves.
+        tile_offset: Place of such a tile in the scratch memory, in bytes.
+        scratch_bytes: Size of the scratch memory.
+    """
+
+    lhs: Operand
+    rhs: Operand
+    sums_line: int
+    sums_offset: int
+    turning: Packing | None
+    tile_offset: int
+    scratch_bytes: int
+
+
+def layout_of(plan: DotPlan, *, stores_result: bool) -> Layout:
+    """The layout of a plan.
+
+    Args:
+        plan: The plan.
+        stores_result: Whether sums are stored to the result as they are.
+    """
+    size = plan.numbers.kept.size_bytes
+    lhs = _operand(plan, left=True, offset=0)
+    rhs = _operand(plan, left=False, offset=lhs.size_bytes)
+    place = lhs.size_bytes + rhs.size_bytes
+    turned = plan.form is Form.ROWS
+    turning, tile_place = None, place
+    if turned:
+        place += plan.rows * _up(plan.columns, plan.lanes) * size
+    if stores_result:
+        sums_line, sums_place = (plan.view.m if turned else plan.view.n), 0
+    else:
+        whole = plan.depth_units > 1
+        rows = plan.unit_rows if whole else plan.rows
+        columns = plan.unit_columns if whole else plan.columns
+        lines, line = (columns, rows) if turned else (rows, columns)
+        sums_line, sums_place = _up(line, plan.lanes), place
+        place += _up(lines * sums_line * size, _ALIGNMENT)
+    if turned:
+        line = _up(plan.columns, plan.lanes)
+        turning = Packing(None, plan.lanes, line, 1, sums_line, is_exact=True)
+    return Layout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
+
+
+def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> OuterTile | InnerTile:
+    """The tile of some sizes."""
+    if plan.form is Form.DEPTH:
+        return InnerTile(
+            rows,
+            columns,
+            plan.view.k,
+            plan.lanes,
+            None if layout.lhs.packing is not None else plan.numbers.lhs,
+            layout.lhs.outer,
+            None if layout.rhs.packing is not None else plan.numbers.rhs,
+            layout.rhs.outer,
+            layout.sums_line,
+            plan.chains,
+        )
+    return OuterTile(
+        rows,
+        columns,
+        plan.lanes,
+        layout.lhs.outer,
+        layout.lhs.depth,
+        layout.rhs.depth,
+        _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
+        plan.chains,
+        plan.depth_units > 1,
+    )
+
+
+def _operand(plan: DotPlan, *, left: bool, offset: int) -> Operand:
+    matrix = plan.view.lhs if left else plan.view.rhs
+    step = plan.rows if left else plan.columns
+    if not (plan.packs_lhs if left else plan.packs_rhs):
+        return Operand(None, matrix.outer, matrix.depth, step * matrix.outer)
+    dtype = plan.numbers.lhs if left else plan.numbers.rhs
+    extent = plan.unit_rows if left else plan.unit_columns
+    size, lanes = plan.numbers.kept.size_bytes, plan.lanes
+    if plan.form is Form.DEPTH:
+        line = _up(plan.view.k, lanes)
+        packing = Packing(dtype, lanes, matrix.depth, matrix.outer, line)
+        room = _up(_up(extent, lanes) * line * size, _ALIGNMENT)
+        return Operand(packing, line, 1, step * line, 0, offset, room)
+    line = _up(step, lanes)
+    panel = _up(plan.unit_depth, lanes) * line
+    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line)
+    room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
+    return Operand(packing, 1, line, panel, step, offset, room)
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple

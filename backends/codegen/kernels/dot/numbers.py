@@ -1,0 +1,101 @@
+"""Element types of a product: what sums are kept in, how operands get there, and how results get out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.types import from_memory, normalize_integer, representation
+from xlalite.backends.codegen.elements.conversion import convert_element
+from xlalite.backends.codegen.elements.dot import accumulator_dtype
+from xlalite.backends.codegen.llvm import F32, F64, I32, I64, FunctionBuilder, Type, Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.dot import DotAlgorithm
+from xlalite.hlo.types.dtype import DType
+
+_PLAIN_ALGORITHMS = frozenset(
+    {
+        DotAlgorithm.UNSET,
+        DotAlgorithm.ANY_F8_ANY_F8_F32,
+        DotAlgorithm.ANY_F8_ANY_F8_F32_FAST_ACCUM,
+        DotAlgorithm.ANY_F8_ANY_F8_ANY,
+        DotAlgorithm.ANY_F8_ANY_F8_ANY_FAST_ACCUM,
+        DotAlgorithm.F32_F32_F32,
+        DotAlgorithm.F64_F64_F64,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The types of one product.
+
+    Attributes:
+        lhs: Element type of the left operand.
+        rhs: Element type of the right operand.
+        result: Element type of the result.
+        kept: LLVM type of a partial sum.
+    """
+
+    lhs: DType
+    rhs: DType
+    result: DType
+    kept: Type
+
+    @property
+    def stores_sums(self) -> bool:
+        """Whether a sum is a result as it is."""
+        return representation(self.result).memory is self.kept
+
+    def is_direct(self, operand: DType) -> bool:
+        """Whether elements of an operand are multiplied as they lie in memory."""
+        return representation(operand).memory is self.kept
+
+    def take(self, fb: FunctionBuilder, operand: DType, stored: Value) -> Value:
+        """Loaded elements of an operand in the type of sums; exact."""
+        value = from_memory(fb, operand, stored)
+        wanted = value.type.with_scalar(self.kept)
+        if self.kept.is_float:
+            return fb.fpext(value, wanted) if value.type is not wanted else value
+        return (fb.sext if operand.is_signed else fb.zext)(value, wanted)
+
+    def finish(self, fb: FunctionBuilder, total: Value) -> Value:
+        """A sum as an element of the result, in register form."""
+        if self.kept.is_float:
+            kept = DType.F64 if self.kept is F64 else DType.F32
+            converted = convert_element(fb, total, kept, self.result)
+            assert isinstance(converted, Value), "complex products are not taken"
+            return converted
+        narrowed = fb.trunc(total, total.type.with_scalar(representation(self.result).register))
+        return normalize_integer(fb, self.result, narrowed)
+
+    def multiply_add(self, fb: FunctionBuilder, a: Value, b: Value, total: Value) -> Value:
+        """`a * b + total`."""
+        if not self.kept.is_float:
+            return fb.add(total, fb.mul(a, b))
+        if fb.module.contract:
+            return fb.mul_add(a, b, total)
+        return fb.fadd(total, fb.fmul(a, b, ""), "")
+
+    def add(self, fb: FunctionBuilder, a: Value, b: Value) -> Value:
+        """Sum of two partial sums."""
+        return fb.fadd(a, b, "") if self.kept.is_float else fb.add(a, b)
+
+
+def why_no_numbers(dot: HloInstruction) -> str | None:
+    """Why the kernel does not compute in a dot's element types; None if it does."""
+    types = (dot.operand(0).shape.dtype, dot.operand(1).shape.dtype, dot.shape.dtype)
+    if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
+        return f"a product of {types[0].value} and {types[1].value} as {types[2].value}"
+    if dot.attrs.algorithm not in _PLAIN_ALGORITHMS:
+        return f"algorithm {dot.attrs.algorithm.value}"
+    return None
+
+
+def numbers_of(dot: HloInstruction) -> Numbers:
+    """The types of a dot; see `why_no_numbers`."""
+    lhs, rhs, result = dot.operand(0).shape.dtype, dot.operand(1).shape.dtype, dot.shape.dtype
+    if result.is_floating:
+        kept = F64 if accumulator_dtype(lhs, rhs, result) is DType.F64 else F32
+    else:
+        kept = I64 if result.bits > 32 else I32
+    return Numbers(lhs, rhs, result, kept)

@@ -1,0 +1,322 @@
+"""How a product is computed: the form of its tiles, their sizes, what is packed, and the pieces that threads share.
+
+Forms are compared by the cycles they would take, in units of one vector multiply-add; all sizes are known. Everything
+here depends on sizes, types and the target only, never on the number of threads, and so do the results.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers, numbers_of
+from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.ir.instruction import HloInstruction
+
+_MAX_ROWS = 12
+"""Rows of a tile; more gain nothing and cost code."""
+
+_LATENCY = 8
+"""Multiply-adds that must be under way to keep the units busy."""
+
+_COPY, _TURN, _PICK = 2.0, 5.0, 2.0
+"""Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
+
+_UNIT_CYCLES = 9000.0
+"""A piece of work below this is not divided further."""
+
+_PIECES = 8
+"""Pieces that a product is divided into, if they are large enough."""
+
+_FEW_ROWS = 4
+_STREAMS = 8
+"""Rows up to which a product is bound by memory, and how many rows of the other operand are then read at a time."""
+
+_VARIANT = 0.02
+"""Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
+
+_MAX_UNIT_ELEMENTS = 1 << 18
+"""Elements of the result in a piece of work: with more, packed operands leave the caches."""
+
+_MAX_PACKED_ELEMENTS = 1 << 19
+"""Elements of operands that are packed at a time."""
+
+_MAX_WASTE = 0.15
+"""Part of a piece of work that may go into packing what other pieces pack too."""
+
+
+class Form(enum.Enum):
+    """What the lanes of a vector run along."""
+
+    COLUMNS = "vectors along the columns of the result"
+    ROWS = "vectors along the rows of the result, turned when stored"
+    DEPTH = "vectors along the contracted dimension"
+
+
+@dataclass(frozen=True, slots=True)
+class DotPlan:
+    """How a product is computed. With form ROWS the view is swapped: its rows are columns of the result.
+
+    Attributes:
+        form: Along what vectors run.
+        view: The product.
+        numbers: Its element types, of the swapped operands if the view is swapped.
+        lanes: Lanes of a vector.
+        rows: Rows of a tile.
+        columns: Columns of a tile; a multiple of the lanes unless one tile has all columns.
+        chains: Sums that an element is split into.
+        unit_rows: Rows of a piece of work, a multiple of `rows` (or all).
+        unit_columns: Columns of a piece of work, a multiple of `columns` (or all).
+        unit_depth: Terms that are summed before the next piece of depth is packed.
+        packs_lhs: Whether pieces of the left operand are packed.
+        packs_rhs: Whether pieces of the right operand are packed.
+        cycles: Vector multiply-adds that the whole takes, about.
+        flipped: Whether the view is that of a single column as a row.
+    """
+
+    form: Form
+    view: DotView
+    numbers: Numbers
+    lanes: int
+    rows: int
+    columns: int
+    chains: int
+    unit_rows: int
+    unit_columns: int
+    unit_depth: int
+    packs_lhs: bool
+    packs_rhs: bool
+    cycles: float
+    flipped: bool = False
+
+    @property
+    def packed_elements(self) -> int:
+        """Elements of operands that are packed at a time."""
+        return _packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
+
+    @property
+    def row_units(self) -> int:
+        """Pieces along the rows."""
+        return -(-self.view.m // self.unit_rows)
+
+    @property
+    def column_units(self) -> int:
+        """Pieces along the columns."""
+        return -(-self.view.n // self.unit_columns)
+
+    @property
+    def extent(self) -> int:
+        """Pieces in all."""
+        return self.view.batch_count * self.row_units * self.column_units
+
+    @property
+    def depth_units(self) -> int:
+        """Pieces along the depth, which follow one another."""
+        return max(1, -(-self.view.k // self.unit_depth))
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """Cycles to pack each operand once; 0 if it is read where it lies."""
+
+    lhs: float
+    rhs: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiling:
+    """A choice of tile and its price without packing."""
+
+    rows: int
+    columns: int
+    chains: int
+    cycles: float
+
+
+def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
+    """The cheapest plan for a dot that has a view."""
+    view = view_of(dot)
+    numbers = numbers_of(dot)
+    if view.n == 1 and view.m > 1:
+        # A column is a row that lies otherwise.
+        return replace(_plan(view.swapped(), _swapped(numbers), target), flipped=True)
+    return _plan(view, numbers, target)
+
+
+@cache
+def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
+    lanes = target.lanes(numbers.kept.bits)
+    plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
+    if view.n <= lanes and view.m > 1:
+        plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
+    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes:
+        plans.append(_inner(view, numbers, lanes, target))
+    # Only the first form can take the depth piece by piece.
+    fitting = [plans[0], *(plan for plan in plans[1:] if plan.packed_elements <= _MAX_PACKED_ELEMENTS)]
+    return min(fitting, key=lambda plan: plan.cycles)
+
+
+def _swapped(numbers: Numbers) -> Numbers:
+    return Numbers(numbers.rhs, numbers.lhs, numbers.result, numbers.kept)
+
+
+def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
+    best = min(_outer_tilings(form, view, lanes, target), key=lambda tiling: tiling.cycles)
+    lhs, rhs = _packs_lhs(view, numbers, target), _packs_rhs(view, numbers, lanes, target)
+    packing = _Packing(
+        _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
+        _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
+    )
+    # Sums that lie transposed are not added to those of an earlier piece of depth.
+    depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
+    return _finished(form, view, numbers, lanes, best, packing, depth)
+
+
+def _finished(
+    form: Form, view: DotView, numbers: Numbers, lanes: int, tiling: _Tiling, packing: _Packing, unit_depth: int
+) -> DotPlan:
+    rows, columns = _units(view, tiling, packing, unit_depth)
+    cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
+    return DotPlan(
+        form,
+        view,
+        numbers,
+        lanes,
+        tiling.rows,
+        tiling.columns,
+        tiling.chains,
+        rows,
+        columns,
+        unit_depth,
+        packing.lhs > 0,
+        packing.rhs > 0,
+        cycles * view.batch_count,
+    )
+
+
+def _outer_tilings(form: Form, view: DotView, lanes: int, target: TargetInfo) -> Iterator[_Tiling]:
+    registers = target.vector_registers - 2
+    for vectors in (1, 2, 3, 4, 8):
+        limit = min((registers - vectors) // vectors, _MAX_ROWS)
+        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
+        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
+            continue
+        count = -(-view.m // limit)
+        rows = -(-view.m // count)
+        columns = min(vectors * lanes, view.n)
+        chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
+        work = 0.0
+        pieces = list(_pieces(view, rows, columns))
+        for height, width, times in pieces:
+            used = -(-width // lanes)
+            step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+            turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
+            work += times * (step * view.k + height * used * 2 + turning + 10)
+        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+
+
+def _pieces(view: DotView, rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
+    """(rows, columns, number) of the tiles of each size."""
+    heights = ((rows, view.m // rows), (view.m % rows, 1))
+    widths = ((columns, view.n // columns), (view.n % columns, 1))
+    for height, down in heights:
+        for width, across in widths:
+            if height and width and down and across:
+                yield height, width, down * across
+
+
+def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
+    best = min(_inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
+    packing = _Packing(
+        _packing_cycles(view.m * view.k, lanes, view.lhs.depth, view.lhs.outer) if view.lhs.depth != 1 else 0.0,
+        _packing_cycles(view.n * view.k, lanes, view.rhs.depth, view.rhs.outer) if view.rhs.depth != 1 else 0.0,
+    )
+    return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k)
+
+
+def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_Tiling]:
+    registers = target.vector_registers - 4
+    for columns in range(1, min(view.n, lanes) + 1):
+        rows = min(registers // (columns + 1), _MAX_ROWS, view.m)
+        if rows < 1:
+            continue
+        rows = -(-view.m // -(-view.m // rows))
+        chains = max(1, min(4, _LATENCY // (rows * columns)))
+        work = 0.0
+        pieces = list(_pieces(view, rows, columns))
+        for height, width, times in pieces:
+            step = max(height * width, _LATENCY / 2 / chains, height + width)
+            folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
+            work += times * (step * -(-view.k // lanes) + folding + 10)
+        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+
+
+def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -> int:
+    return depth * (rows * lhs + columns * rhs)
+
+
+def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tuple[int, int]:
+    """Rows and columns of a piece of work: few pieces, none of them small or mostly packing."""
+    rows, columns = view.m, view.n
+
+    def work(rows: int, columns: int) -> float:
+        return tiling.cycles * rows * columns / (view.m * view.n)
+
+    def waste(piece: tuple[int, int]) -> float:
+        return (packing.lhs * piece[0] / view.m + packing.rhs * piece[1] / view.n) / work(*piece)
+
+    count = view.batch_count
+    while True:
+        packed = _packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
+        large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
+        if not large and (count >= _PIECES or work(rows, columns) < 2 * _UNIT_CYCLES):
+            return rows, columns
+        choices = [(_half(rows, tiling.rows), columns), (rows, _half(columns, tiling.columns))]
+        choices = [choice for choice in choices if choice != (rows, columns)]
+        best = min(choices, key=lambda piece: (waste(piece), piece[0] != rows), default=None)
+        if best is None or (waste(best) > _MAX_WASTE and not large):
+            return rows, columns
+        rows, columns = best
+        count *= 2
+
+
+def _half(size: int, step: int) -> int:
+    """Half of a size in whole tiles, or all of it if that is one tile."""
+    tiles = -(-size // step)
+    return size if tiles < 2 else -(-tiles // 2) * step
+
+
+def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
+    """A panel of both operands stays in the nearest cache, but short depths are not worth a second pass."""
+    limit = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+    if view.m <= _FEW_ROWS and view.k * view.n * numbers.kept.size_bytes > target.cache_bytes[1]:
+        # The matrix comes from memory once: few rows of it at a time, so that they are read like streams.
+        limit = _STREAMS
+    if view.k <= 2 * limit:
+        return max(view.k, 1)
+    pieces = -(-view.k // limit)
+    return -(-view.k // pieces)
+
+
+def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
+    """Rows are read element by element where they lie, unless they need converting or would crowd out one another."""
+    if not numbers.is_direct(numbers.lhs):
+        return True
+    size = numbers.kept.size_bytes
+    return view.m > 1 and view.n > 128 and view.m * view.k * size > target.cache_bytes[1] // 4
+
+
+def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
+    if not numbers.is_direct(numbers.rhs) or (view.rhs.outer != 1 and view.n > 1):
+        return True
+    return view.m > 24 and view.n > 2 * lanes and view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[0]
+
+
+def _packing_cycles(elements: int, lanes: int, along: int, across: int) -> float:
+    """Cycles to pack elements whose target is contiguous in the dimension with stride `along`."""
+    if along in (0, 1):
+        return elements / lanes * _COPY
+    return elements / lanes * _TURN if across in (0, 1) else elements * _PICK

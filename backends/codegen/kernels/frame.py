@@ -1,0 +1,124 @@
+"""What all kernels share: the native signature, access to operands and results, and loops over lanes.
+
+A kernel is `void kernel(ptr args, i64 begin, i64 end)`: `args` holds the addresses of the body's parameters by number,
+then of its results; [begin, end) is the part of the kernel's parallel extent to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine
+from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+
+LaneBody = Callable[[Affine, int, "Value | None"], None]
+"""(position, lanes, mask) -> emits the work for these lanes."""
+
+
+def results_of(body: HloComputation) -> tuple[HloInstruction, ...]:
+    """The instructions whose arrays a kernel writes: the root, or a tuple root's operands, or a variadic reduce."""
+    root = body.root
+    return root.operands if root.opcode == "tuple" else (root,)
+
+
+def result_dims(result: HloInstruction) -> tuple[int, ...]:
+    """Sizes of a result; those of a variadic reduce are all equal."""
+    return result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A kernel function under construction.
+
+    Attributes:
+        fb: Builder of the function, inside its entry block.
+        begin: First unit of the parallel extent to do.
+        end: One past the last.
+        inputs: Views of the body's parameters.
+        outputs: Views of the results, flattened.
+        sources: The body's parameters as element sources.
+    """
+
+    fb: FunctionBuilder
+    begin: Value
+    end: Value
+    inputs: tuple[ArrayView, ...]
+    outputs: tuple[ArrayView, ...]
+    sources: dict[HloInstruction, Source]
+
+    @property
+    def function(self) -> Function:
+        """The kernel."""
+        return self.fb.function
+
+    def emitter(self, lanes: int, mask: Value | None = None) -> ElementEmitter:
+        """An element emitter for the body at a lane count."""
+        return ElementEmitter(self.fb, lanes, self.sources, RULES, mask)
+
+    def pointer(self, number: int) -> Value:
+        """The address of an array: inputs first, then outputs."""
+        return (*self.inputs, *self.outputs)[number].pointer
+
+
+def open_kernel(module: ModuleBuilder, name: str, body: HloComputation) -> Frame:
+    """Starts the function of a kernel and loads the addresses of its arrays."""
+    attributes = ("noalias readonly", "", "")
+    fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
+    arguments, begin, end = fb.parameters
+    shapes = [parameter.shape for parameter in body.parameters]
+    shapes += [leaf for _, leaf in body.root.shape.leaves()]
+    views = [
+        ArrayView.row_major(fb.load(PTR, fb.gep(PTR, arguments, number), 8), shape.dtype, shape.dims)
+        for number, shape in enumerate(shapes)
+    ]
+    count = len(body.parameters)
+    sources: dict[HloInstruction, Source] = {
+        parameter: read_from(view) for parameter, view in zip(body.parameters, views[:count], strict=True)
+    }
+    return Frame(fb, begin, end, tuple(views[:count]), tuple(views[count:]), sources)
+
+
+def read_from(view: ArrayView) -> Source:
+    """The elements of an array in memory as a source."""
+    return lambda emitter, index: view.read(emitter.math, index, emitter.mask)
+
+
+def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
+    """Lanes for a vector loop over `extent` elements: one register of the widest type that the body computes with.
+
+    Short extents take the next power of two, so that little of a register is masked off.
+    """
+    widest = max(
+        (
+            representation(shape.dtype).register.bits if shape.dtype.is_array else 8
+            for instruction in body.instructions
+            for _, shape in instruction.shape.leaves()
+        ),
+        default=32,
+    )
+    widest = max(widest, 8)
+    lanes = module.target.lanes(widest)
+    return min(lanes, 1 << max(extent - 1, 0).bit_length()) if extent < lanes else lanes
+
+
+def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> None:
+    """Runs the body over [0, extent): a loop of full vectors, then one masked vector for the rest."""
+    full = extent - extent % lanes
+    if lanes == 1:
+        with fb.loop(0, extent) as position:
+            body(Affine(position, 0), 1, None)
+        return
+    if full == lanes:
+        body(Affine(0, 1), lanes, None)
+    elif full:
+        with fb.loop(0, full, lanes) as position:
+            body(Affine(position, 1), lanes, None)
+    if extent > full:
+        body(Affine(full, 1), lanes, lanes_below(fb, full, extent, lanes))

@@ -1,0 +1,173 @@
+"""What a row kernel does in which pass over a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.kernels.accumulation import Accumulation
+from xlalite.backends.codegen.kernels.estimate import body_places
+from xlalite.backends.codegen.kernels.frame import result_dims, results_of
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
+from xlalite.passes.fusion.fusible import is_expensive
+from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
+
+SCRATCH_BYTES = 1 << 16
+"""Most bytes of scratch rows; they lie on the stack of a worker thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """The passes of a row kernel.
+
+    Attributes:
+        domain: What the kernel walks over; the columns are minor.
+        places: Where each instruction is read.
+        levels: The reductions of each pass.
+        hoisted: For each pass, and for the storing pass at the end, what is computed once a row before it.
+        kept: Expensive instructions that several passes need, with the pass that computes them.
+        full_results: Results that the storing pass writes.
+    """
+
+    domain: Domain
+    places: Mapping[HloInstruction, Place]
+    levels: tuple[tuple[Accumulation, ...], ...]
+    hoisted: tuple[tuple[HloInstruction, ...], ...]
+    kept: Mapping[HloInstruction, int]
+    full_results: frozenset[HloInstruction]
+
+    @property
+    def column_dims(self) -> tuple[int, ...]:
+        """Sizes of the columns."""
+        return tuple(self.domain.dims[d] for d in self.domain.columns)
+
+    @property
+    def accumulations(self) -> tuple[Accumulation, ...]:
+        """All reductions."""
+        return tuple(accumulation for level in self.levels for accumulation in level)
+
+    def row_index(self, member: HloInstruction, row: Index) -> Index:
+        """The index at which something computed once a row is asked for."""
+        return row if self.places[member] is Place.ROW else ()
+
+    def accumulator_sets(self, level: int, lanes: int) -> int:
+        """Accumulators that hide the latency of combining; one is enough where elements are expensive."""
+        vectors = self.column_dims[-1] // lanes
+        needed = members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.places)
+        if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
+            return 2 if vectors >= 2 else 1
+        limit = 4 if len(self.levels[level]) <= 2 else 2
+        return max(1, min(limit, vectors))
+
+
+def why_no_rows(body: HloComputation) -> str | None:
+    """Why a computation is not one of rows; None if it is."""
+    reduces = [instruction for instruction in body.instructions if instruction.opcode == "reduce"]
+    if not reduces:
+        return "nothing is reduced"
+    domain = reduced_domain(reduces[0])
+    if not domain.columns:
+        return "no dimension is reduced"
+    if not domain.has_minor_columns:
+        return "dimensions other than the minor ones are reduced"
+    if any(not reduces_columns(reduce, domain) for reduce in reduces):
+        return "the reductions take different dimensions away"
+    if domain.column_count == 0:
+        return "a row has no elements"
+    results = results_of(body)
+    if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode != "reduce"):
+        return "a result is itself a tuple"
+    if any(result_dims(result) not in (domain.dims, domain.row_dims) for result in results):
+        return "a result has neither the sizes of the rows nor one element a row"
+    places = body_places(body, domain)
+    if any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
+        return "a reduction is read at another index than its row's"
+    return None
+
+
+def plan_rows(body: HloComputation) -> RowPlan:
+    """The plan of a computation that `why_no_rows` lets pass."""
+    reduces = [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
+    domain = reduced_domain(reduces[0])
+    places = body_places(body, domain)
+    level_of = _levels(reduces)
+    count = max(level_of.values()) + 1
+    levels = tuple(tuple(Accumulation.of(r) for r in reduces if level_of[r] == level) for level in range(count))
+    full = frozenset(result for result in results_of(body) if places.get(result) is Place.FULL)
+    seeds: list[list[HloInstruction]] = [
+        [array for accumulation in level for array in accumulation.arrays] for level in levels
+    ]
+    seeds.append(list(full))
+    passes = [members_of_pass(seed, places) for seed in seeds]
+    return RowPlan(domain, places, levels, hoisted(passes, places), _kept(passes, places, domain), full)
+
+
+def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:
+    """The pass of each reduction: one after the last that it needs."""
+    depth: dict[HloInstruction, int] = {}
+    levels: dict[HloInstruction, int] = {}
+    for reduce in reduces:
+        stack = [reduce]
+        while stack:
+            instruction = stack[-1]
+            waiting = [operand for operand in instruction.operands if operand not in depth]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            deepest = max((depth[operand] for operand in instruction.operands), default=0)
+            depth[instruction] = deepest + (instruction.opcode == "reduce")
+        levels[reduce] = depth[reduce] - 1
+    return levels
+
+
+def members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]) -> dict[HloInstruction, None]:
+    """What a pass computes for each column, and, at the edge, what it needs once a row."""
+    found: dict[HloInstruction, None] = {}
+    waiting = list(seeds)
+    while waiting:
+        instruction = waiting.pop()
+        if instruction in found:
+            continue
+        found[instruction] = None
+        if places.get(instruction) in (Place.FULL, Place.OTHER):
+            waiting.extend(instruction.operands)
+    return found
+
+
+def hoisted(
+    passes: list[dict[HloInstruction, None]], places: Mapping[HloInstruction, Place]
+) -> tuple[tuple[HloInstruction, ...], ...]:
+    """For each pass, what it needs once a row (or column), and scalars."""
+    return tuple(
+        tuple(
+            member
+            for member in members
+            if places.get(member) in (Place.ROW, Place.SCALAR)
+            and member.shape.is_array
+            and (places[member] is Place.ROW or member.shape.is_scalar)
+            and member.opcode not in ("reduce", "constant")
+        )
+        for members in passes
+    )
+
+
+def _kept(
+    passes: list[dict[HloInstruction, None]], places: Mapping[HloInstruction, Place], domain: Domain
+) -> dict[HloInstruction, int]:
+    """Members that are expensive and needed by several passes, with the first of them."""
+    kept: dict[HloInstruction, int] = {}
+    used = 0
+    for number, members in enumerate(passes[:-1]):
+        for member in members:
+            if places.get(member) is not Place.FULL or not is_expensive(member) or member.opcode == "reduce":
+                continue
+            again = any(member in later for later in passes[number + 1 :])
+            size = domain.column_count * member.shape.dtype.size_bytes
+            if again and member not in kept and used + size <= SCRATCH_BYTES:
+                kept[member] = number
+                used += size
+    return kept

@@ -1,0 +1,44 @@
+"""Scratch memory for kernels that several threads run at once: a row of slots, of which each running call takes one.
+
+The memory lies behind the arena. A word in front of the slots has a bit for each that is taken; there are as many slots
+as threads, so a call finds one at once. Memory that a thread gives back is what the next call on it takes, still warm.
+"""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.llvm import I8, I64, FunctionBuilder, Value
+
+HEADER_BYTES = 64
+MAX_SLOTS = 64
+
+
+def scratch_area_bytes(slot_bytes: int, num_threads: int) -> int:
+    """Bytes of the whole area for a kernel."""
+    return HEADER_BYTES + slot_bytes * min(max(num_threads, 1), MAX_SLOTS)
+
+
+def open_slots(fb: FunctionBuilder, area: Value, num_threads: int) -> None:
+    """Makes all slots free; before the kernel is called. Slots that there are not count as taken."""
+    absent = -1 << num_threads if num_threads < MAX_SLOTS else 0
+    fb.store(fb.constant(I64, absent), area, 8)
+
+
+def take_slot(fb: FunctionBuilder, area: Value, slot_bytes: int) -> tuple[Value, Value]:
+    """Takes a free slot, waiting for one if need be: (its address, its bit)."""
+    with fb.while_loop(()) as loop:
+        taken = fb.atomic_load(I64, area, "monotonic", 8)
+        full = fb.icmp("eq", taken, -1)
+        number = fb.cttz(fb.xor(taken, -1))
+        number = fb.select(full, 0, number)
+        bit = fb.shl(fb.constant(I64, 1), number)
+        before = fb.atomic_rmw("or", area, fb.select(full, 0, bit), "acquire")
+        lost = fb.or_(full, fb.icmp("ne", fb.and_(before, bit), 0))
+        loop.continue_while(lost)
+    # The header of the loop, where these were computed, dominates what follows.
+    address = fb.gep(I8, area, fb.add(fb.mul(number, slot_bytes), HEADER_BYTES))
+    return address, bit
+
+
+def give_back_slot(fb: FunctionBuilder, area: Value, bit: Value) -> None:
+    """Makes a slot free again."""
+    fb.atomic_rmw("and", area, fb.xor(bit, -1), "release")

@@ -1,0 +1,150 @@
+"""Loops over the columns of a row that carry accumulators.
+
+Several accumulator sets hide the latency of the combining operation; which element goes to which set and lane depends
+on the number of columns only, so results are the same for every thread count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, Lanes, Position
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, vector, vector_constant
+
+Registers = tuple[Value, ...]
+Step = Callable[[tuple[Position, ...], "Value | None", Registers], Registers]
+"""(column index, mask, accumulators) -> the accumulators after the elements at the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How columns are walked: neighbours in neighbouring lanes.
+
+    Attributes:
+        dims: Sizes of the column dimensions, all but the last walked one by one.
+        lanes: Lanes of a vector along the last dimension.
+        sets: Accumulator sets.
+    """
+
+    dims: tuple[int, ...]
+    lanes: int
+    sets: int
+
+    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], step: Step) -> list[Registers]:
+        """Emits the loops; `initial` has one tuple of accumulators a set, and so has the result."""
+        return self._outer(fb, (), [tuple(registers) for registers in initial], step)
+
+    def _outer(
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step
+    ) -> list[Registers]:
+        level = len(index)
+        if level == len(self.dims) - 1:
+            return self._inner(fb, index, carried, step)
+        width = len(carried[0])
+        with fb.carried_loop(0, self.dims[level], 1, _join(carried)) as loop:
+            inside = self._outer(fb, (*index, Affine(loop.index)), _split(loop.values, width, self.sets), step)
+            loop.yield_(*_join(inside))
+        return _split(loop.results, width, self.sets)
+
+    def _inner(
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step
+    ) -> list[Registers]:
+        size, stride = self.dims[-1], 1 if self.lanes > 1 else 0
+        block = self.sets * self.lanes
+        at = size // block * block
+        if at:
+            carried = self._blocks(fb, index, carried, step, at)
+        number = 0
+        while at + self.lanes <= size:
+            carried[number] = step((*index, Affine(at, stride)), None, carried[number])
+            at += self.lanes
+            number += 1
+        if at < size:
+            mask = lanes_below(fb, at, size, self.lanes)
+            carried[0] = step((*index, Affine(at, stride)), mask, carried[0])
+        return carried
+
+    def _blocks(
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step, end: int
+    ) -> list[Registers]:
+        stride = 1 if self.lanes > 1 else 0
+        width = len(carried[0])
+        block = self.sets * self.lanes
+        if end == block:
+            return [
+                step((*index, Affine(number * self.lanes, stride)), None, registers)
+                for number, registers in enumerate(carried)
+            ]
+        with fb.carried_loop(0, end, block, _join(carried)) as loop:
+            inside = []
+            for number, registers in enumerate(_split(loop.values, width, self.sets)):
+                position = fb.add(loop.index, number * self.lanes, "nsw") if number else loop.index
+                inside.append(step((*index, Affine(position, stride)), None, registers))
+            loop.yield_(*_join(inside))
+        return _split(loop.results, width, self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepInOrder:
+    """How columns of one dimension are walked when their order matters: a run of neighbours for each lane.
+
+    The first lane has the first runs, one for each set, the next lane those that follow. The first runs may be one
+    column longer than the others.
+
+    Attributes:
+        size: Number of columns, at least one for each lane of each set.
+        lanes: Lanes of a vector.
+        sets: Accumulator sets.
+    """
+
+    size: int
+    lanes: int
+    sets: int
+
+    @property
+    def length(self) -> int:
+        """Columns that each run has."""
+        return self.size // (self.lanes * self.sets)
+
+    @property
+    def longer(self) -> int:
+        """How many runs have one more."""
+        return self.size % (self.lanes * self.sets)
+
+    def position(self, number: int, at: Value | int, fb: FunctionBuilder) -> Position:
+        """The columns that the lanes of a set have at a place in their runs."""
+        runs = range(number, self.lanes * self.sets, self.sets)
+        starts = [run * self.length + min(run, self.longer) for run in runs]
+        step = self.sets * self.length
+        if starts == [starts[0] + lane * step for lane in range(self.lanes)]:
+            return Affine(at + starts[0] if isinstance(at, int) else fb.add(at, starts[0], "nsw"), step)
+        base = fb.constant(I64, at) if isinstance(at, int) else at
+        return Lanes(fb.add(fb.splat(base, self.lanes), vector_constant(vector(I64, self.lanes), starts)))
+
+    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], step: Step) -> list[Registers]:
+        """Emits the loop; `initial`, one tuple of accumulators a set, holds the first element of each run."""
+        carried = [tuple(registers) for registers in initial]
+        if self.length > 1:
+            with fb.carried_loop(1, self.length, 1, _join(carried)) as loop:
+                inside = [
+                    step((self.position(number, loop.index, fb),), None, registers)
+                    for number, registers in enumerate(_split(loop.values, len(carried[0]), self.sets))
+                ]
+                loop.yield_(*_join(inside))
+            carried = _split(loop.results, len(carried[0]), self.sets)
+        for number in range(self.sets):
+            having_more = -(-(self.longer - number) // self.sets)
+            if having_more > 0:
+                mask = lanes_below(fb, 0, having_more, self.lanes)
+                carried[number] = step((self.position(number, self.length, fb),), mask, carried[number])
+        return carried
+
+
+def _join(carried: Sequence[Registers]) -> Registers:
+    return tuple(register for registers in carried for register in registers)
+
+
+def _split(registers: Registers, width: int, sets: int) -> list[Registers]:
+    return [registers[number * width : (number + 1) * width] for number in range(sets)]

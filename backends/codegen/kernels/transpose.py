@@ -1,0 +1,184 @@
+"""The transpose kernel: moves the minor dimension in tiles that fit registers.
+
+A tile is as many rows as a vector has lanes; its vectors are loaded along the operand's minor dimension, transposed by
+log2(lanes) rounds of shuffles and stored along the result's minor dimension, so both sides move whole vectors.
+The parallel extent is the outermost result dimension, or the tiles of the result's minor dimension when there are only
+two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.kernels.frame import Frame, open_kernel
+from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value, integer, vector
+from xlalite.hlo.ir.instruction import HloInstruction
+
+_SMALLEST_SIZE = 4
+"""Sizes below this are better off with one element at a time."""
+
+
+def _declines(request: KernelRequest) -> str | None:
+    root = request.body.root
+    if root.opcode != "transpose" or root.operand(0).opcode != "parameter":
+        return "the result is no transpose of an array in memory"
+    order = root.attrs.dimensions
+    if order[-1] == len(order) - 1:
+        return "the minor dimension stays"
+    if root.shape.dtype.is_complex and root.shape.dtype.bits == 128:
+        return "an element is wider than any lane"
+    small = min(root.shape.dims[-1], root.operand(0).shape.dims[-1])
+    return f"a side of the tile has only {small} elements" if small < _SMALLEST_SIZE else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiles:
+    """How a transpose is cut: `rows` is the result dimension that is minor in the operand.
+
+    Attributes:
+        rows: Result dimension along which the operand's memory is contiguous.
+        side: Rows and columns of a tile.
+        outer: The other result dimensions, but the minor one.
+    """
+
+    rows: int
+    side: int
+    outer: tuple[int, ...]
+
+
+def _tiles(root: HloInstruction, lanes: int) -> _Tiles:
+    rank = root.shape.rank
+    rows = root.attrs.dimensions.index(rank - 1)
+    smallest = min(root.shape.dims[rows], root.shape.dims[-1])
+    side = min(lanes, 16, 1 << (smallest.bit_length() - 1))
+    return _Tiles(rows, side, tuple(d for d in range(rank - 1) if d != rows))
+
+
+def _extent(request: KernelRequest) -> int:
+    root = request.body.root
+    outer = _tiles(root, 16).outer
+    return root.shape.dims[outer[0]] if outer else -(-root.shape.dims[-1] // _COLUMNS)
+
+
+_COLUMNS = 64
+"""Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
+
+_BLOCK = 64
+"""Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
+
+
+def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
+    frame = open_kernel(module, name, request.body)
+    root = request.body.root
+    if root.shape.element_count:
+        lanes = module.target.lanes(8 * root.shape.dtype.size_bytes)
+        _TransposeKernel(frame, root, _tiles(root, lanes)).emit()
+    frame.fb.ret()
+    return frame.function
+
+
+class _TransposeKernel:
+    def __init__(self, frame: Frame, root: HloInstruction, tiles: _Tiles) -> None:
+        self._frame = frame
+        self._tiles = tiles
+        self._dims = root.shape.dims
+        self._type = integer(8 * root.shape.dtype.size_bytes)
+        self._align = min(root.shape.dtype.size_bytes, 8)
+        operand = root.operand(0)
+        strides = row_major_strides(operand.shape.dims)
+        self._source_strides = tuple(strides[d] for d in root.attrs.dimensions)
+        self._target_strides = row_major_strides(self._dims)
+        self._source = frame.inputs[operand.attrs.number].pointer
+        self._target = frame.outputs[0].pointer
+
+    def emit(self) -> None:
+        """Loops over the outer dimensions, then over tiles."""
+        fb, outer = self._frame.fb, self._tiles.outer
+
+        def nest(level: int, positions: dict[int, Position]) -> None:
+            if level == len(outer):
+                self._tile_loops(positions)
+                return
+            with fb.loop(0, self._dims[outer[level]]) as position:
+                nest(level + 1, {**positions, outer[level]: Affine(position)})
+
+        if not outer:
+            self._tile_loops({})
+            return
+        with fb.loop(self._frame.begin, self._frame.end) as position:
+            nest(1, {outer[0]: Affine(position)})
+
+    def _tile_loops(self, positions: dict[int, Position]) -> None:
+        """Blocks of tiles, in each rows outside and columns inside; then the elements that fill no tile."""
+        fb, side = self._frame.fb, self._tiles.side
+        rows, columns = self._dims[self._tiles.rows], self._dims[-1]
+        start: Value | int = 0
+        stop: Value | int = columns
+        if not self._tiles.outer:
+            start = fb.mul(self._frame.begin, _COLUMNS, "nsw")
+            stop = fb.smin(fb.mul(self._frame.end, _COLUMNS, "nsw"), columns)
+        whole = columns - columns % side
+        limit = fb.smin(stop, whole) if isinstance(stop, Value) else whole
+        whole_rows = rows - rows % side
+        with fb.loop(start, limit, _BLOCK) as left, fb.loop(0, whole_rows, _BLOCK) as top:
+            right, bottom = fb.smin(fb.add(left, _BLOCK), limit), fb.smin(fb.add(top, _BLOCK), whole_rows)
+            with fb.loop(top, bottom, side) as row, fb.loop(left, right, side) as column:
+                self._tile(positions, Affine(row), Affine(column))
+        if rows % side:
+            with fb.loop(start, limit) as column, fb.loop(rows - rows % side, rows) as row:
+                self._one(positions, Affine(row), Affine(column))
+        if whole < columns:
+            first = fb.smax(start, whole) if isinstance(start, Value) else whole
+            with fb.loop(first, stop) as column, fb.loop(0, rows) as row:
+                self._one(positions, Affine(row), Affine(column))
+
+    def _offset(self, strides: tuple[int, ...], positions: dict[int, Position], row: Affine, column: Affine) -> Value:
+        index: Index = tuple(
+            row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions[d]
+            for d in range(len(self._dims))
+        )
+        math = IndexMath(self._frame.fb, 1)
+        return math.vector(math.linear(index, strides))
+
+    def _one(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
+        fb = self._frame.fb
+        source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
+        target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))
+        fb.store(fb.load(self._type, source, self._align), target, self._align)
+
+    def _tile(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
+        fb, side = self._frame.fb, self._tiles.side
+        wide = vector(self._type, side)
+        source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
+        target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))
+        down = self._source_strides[-1]
+        across = self._target_strides[self._tiles.rows]
+        loaded = [
+            fb.load(wide, fb.gep(self._type, source, number * down) if number else source, self._align)
+            for number in range(side)
+        ]
+        for number, line in enumerate(transpose_registers(fb, loaded)):
+            fb.store(line, fb.gep(self._type, target, number * across) if number else target, self._align)
+
+
+def transpose_registers(fb: FunctionBuilder, rows: list[Value]) -> list[Value]:
+    """Transposes a square of lanes held in as many vectors, by rounds that exchange ever larger blocks."""
+    side = len(rows)
+    distance = 1
+    while distance < side:
+        exchanged = list(rows)
+        low = [lane if not lane & distance else side + lane - distance for lane in range(side)]
+        high = [lane + distance if not lane & distance else side + lane for lane in range(side)]
+        for number in range(side):
+            if not number & distance:
+                a, b = rows[number], rows[number + distance]
+                exchanged[number] = fb.shuffle(a, b, low)
+                exchanged[number + distance] = fb.shuffle(a, b, high)
+        rows = exchanged
+        distance *= 2
+    return rows
+
+
+TRANSPOSE = KernelKind("transpose", _declines, _extent, _emit)

@@ -1,0 +1,224 @@
+"""The lowest layer of a function builder: lines of text, fresh SSA numbers, blocks and the checks of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from xlalite.backends.codegen.llvm.errors import LLVMBuildError
+from xlalite.backends.codegen.llvm.types import I32, PTR, Type
+from xlalite.backends.codegen.llvm.value import Function, Operand, Value, constant
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.llvm.module_builder import ModuleBuilder
+
+
+class Block:
+    """A basic block. Its instructions are written in one go, after `position_at(block)`."""
+
+    __slots__ = ("is_terminated", "label", "start")
+
+    def __init__(self, label: str) -> None:
+        """A block not yet written."""
+        self.label = label
+        self.start = -1
+        self.is_terminated = False
+
+    def __repr__(self) -> str:
+        """The label as an operand."""
+        return f"label %{self.label}"
+
+
+class Phi(Value):
+    """A phi node; incoming values may be added until the function is printed."""
+
+    __slots__ = ("incoming",)
+
+    def __init__(self, type_: Type, text: str) -> None:
+        """A phi without incoming values."""
+        super().__init__(type_, text)
+        self.incoming: list[tuple[Value, Block]] = []
+
+    def add_incoming(self, value: Value, block: Block) -> None:
+        """Adds the value that the phi takes when control comes from `block`."""
+        if value.type is not self.type:
+            raise LLVMBuildError(f"phi: incoming {value!r} for a phi of {self.type}")
+        self.incoming.append((value, block))
+
+    def line(self) -> str:
+        """The instruction."""
+        pairs = ", ".join(f"[ {value.text}, %{block.label} ]" for value, block in self.incoming)
+        return f"  {self.text} = phi {self.type.text} {pairs}"
+
+
+class Emitter:
+    """Writes the lines of one function.
+
+    SSA values are plain numbers, which LLVM parses fastest; LLVM wants them to rise in text order, hence a block is
+    written in one go and blocks appear in the order they are positioned at.
+
+    Attributes:
+        module: the module the function belongs to.
+        function: the function's handle, to call it or take its address.
+        parameters: the function's parameters.
+        block: the block being written.
+    """
+
+    def __init__(self, module: ModuleBuilder, function: Function, header: str, contract: bool) -> None:
+        """Starts in the entry block; `header` is the text before the opening brace."""
+        self.module = module
+        self.function = function
+        self.contract = contract
+        self._header = header
+        self.parameters = tuple(Value(type_, f"%{i}") for i, type_ in enumerate(function.parameter_types))
+        self._next = len(self.parameters)
+        self._lines: list[str] = []
+        self._append = self._lines.append
+        self._phis: list[tuple[int, Phi]] = []
+        self._entry_lines: list[str] = []
+        self._slots = 0
+        self._labels: dict[str, int] = {}
+        self._pending_blocks: list[Block] = []
+        # The default flags of fadd, fsub and fmul, with the blank in front.
+        self._contract_flags = " contract" if contract else ""
+        self.block = Block("entry")
+        self.block.start = 0
+        self._labels["entry"] = 1
+        self._phi_end = 0
+
+    # Blocks
+
+    def new_block(self, stem: str = "block") -> Block:
+        """A new block, to be written after `position_at`; its label is the stem, numbered when needed."""
+        count = self._labels.get(stem, 0)
+        self._labels[stem] = count + 1
+        block = Block(f"{stem}.{count}" if count else stem)
+        self._pending_blocks.append(block)
+        return block
+
+    def position_at(self, block: Block) -> None:
+        """Starts writing a block; the one before must have its terminator, and a block is written only once."""
+        if block.start >= 0:
+            raise LLVMBuildError(f"position_at: block {block.label} was written before; blocks are written in one go")
+        if not self.block.is_terminated:
+            raise LLVMBuildError(f"position_at: block {self.block.label} has no terminator yet")
+        self._lines.append(f"{block.label}:")
+        block.start = self._phi_end = len(self._lines)
+        self.block = block
+        self._append = self._lines.append
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the block being written has its terminator already."""
+        return self.block.is_terminated
+
+    def phi(self, type_: Type, incoming: Sequence[tuple[Value, Block]] = ()) -> Phi:
+        """A phi node at the start of the current block."""
+        if len(self._lines) != self._phi_end or self.block.is_terminated:
+            raise LLVMBuildError(f"phi: block {self.block.label} has other instructions already")
+        result = Phi(type_, self._fresh())
+        self._phis.append((len(self._lines), result))
+        self._lines.append("")
+        self._phi_end += 1
+        for value, block in incoming:
+            result.add_incoming(value, block)
+        return result
+
+    def alloca(self, type_: Type, count: int = 1, *, align: int = 0) -> Value:
+        """A pointer to stack memory for `count` values, allocated in the entry block wherever this is called."""
+        text = f"%slot{self._slots}"
+        self._slots += 1
+        number = f", i64 {count}" if count != 1 else ""
+        aligned = f", align {align}" if align else ""
+        self._entry_lines.append(f"  {text} = alloca {type_.text}{number}{aligned}")
+        return Value(PTR, text)
+
+    def held_pointer(self, table: Value, number: int) -> Value:
+        """An entry of a parameter that points to pointers, loaded in the entry block wherever this is called."""
+        text = f"%held{self._slots}"
+        self._slots += 1
+        self._entry_lines.append(f"  {text}.at = getelementptr inbounds ptr, ptr {table.text}, i64 {number}")
+        self._entry_lines.append(f"  {text} = load ptr, ptr {text}.at, align 8")
+        return Value(PTR, text)
+
+    @contextmanager
+    def contraction(self, allowed: bool) -> Iterator[None]:
+        """Switches the default `contract` flag of fadd, fsub and fmul inside a `with` block."""
+        before = self._contract_flags
+        self._contract_flags = " contract" if allowed else ""
+        yield
+        self._contract_flags = before
+
+    # Constants
+
+    def constant(self, type_: Type, number: int | float) -> Value:
+        """A constant of a type; every lane of a vector type holds it."""
+        return constant(type_, number)
+
+    def int32(self, number: int) -> Value:
+        """An i32 constant."""
+        return constant(I32, number)
+
+    # Text
+
+    def text(self) -> str:
+        """The function's text."""
+        if not self.block.is_terminated:
+            raise LLVMBuildError(f"function {self.function.name}: block {self.block.label} has no terminator")
+        unwritten = [block.label for block in self._pending_blocks if block.start < 0]
+        if unwritten:
+            raise LLVMBuildError(f"function {self.function.name}: blocks never written: {', '.join(unwritten)}")
+        for index, phi in self._phis:
+            self._lines[index] = phi.line()
+        body = "\n".join((*self._entry_lines, *self._lines))
+        return f"{self._header} {{\nentry:\n{body}\n}}"
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether no other module can call the function."""
+        return self._header.startswith("define internal ")
+
+    @property
+    def declaration(self) -> str:
+        """The line by which another module knows the function."""
+        types = ", ".join(type_.text for type_ in self.function.parameter_types)
+        return f"declare {self.function.return_type.text} {self.function.text}({types})"
+
+    @property
+    def line_count(self) -> int:
+        """Lines written so far."""
+        return len(self._entry_lines) + len(self._lines)
+
+    # For the layers above
+
+    def comment(self, text: str) -> None:
+        """A comment line, to read dumps by."""
+        for line in text.splitlines():
+            self._lines.append(f"  ; {line}")
+        if self._phi_end == self.block.start:
+            self._phi_end = len(self._lines)
+
+    def _fresh(self) -> str:
+        number = self._next
+        self._next = number + 1
+        return f"%{number}"
+
+    def _emit(self, type_: Type, text: str) -> Value:
+        """Appends `%n = text`."""
+        number = self._next
+        self._next = number + 1
+        name = f"%{number}"
+        self._append(f"  {name} = {text}")
+        return Value(type_, name)
+
+    def _terminate(self, text: str) -> None:
+        self._append(text)
+        self.block.is_terminated = True
+        self._append = self._refuse_after_terminator
+
+    def _refuse_after_terminator(self, text: str) -> NoReturn:
+        raise LLVMBuildError(f"block {self.block.label} has its terminator already; cannot add:{text}")
+
+    def _mismatch(self, what: str, *operands: Operand) -> NoReturn:
+        raise LLVMBuildError(f"{what}: operand types do not fit: {', '.join(map(repr, operands))}")

@@ -1,0 +1,291 @@
+"""The text of one LLVM module: its functions, declarations, constants, attribute groups and metadata."""
+
+import re
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+
+from xlalite.backends.codegen.llvm.errors import LLVMBuildError
+from xlalite.backends.codegen.llvm.function_builder import FunctionBuilder
+from xlalite.backends.codegen.llvm.target import TargetInfo
+from xlalite.backends.codegen.llvm.types import I8, PTR, Type, array
+from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes, quoted_name
+
+_SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
+_METADATA = re.compile(r"!(\d+)")
+
+
+class ModuleBuilder:
+    """Collects the parts of a module and prints them with `text()`.
+
+    Attributes:
+        name: the module's name.
+        target: what the code is for; math helpers ask it for FMA and the vector width.
+        contract: the default of `function(contract=...)`: whether fadd, fsub and fmul may contract to FMA.
+    """
+
+    def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
+        """An empty module, for this machine unless a target is given."""
+        self.name = name
+        self.target = target if target is not None else TargetInfo.host()
+        self.contract = contract
+        self._functions: list[FunctionBuilder] = []
+        self._symbols: dict[str, Function] = {}
+        self._declarations: list[str] = []
+        self._globals: list[str] = []
+        self._constants: dict[tuple[bytes, int], Value] = {}
+        self._intrinsics: dict[tuple[str, Type, tuple[Type, ...]], Function] = {}
+        self._uniform_intrinsics: dict[tuple[str, Type], str] = {}
+        self._defined_once: dict[Hashable, Function] = {}
+        self._attribute_groups: dict[str, str] = {}
+        self._metadata: list[str] = []
+        self._shared_metadata: dict[str, str] = {}
+        self._used_names: set[str] = set()
+        self._name_counts: dict[str, int] = {}
+
+    def function(
+        self,
+        name: str,
+        return_type: Type,
+        parameter_types: Sequence[Type] = (),
+        *,
+        parameter_attributes: Sequence[str] = (),
+        attributes: Sequence[str] = ("nounwind",),
+        linkage: str = "",
+        contract: bool | None = None,
+    ) -> FunctionBuilder:
+        """Starts the definition of a function and returns its builder, positioned in the entry block.
+
+        Args:
+            name: symbol name; must be new in this module (see `unique_name`).
+            return_type: VOID or any first-class type.
+            parameter_types: the values are `builder.parameters`.
+            parameter_attributes: one string per parameter (`"noalias readonly align 64"`), or none at all.
+            attributes: function attributes (`'"key"="value"'`, `alwaysinline`, ...), shared as groups.
+            linkage: `""` for external, `"internal"`, `"private"`, `"linkonce_odr"`, with a calling convention or
+                visibility after it if wanted.
+            contract: whether fadd, fsub and fmul carry `contract` by default; the module's default if None.
+        """
+        handle = self._register(name, return_type, tuple(parameter_types))
+        if parameter_attributes and len(parameter_attributes) != len(handle.parameter_types):
+            raise LLVMBuildError(
+                f"function {name}: {len(parameter_attributes)} parameter attributes "
+                f"for {len(handle.parameter_types)} parameters"
+            )
+        spelled = [
+            f"{type_.text} {attribute + ' ' if attribute else ''}%{index}"
+            for index, (type_, attribute) in enumerate(
+                zip(handle.parameter_types, parameter_attributes or [""] * len(handle.parameter_types), strict=True)
+            )
+        ]
+        header = f"define {linkage + ' ' if linkage else ''}{return_type.text} {handle.text}({', '.join(spelled)})"
+        header += self._attribute_reference(attributes)
+        builder = FunctionBuilder(self, handle, header, self.contract if contract is None else contract)
+        self._functions.append(builder)
+        return builder
+
+    def declare(
+        self,
+        name: str,
+        return_type: Type,
+        parameter_types: Sequence[Type] = (),
+        *,
+        attributes: Sequence[str] = (),
+        variadic: bool = False,
+    ) -> Function:
+        """An external function; declaring it again with the same signature returns the same handle."""
+        types = tuple(parameter_types)
+        known = self._symbols.get(name)
+        if known is not None:
+            if (known.return_type, known.parameter_types, known.variadic) != (return_type, types, variadic):
+                raise LLVMBuildError(f"declare {name}: already known with another signature")
+            return known
+        handle = self._register(name, return_type, types, variadic)
+        parameters = [type_.text for type_ in types] + (["..."] if variadic else [])
+        self._declarations.append(
+            f"declare {return_type.text} {handle.text}({', '.join(parameters)}){self._attribute_reference(attributes)}"
+        )
+        return handle
+
+    def intrinsic(
+        self,
+        name: str,
+        return_type: Type,
+        parameter_types: tuple[Type, ...],
+        overloads: tuple[Type, ...] = (),
+    ) -> Function:
+        """The intrinsic `llvm.<name>.<overloads...>`, declared once."""
+        key = (name, return_type, parameter_types if not overloads else parameter_types + overloads)
+        found = self._intrinsics.get(key)
+        if found is None:
+            mangled = ".".join(["llvm", name, *(type_.mangled for type_ in overloads)])
+            found = self._intrinsics[key] = self.declare(mangled, return_type, parameter_types)
+        return found
+
+    def uniform_intrinsic(self, name: str, type_: Type, operand_count: int) -> str:
+        """The symbol of an intrinsic whose operands and result are all of one type, by the shortest way."""
+        key = (name, type_)
+        found = self._uniform_intrinsics.get(key)
+        if found is None:
+            found = self.intrinsic(name, type_, (type_,) * operand_count, (type_,)).text
+            self._uniform_intrinsics[key] = found
+        return found
+
+    def define_once(self, key: Hashable, build: Callable[[], Function]) -> Function:
+        """The function registered under `key`; `build` makes it the first time (`return builder.function`)."""
+        found = self._defined_once.get(key)
+        if found is None:
+            found = self._defined_once[key] = build()
+        return found
+
+    def lookup(self, name: str) -> Function | None:
+        """The function declared or defined under a name, if any."""
+        return self._symbols.get(name)
+
+    def unique_name(self, stem: str) -> str:
+        """A symbol name that is not in use: the stem itself, or the stem with a number. It becomes reserved."""
+        name, number = stem, self._name_counts.get(stem, 0)
+        while name in self._symbols or name in self._used_names:
+            number += 1
+            name = f"{stem}.{number}"
+        self._name_counts[stem] = number
+        self._used_names.add(name)
+        return name
+
+    def constant_bytes(self, data: bytes, align: int = 64) -> Value:
+        """A pointer to private constant bytes; equal bytes share one symbol."""
+        key = (data, align)
+        found = self._constants.get(key)
+        if found is None:
+            type_ = array(I8, len(data))
+            initializer = f'c"{escaped_bytes(data)}"' if data else "zeroinitializer"
+            name = self.unique_name("constant")
+            self._globals.append(
+                f"@{quoted_name(name)} = private unnamed_addr constant {type_.text} {initializer}, align {align}"
+            )
+            found = self._constants[key] = Value(PTR, "@" + quoted_name(name))
+        return found
+
+    def global_variable(
+        self,
+        name: str,
+        type_: Type,
+        initializer: Value | None = None,
+        *,
+        linkage: str = "internal",
+        constant: bool = False,
+        align: int = 0,
+    ) -> Value:
+        """A pointer to a global variable; `initializer=None` with linkage `external` declares it only."""
+        if initializer is not None and initializer.type is not type_:
+            raise LLVMBuildError(f"global {name}: initializer is {initializer.type}, wanted {type_}")
+        text = "@" + quoted_name(self.unique_name(name))
+        value = "" if linkage == "external" and initializer is None else " zeroinitializer"
+        if initializer is not None:
+            value = " " + initializer.text
+        aligned = f", align {align}" if align else ""
+        kind = "constant" if constant else "global"
+        self._globals.append(f"{text} = {linkage} {kind} {type_.text}{value}{aligned}")
+        return Value(PTR, text)
+
+    def metadata(self, content: str, *, distinct: bool = False) -> str:
+        """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared unless distinct.
+
+        In a distinct node the text `!self` stands for the node itself (loop metadata needs it).
+        """
+        if not distinct:
+            found = self._shared_metadata.get(content)
+            if found is not None:
+                return found
+        reference = f"!{len(self._metadata)}"
+        spelled = content.replace("!self", reference)
+        self._metadata.append(f"{reference} = {'distinct ' if distinct else ''}{spelled}")
+        if not distinct:
+            self._shared_metadata[content] = reference
+        return reference
+
+    def text(self) -> str:
+        """The module as LLVM IR text."""
+        return self._module_text([function.text() for function in self._functions], self._metadata, ())
+
+    def texts(self, most_lines: int) -> list[str]:
+        """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
+
+        Constants and internal functions stand in every piece that names them.
+        """
+        pieces: list[list[FunctionBuilder]] = [[]]
+        room = most_lines
+        for function in self._functions:
+            if function.is_internal:
+                continue
+            if room < function.line_count and pieces[-1]:
+                pieces.append([])
+                room = most_lines
+            pieces[-1].append(function)
+            room -= function.line_count
+        if len(pieces) == 1:
+            return [self.text()]
+        builders = {builder.function.text: builder for builder in self._functions}
+        return [self._piece_text(piece, builders) for piece in pieces]
+
+    def _piece_text(self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder]) -> str:
+        inside = dict.fromkeys(function.function.text for function in functions)
+        bodies: list[str] = []
+        named: dict[str, None] = {}
+        waiting = list(reversed(inside))
+        while waiting:
+            bodies.append(builders[waiting.pop()].text())
+            for name in _SYMBOL.findall(bodies[-1]):
+                named[name] = None
+                if name in builders and name not in inside and builders[name].is_internal:
+                    inside[name] = None
+                    waiting.append(name)
+        elsewhere = [builders[name].declaration for name in named if name in builders and name not in inside]
+        return self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
+
+    def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
+        """The nodes that functions name, and those that these name."""
+        needed = {number for body in bodies for number in _METADATA.findall(body)}
+        waiting = list(needed)
+        while waiting:
+            more = set(_METADATA.findall(self._metadata[int(waiting.pop())])) - needed
+            needed |= more
+            waiting += more
+        return [self._metadata[number] for number in sorted(map(int, needed))]
+
+    def _module_text(
+        self,
+        functions: Sequence[str],
+        metadata: Sequence[str],
+        elsewhere: Iterable[str],
+        named: Container[str] | None = None,
+    ) -> str:
+        parts = [f'source_filename = "{escaped_bytes(self.name.encode())}"']
+        if self.target.data_layout:
+            parts.append(f'target datalayout = "{self.target.data_layout}"')
+        if self.target.triple:
+            parts.append(f'target triple = "{self.target.triple}"')
+        parts.append("")
+        outside = (*self._globals, *self._declarations)
+        parts += (line for line in outside if named is None or _SYMBOL.findall(line)[0] in named)
+        parts += elsewhere
+        for function in functions:
+            parts += ("", function)
+        parts.append("")
+        parts += (f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items())
+        parts += metadata
+        return "\n".join(parts) + "\n"
+
+    def _register(
+        self, name: str, return_type: Type, parameter_types: tuple[Type, ...], variadic: bool = False
+    ) -> Function:
+        if name in self._symbols:
+            raise LLVMBuildError(f"function {name}: the module has a symbol of that name")
+        self._used_names.add(name)
+        handle = self._symbols[name] = Function(name, return_type, parameter_types, variadic)
+        return handle
+
+    def _attribute_reference(self, attributes: Sequence[str]) -> str:
+        if not attributes:
+            return ""
+        content = " ".join(attributes)
+        group = self._attribute_groups.setdefault(content, f"#{len(self._attribute_groups)}")
+        return " " + group

@@ -1,0 +1,131 @@
+"""What the code generator must know of the machine: vector registers, features, caches."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from xlalite.backends.codegen.llvm.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
+from xlalite.hlo.errors import FlagError
+from xlalite.passes.core.debug_options import CPU_ISAS
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInfo:
+    """A machine to generate code for.
+
+    Attributes:
+        triple: LLVM target triple.
+        data_layout: LLVM data layout string.
+        cpu: LLVM CPU name.
+        features: names of the features that are on, sorted.
+        vector_bits: width of a vector register.
+        vector_registers: how many of them there are.
+        cache_bytes: sizes of the L1 data, L2 and L3 caches of one core (fallback constants when unknown).
+        cache_line_bytes: size of a cache line.
+    """
+
+    triple: str
+    data_layout: str
+    cpu: str
+    features: tuple[str, ...]
+    vector_bits: int
+    vector_registers: int
+    cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES
+    cache_line_bytes: int = 64
+
+    @staticmethod
+    def host(max_isa: str = "") -> "TargetInfo":
+        """This machine; with `max_isa`, one of `CPU_ISAS`, as if it knew no newer vector instructions.
+
+        Raises:
+            FlagError: The machine is no x86-64.
+        """
+        return _restricted(_host(), max_isa) if max_isa else _host()
+
+    @staticmethod
+    def of(triple: str, cpu: str = "generic", features: tuple[str, ...] = ()) -> "TargetInfo":
+        """Another machine, described by LLVM names; only listed features (`"avx2"`, `"fma"`) are relied on."""
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        machine = llvm.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, features=",".join("+" + feature for feature in features)
+        )
+        return _describe(triple, str(machine.target_data), cpu, tuple(sorted(features)))
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether `llvm.fma` of f32 and f64 is one instruction."""
+        return "fma" in self.features or self.triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64"))
+
+    @property
+    def feature_string(self) -> str:
+        """The features as `create_target_machine(features=...)` wants them."""
+        return ",".join("+" + feature for feature in self.features)
+
+    def lanes(self, bits: int) -> int:
+        """Lanes of one vector register for elements of `bits` bits; elements under 8 bits count as bytes."""
+        return max(1, self.vector_bits // max(bits, 8))
+
+    def has(self, feature: str) -> bool:
+        """Whether a feature, named as LLVM names it, is on."""
+        return feature in self.features
+
+    def create_machine(self, speed_level: int = 2, *, jit: bool = False) -> llvm.TargetMachine:
+        """A new LLVM target machine for this target."""
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu,
+            features=self.feature_string,
+            opt=speed_level,
+            reloc="default" if jit else "pic",
+            codemodel="jitdefault" if jit else "default",
+            jit=jit,
+        )
+
+
+@cache
+def _host() -> TargetInfo:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.get_process_triple()
+    cpu = llvm.get_host_cpu_name()
+    features = tuple(sorted(name for name, on in llvm.get_host_cpu_features().items() if on))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu)
+    return _describe(triple, str(machine.target_data), cpu, features, host_cache_bytes())
+
+
+_FEATURES_BY_ISA = {
+    "SSE2": ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2"),
+    "SSE4_2": ("crc32", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
+    "AVX": ("avx", "xsave"),
+    "AVX2": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "AVX512": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+}
+
+
+@cache
+def _restricted(host: TargetInfo, max_isa: str) -> TargetInfo:
+    if not host.triple.startswith("x86_64"):
+        raise FlagError(f"xla_cpu_max_isa: {max_isa} is an instruction set of x86-64; this machine is {host.triple}")
+    allowed: set[str] = set()
+    for isa in CPU_ISAS[: CPU_ISAS.index(max_isa) + 1]:
+        allowed.update(_FEATURES_BY_ISA[isa])
+    features = tuple(name for name in host.features if name in allowed)
+    return _describe(host.triple, host.data_layout, "x86-64", features, host.cache_bytes)
+
+
+def _describe(
+    triple: str,
+    data_layout: str,
+    cpu: str,
+    features: tuple[str, ...],
+    cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES,
+) -> TargetInfo:
+    bits, registers = 128, 16
+    if "avx512f" in features and "avx512vl" in features:
+        bits, registers = 512, 32
+    elif "avx" in features:
+        bits = 256
+    elif triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64")):
+        registers = 32
+    return TargetInfo(triple, data_layout, cpu, features, bits, registers, cache_bytes)

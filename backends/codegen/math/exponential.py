@@ -1,0 +1,203 @@
+"""exp, exp2, expm1 and the pieces that hyperbolic functions build on.
+
+x = n * ln 2 + r with |r| <= ln 2 / 2, and e**r = 1 + r + r**2 * q(r). Coefficients of q are best approximations on
+[-0.34675, 0.34675], made by tests/backends/math/minimax.py; errors are those of e**r (EXP) or relative to e**r - 1
+(EXPM1).
+"""
+
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value
+from xlalite.backends.codegen.math import double_double as dd
+from xlalite.backends.codegen.math.floating import (
+    DOUBLE,
+    SINGLE,
+    at_least,
+    at_most,
+    format_of,
+    power_of_low_bits,
+    scale_by_power_of_two,
+)
+from xlalite.backends.codegen.math.polynomial import estrin, horner
+
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts. The first has so few bits that its product with any n used here is exact.
+LN2_HIGH = {F32: 0.693145751953125, F64: 0.693147180559663}
+LN2_LOW = {F32: 1.428606765330187e-06, F64: 2.8235290563031577e-13}
+
+EXP = {
+    # error 2^-28.2
+    F32: (0.5, 0.1666651964187622, 0.04166640713810921, 0.008368832059204578, 0.0013940274948254228),
+    # error 2^-57.9
+    F64: (
+        0.5000000000000013,
+        0.16666666666666677,
+        0.0416666666665113,
+        0.008333333333320437,
+        0.0013888888947976873,
+        0.00019841269889728474,
+        2.4801489029683954e-05,
+        2.7557240304977677e-06,
+        2.7631584616181156e-07,
+        2.5110442401064317e-08,
+    ),
+}
+EXPM1 = {
+    # error 2^-26.0
+    F32: (0.4999999701976776, 0.16666540503501892, 0.04166752099990845, 0.008366887457668781, 0.001386311836540699),
+    # error 2^-61.5
+    F64: (
+        0.5,
+        0.16666666666666677,
+        0.0416666666666666,
+        0.00833333333332143,
+        0.0013888888888928224,
+        0.00019841269886602286,
+        2.4801587227894144e-05,
+        2.7557243745236682e-06,
+        2.755736150985084e-07,
+        2.5109196646944515e-08,
+        2.0886778401584516e-09,
+    ),
+}
+# Below the first number the result is 0 (or -1), above the second infinity; both keep n within the format's reach.
+EXP_RANGE = {F32: (-105.0, 89.0), F64: (-746.0, 710.0)}
+EXPM1_LOW = {F32: -20.0, F64: -40.0}
+
+
+def emit_exp(fb: FunctionBuilder, x: Value) -> Value:
+    """e**x."""
+    return exp_up_to(fb, at_most(fb, x, EXP_RANGE[x.type.scalar][1]))
+
+
+def exp_up_to(fb: FunctionBuilder, x: Value) -> Value:
+    """e**x for x at most the upper end of EXP_RANGE, or NaN."""
+    format_ = format_of(x)
+    bounded = at_least(fb, x, EXP_RANGE[format_.type][0])
+    n = fb.fsub(fb.fma(bounded, LOG2_E, format_.rounder), format_.rounder)
+    start = fb.fma(n, -LN2_HIGH[format_.type], bounded)
+    if not format_.is_double:
+        r = fb.fma(n, -LN2_LOW[F32], start)
+        tail = fb.fma(fb.fmul(r, r), horner(fb, r, EXP[F32]), r)
+        return scale_by_power_of_two(fb, fb.fadd(tail, 1.0), n)
+    # `start` is exact; its correction joins the small terms.
+    correction = fb.fmul(n, -LN2_LOW[F64])
+    r = fb.fadd(start, correction)
+    tail = fb.fma(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
+    return scale_by_power_of_two(fb, fb.fadd(fb.fadd(start, tail), 1.0), n)
+
+
+def emit_exp2(fb: FunctionBuilder, x: Value) -> Value:
+    """2**x."""
+    format_ = format_of(x)
+    limit = 1.09 * format_.bias + format_.mantissa_bits
+    return exp2_of_pair(fb, at_least(fb, at_most(fb, x, limit), -limit))
+
+
+def exp2_of_pair(fb: FunctionBuilder, x: Value, x_low: Value | None = None) -> Value:
+    """2**(x + x_low) for x within 1.1 times the bias."""
+    format_ = format_of(x)
+    n = fb.fsub(fb.fadd(x, format_.rounder), format_.rounder)
+    fraction = fb.fsub(x, n)
+    high = fb.fmul(fraction, _LN2[format_.type][0])
+    low = fb.fma(fraction, _LN2[format_.type][0], fb.fneg(high))
+    low = fb.fma(fraction, _LN2[format_.type][1], low)
+    if x_low is not None:
+        low = fb.fma(x_low, _LN2[format_.type][0], low)
+    q = horner(fb, high, EXP[format_.type])
+    tail = fb.fma(fb.fmul(high, high), q, low)
+    return scale_by_power_of_two(fb, fb.fadd(fb.fadd(high, tail), 1.0), n)
+
+
+# ln 2 rounded, and the rest of it.
+_LN2 = {F32: (0.6931471824645996, -1.9046542121259336e-09), F64: (0.6931471805599453, 2.3190468138462996e-17)}
+
+
+def emit_expm1(fb: FunctionBuilder, x: Value) -> Value:
+    """e**x - 1, exact to the last place around 0 too.
+
+    e**x - 1 = 2 * (s * p + (s - 1/2)) with p = e**r - 1 and s = 2**(n - 1), which stays finite up to the overflow.
+    """
+    format_ = format_of(x)
+    scalar = format_.type
+    bounded = at_least(fb, at_most(fb, x, EXP_RANGE[scalar][1]), EXPM1_LOW[scalar])
+    half = _half_expm1(fb, bounded)
+    tiny = fb.fcmp("olt", fb.fabs(x), 2.0 ** -(format_.mantissa_bits + 2))
+    return fb.select(tiny, x, fb.fadd(half, half))
+
+
+def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
+    """(e**x - 1) / 2 for an x within the bounds."""
+    format_ = format_of(x)
+    shifted = fb.fma(x, LOG2_E, format_.rounder)
+    n = fb.fsub(shifted, format_.rounder)
+    start = fb.fma(n, -LN2_HIGH[format_.type], x)
+    correction = fb.fmul(n, -LN2_LOW[format_.type])
+    r = fb.fadd(start, correction)
+    s = power_of_low_bits(fb, shifted, format_.bias - 1)
+    square = fb.fmul(r, r)
+    # `start` is exact, so that the large terms are rounded once and the small ones after them.
+    if format_.is_double:
+        tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
+        base, base_low = dd.fast_two_sum(fb, s, fb.constant(x.type, -0.5))
+        high, low = dd.two_sum(fb, base, fb.fmul(s, start))
+        return fb.fadd(high, fb.fma(s, tail, fb.fadd(low, base_low)))
+    tail = fb.fma(square, horner(fb, r, EXPM1[F32]), correction)
+    return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
+
+
+# (e**(-2 r) - 1) / r, error 2^-28.2 relative to e**(-2 r) on |r| <= 0.1735.
+_EXP_MINUS_TWO = (
+    -2.0,
+    2.0,
+    -1.3333215713500977,
+    0.6666623950004578,
+    -0.26780280470848083,
+    0.08922205120325089,
+)
+
+
+def exp_of_minus_twice(fb: FunctionBuilder, x: Value) -> Value:
+    """e**(-2 x) for an f32 x in [0, 40] or NaN; large x lose some of the last bits."""
+    shifted = fb.fma(x, -2.0 * LOG2_E, SINGLE.rounder)
+    n = fb.fsub(shifted, SINGLE.rounder)
+    r = fb.fma(n, 0.5 * _LN2[F32][0], x)
+    power = fb.fma(r, horner(fb, r, _EXP_MINUS_TWO), 1.0)
+    return fb.fmul(power, power_of_low_bits(fb, shifted, SINGLE.bias))
+
+
+def exp_pair(fb: FunctionBuilder, x: Value, low: Value | None = None) -> tuple[dd.Pair, Value]:
+    """A pair p and an integral float n with e**(x + low) = 2**n * (1 + p).
+
+    f64 only, for |x| <= 2000 and |low| below an ulp of x; the pair's error is about 2**-58 relative to it.
+    """
+    n = fb.fsub(fb.fma(x, LOG2_E, DOUBLE.rounder), DOUBLE.rounder)
+    start = fb.fma(n, -LN2_HIGH[F64], x)
+    # n * LN2_LOW is below 2**-30: its rounding error does not count.
+    r, r_low = dd.fast_two_sum(fb, start, fb.fmul(n, -LN2_LOW[F64]))
+    if low is not None:
+        r, r_low = dd.two_sum(fb, r, fb.fadd(r_low, low))
+    square, square_low = dd.two_product(fb, r, r)
+    cubic = fb.fmul(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]))
+    sum_, sum_low = dd.fast_two_sum(fb, r, fb.fmul(square, 0.5))
+    rest = fb.fadd(fb.fma(square_low, 0.5, sum_low), fb.fma(r, r_low, r_low))
+    return dd.fast_two_sum(fb, sum_, fb.fadd(cubic, rest)), n
+
+
+def expm1_pair(fb: FunctionBuilder, x: Value, largest: float) -> tuple[dd.Pair, Value]:
+    """A pair m and an integral float k >= 0 with e**x - 1 = 2**k * m + (2**k - 1), where k > 0 only beyond 2**largest.
+
+    f64 only. Callers choose `largest` so high that 2**k - 1 does not count beside 2**k * m.
+    """
+    pair, n = exp_pair(fb, x)
+    bounded = at_most(fb, n, largest)
+    s = power_of_exponent(fb, bounded)
+    start, start_low = dd.two_sum(fb, s, fb.constant(s.type, -1.0))
+    high, low = dd.two_sum(fb, start, fb.fmul(s, pair[0]))
+    rest = fb.fma(s, pair[1], fb.fadd(low, start_low))
+    return dd.fast_two_sum(fb, high, rest), fb.fsub(n, bounded)
+
+
+def power_of_exponent(fb: FunctionBuilder, n: Value) -> Value:
+    """2**n for an integral float n that gives a normal number."""
+    format_ = format_of(n)
+    shifted = fb.fadd(n, format_.rounder)
+    return power_of_low_bits(fb, shifted, format_.bias)

@@ -1,0 +1,122 @@
+"""The table of functions, and the choice between code in place and a shared internal function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
+from xlalite.backends.codegen.math import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    remainder,
+    roots,
+    trigonometric,
+)
+from xlalite.backends.codegen.math.floating import narrow
+
+
+@dataclass(frozen=True, slots=True)
+class MathFunction:
+    """How one function is emitted.
+
+    Attributes:
+        emit: appends the instructions for f32 or f64 operands, with contraction switched off.
+        arity: number of operands.
+        inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
+            the module is defined once and called.
+        in_double: whether f32 is computed in f64 and rounded.
+    """
+
+    emit: Callable[..., Value]
+    arity: int = 1
+    inlined: tuple[Type, ...] = (F32,)
+    in_double: bool = False
+
+
+MATH_FUNCTIONS: dict[str, MathFunction] = {
+    "exponential": MathFunction(exponential.emit_exp, inlined=(F32, F64)),
+    "exponential-minus-one": MathFunction(exponential.emit_expm1),
+    "exp2": MathFunction(exponential.emit_exp2),
+    "log": MathFunction(logarithm.emit_log),
+    "log-plus-one": MathFunction(logarithm.emit_log1p),
+    "log2": MathFunction(logarithm.emit_log2),
+    "log10": MathFunction(logarithm.emit_log10),
+    "tanh": MathFunction(hyperbolic.emit_tanh),
+    "logistic": MathFunction(hyperbolic.emit_logistic),
+    "sinh": MathFunction(hyperbolic.emit_sinh, in_double=True, inlined=()),
+    "cosh": MathFunction(hyperbolic.emit_cosh, in_double=True, inlined=()),
+    "erf": MathFunction(error_function.emit_erf),
+    "sine": MathFunction(trigonometric.emit_sin),
+    "cosine": MathFunction(trigonometric.emit_cos),
+    "tan": MathFunction(trigonometric.emit_tan),
+    "asin": MathFunction(inverse_trigonometric.emit_asin, in_double=True, inlined=()),
+    "acos": MathFunction(inverse_trigonometric.emit_acos, in_double=True, inlined=()),
+    "atan": MathFunction(inverse_trigonometric.emit_atan, in_double=True, inlined=()),
+    "atan2": MathFunction(inverse_trigonometric.emit_atan2, arity=2, in_double=True, inlined=()),
+    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, in_double=True, inlined=()),
+    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, in_double=True, inlined=()),
+    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, in_double=True, inlined=()),
+    "power": MathFunction(power.emit_pow, arity=2, inlined=()),
+    "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
+    "cbrt": MathFunction(roots.emit_cbrt),
+    "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64)),
+    "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64)),
+}
+
+
+def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
+    """Appends a function of floating-point values (scalars or vectors, all of one type) and returns its result.
+
+    The hot functions of f32 stand in place (12 to 40 instructions); long ones become an internal function of the
+    module, defined once per type. f16 and bf16 are computed in f32 and rounded once.
+
+    Raises:
+        LLVMBuildError: for an unknown name, a wrong number of operands or operands that are no floats of one type.
+    """
+    function = MATH_FUNCTIONS.get(name)
+    if function is None:
+        raise LLVMBuildError(f"emit_math: no function {name!r}; there are {', '.join(MATH_FUNCTIONS)}")
+    if len(arguments) != function.arity:
+        raise LLVMBuildError(f"emit_math: {name} takes {function.arity} operands, got {arguments}")
+    type_ = arguments[0].type
+    if not type_.is_float or any(argument.type is not type_ for argument in arguments):
+        raise LLVMBuildError(f"emit_math: {name} takes floats of one type, got {arguments}")
+    with fb.contraction(False):
+        return _emit(fb, name, function, arguments)
+
+
+def _emit(fb: FunctionBuilder, name: str, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
+    scalar = arguments[0].type.scalar
+    if scalar.bits == 16:
+        widened = tuple(fb.fpext(argument, F32) for argument in arguments)
+        return narrow(fb, _emit(fb, name, function, widened), scalar)
+    if scalar in function.inlined:
+        return _in_place(fb, function, arguments)
+    return fb.call(_shared(fb, name, function, arguments[0].type), *arguments)
+
+
+def _in_place(fb: FunctionBuilder, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
+    if not function.in_double or arguments[0].type.scalar is F64:
+        return function.emit(fb, *arguments)
+    result = function.emit(fb, *[fb.fpext(argument, F64) for argument in arguments])
+    return fb.fptrunc(result, F32)
+
+
+def _shared(fb: FunctionBuilder, name: str, function: MathFunction, type_: Type) -> Function:
+    def define() -> Function:
+        body = fb.module.function(
+            fb.module.unique_name(f"xlalite.{name}.{type_.mangled}"),
+            type_,
+            (type_,) * function.arity,
+            attributes=("nounwind", "willreturn", "memory(none)"),
+            linkage="internal",
+            contract=False,
+        )
+        body.ret(_in_place(body, function, body.parameters))
+        return body.function
+
+    return fb.module.define_once(("math", name, type_), define)

@@ -1,0 +1,197 @@
+"""log, log1p, log2, log10 and the pieces that inverse hyperbolic functions and pow build on.
+
+x = 2**e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f - f**2 / 2 + f**3 * p(f). Coefficients of p
+are best approximations on [-0.2929, 0.4143], made by tests/backends/math/minimax.py; errors are relative to log(1 + f).
+"""
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value
+from xlalite.backends.codegen.math import double_double as dd
+from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW
+from xlalite.backends.codegen.math.floating import (
+    avx512_exponent,
+    avx512_mantissa,
+    bits_of,
+    float_of,
+    format_of,
+    has_avx512,
+)
+from xlalite.backends.codegen.math.polynomial import estrin, horner
+
+LOG = {
+    # error 2^-27.3
+    F32: (
+        0.3333333134651184,
+        -0.250008225440979,
+        0.2000124752521515,
+        -0.16623301804065704,
+        0.14201343059539795,
+        -0.1316048949956894,
+        0.1276445835828781,
+        -0.07636884599924088,
+    ),
+    # error 2^-56.6
+    F64: (
+        0.3333333333333314,
+        -0.24999999999987965,
+        0.20000000000066956,
+        -0.16666666669827954,
+        0.14285714280053546,
+        -0.12499999691262578,
+        0.11111111149586532,
+        -0.10000015214898002,
+        0.09090923870987934,
+        -0.08332913293366166,
+        0.07691530790306339,
+        -0.07149443812407459,
+        0.06684581064288328,
+        -0.06196634224368576,
+        0.05668400537068273,
+        -0.05678029567765743,
+        0.06503585979391731,
+        -0.05981138964372089,
+        0.02614528801240491,
+    ),
+}
+# sqrt(1/2) as a bit pattern, and exactly twice that number.
+_ROOT_HALF_BITS = {F32: 0x3F3504F3, F64: 0x3FE6A09E667F3BCD}
+_ROOT_TWO = {F32: 1.4142135381698608, F64: 1.4142135623730951}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """x = 2**exponent * (1 + fraction), the fraction with an optional low part.
+
+    Attributes:
+        exponent: e as a float.
+        fraction: f in [sqrt(1/2) - 1, sqrt(2) - 1).
+        fraction_low: what rounding took from f.
+    """
+
+    exponent: Value
+    fraction: Value
+    fraction_low: Value | None = None
+
+
+def split_normal(fb: FunctionBuilder, x: Value, low: Value | None = None) -> Split:
+    """The parts of `x + low` for a positive normal x, |low| below an ulp of x."""
+    format_ = format_of(x)
+    bits = bits_of(fb, x)
+    # Subtracting the pattern of sqrt(1/2) makes the exponent field count from there.
+    offset = fb.sub(bits, _ROOT_HALF_BITS[format_.type])
+    number = fb.ashr(offset, format_.mantissa_bits)
+    exponent_bits = fb.shl(number, format_.mantissa_bits)
+    mantissa = float_of(fb, fb.sub(bits, exponent_bits), format_)
+    exponent = fb.sitofp(number, format_.type)
+    fraction = fb.fsub(mantissa, 1.0)
+    if low is None:
+        return Split(exponent, fraction)
+    # 2**-e as a pattern; where it would be 0 or denormal, low does not count.
+    one = format_.bias << format_.mantissa_bits
+    inverse = float_of(fb, fb.smax(fb.sub(fb.constant(bits.type, one), exponent_bits), 0), format_)
+    if not format_.is_double:
+        return Split(exponent, fb.fma(low, inverse, fraction))
+    high, rest = dd.two_sum(fb, fraction, fb.fmul(low, inverse))
+    return Split(exponent, high, rest)
+
+
+def split_positive(fb: FunctionBuilder, x: Value) -> Split:
+    """The parts of any positive finite x, denormals included.
+
+    Other numbers: with AVX-512 the exponent is infinite for infinity and 0 and the fraction NaN for negative numbers,
+    which plain sums carry on to the result; elsewhere the parts mean nothing and `log_specials` must follow.
+    """
+    format_ = format_of(x)
+    if has_avx512(fb):
+        exponent, mantissa = avx512_exponent(fb, x), avx512_mantissa(fb, x)
+        upper = fb.fcmp("oge", mantissa, _ROOT_TWO[format_.type])
+        mantissa = fb.select(upper, fb.fmul(mantissa, 0.5), mantissa)
+        return Split(fb.select(upper, fb.fadd(exponent, 1.0), exponent), fb.fsub(mantissa, 1.0))
+    denormal = fb.fcmp("olt", x, format_.smallest_normal)
+    lift = 2.0**format_.mantissa_bits
+    parts = split_normal(fb, fb.select(denormal, fb.fmul(x, lift), x))
+    lowered = fb.fsub(parts.exponent, float(format_.mantissa_bits))
+    return Split(fb.select(denormal, lowered, parts.exponent), parts.fraction)
+
+
+def log_of_split(fb: FunctionBuilder, parts: Split) -> Value:
+    """The logarithm of the number with these parts."""
+    scalar = parts.fraction.type.scalar
+    rest = _log_rest(fb, parts)
+    rest = fb.fma(parts.exponent, LN2_LOW[scalar], rest)
+    if scalar is F64:
+        # One place for the sum's rounding error: the large terms are added exactly.
+        high, low = dd.fast_two_sum(fb, fb.fmul(parts.exponent, LN2_HIGH[scalar]), parts.fraction)
+        zero = fb.fcmp("oeq", parts.exponent, 0.0)
+        return fb.fadd(high, fb.fadd(fb.select(zero, 0.0, low), rest))
+    return fb.fma(parts.exponent, LN2_HIGH[scalar], fb.fadd(parts.fraction, rest))
+
+
+def _log_rest(fb: FunctionBuilder, parts: Split) -> Value:
+    """log(1 + f) - f."""
+    f = parts.fraction
+    scalar = f.type.scalar
+    polynomial = (estrin if scalar is F64 else horner)(fb, f, LOG[scalar])
+    rest = fb.fmul(fb.fmul(f, f), fb.fma(f, polynomial, -0.5))
+    if parts.fraction_low is not None:
+        rest = fb.fadd(rest, fb.fma(fb.fneg(f), parts.fraction_low, parts.fraction_low))
+    return rest
+
+
+def log_specials(fb: FunctionBuilder, x: Value, result: Value) -> Value:
+    """The result with log's values at 0, infinity, negative numbers and NaN put in."""
+    result = fb.select(fb.fcmp("olt", x, float("inf")), result, x)
+    result = fb.select(fb.fcmp("olt", x, 0.0), float("nan"), result)
+    return fb.select(fb.fcmp("oeq", x, 0.0), float("-inf"), result)
+
+
+def emit_log(fb: FunctionBuilder, x: Value) -> Value:
+    """The natural logarithm."""
+    result = log_of_split(fb, split_positive(fb, x))
+    if has_avx512(fb) and x.type.scalar is F32:
+        return result
+    return log_specials(fb, x, result)
+
+
+def emit_log1p(fb: FunctionBuilder, x: Value) -> Value:
+    """log(1 + x), exact to the last place around 0 too."""
+    one_more, lost = dd.two_sum(fb, x, fb.constant(x.type, 1.0))
+    result = log_of_split(fb, split_normal(fb, one_more, lost))
+    result = log_specials(fb, one_more, result)
+    tiny = fb.fcmp("olt", fb.fabs(x), 2.0 ** -(format_of(x).mantissa_bits + 2))
+    return fb.select(tiny, x, result)
+
+
+# 1 / ln 2 and 1 / ln 10, log10 of 2, each as a float and the rest of it.
+_LOG2_E = {F32: (1.4426950216293335, 1.925963033500011e-08), F64: (1.4426950408889634, 2.0355273740931033e-17)}
+_LOG10_E = {F32: (0.4342944920063019, -1.0103049952192578e-08), F64: (0.4342944819032518, 1.098319650216765e-17)}
+_LOG10_2 = {F32: (0.301025390625, 4.605039066518657e-06), F64: (0.30102999566383914, 1.42050232272661e-13)}
+
+
+def emit_log2(fb: FunctionBuilder, x: Value) -> Value:
+    """The logarithm to base 2; exact at powers of two."""
+    parts = split_positive(fb, x)
+    scaled, rest = _scaled_log(fb, parts, _LOG2_E[x.type.scalar])
+    high, low = dd.fast_two_sum(fb, parts.exponent, scaled)
+    zero = fb.fcmp("oeq", parts.exponent, 0.0)
+    return log_specials(fb, x, fb.fadd(fb.select(zero, scaled, high), fb.fadd(fb.select(zero, 0.0, low), rest)))
+
+
+def emit_log10(fb: FunctionBuilder, x: Value) -> Value:
+    """The logarithm to base 10."""
+    parts = split_positive(fb, x)
+    scaled, rest = _scaled_log(fb, parts, _LOG10_E[x.type.scalar])
+    base_high, base_low = _LOG10_2[x.type.scalar]
+    rest = fb.fma(parts.exponent, base_low, rest)
+    high, low = dd.two_sum(fb, fb.fmul(parts.exponent, base_high), scaled)
+    return log_specials(fb, x, fb.fadd(high, fb.fadd(low, rest)))
+
+
+def _scaled_log(fb: FunctionBuilder, parts: Split, scale: tuple[float, float]) -> dd.Pair:
+    """log(1 + f) * scale as f * scale and the rest."""
+    f = parts.fraction
+    factor = fb.constant(f.type, scale[0])
+    product, low = dd.two_product(fb, f, factor)
+    rest = fb.fma(_log_rest(fb, parts), factor, fb.fma(f, scale[1], low))
+    return product, rest

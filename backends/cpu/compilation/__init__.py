@@ -1,0 +1,1 @@
+"""From a module to linked code: passes, stages, the cache, the linker."""

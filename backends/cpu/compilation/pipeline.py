@@ -1,0 +1,44 @@
+"""The passes of the CPU backend, in order."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.kernels.dot.canonicalizer import DotCanonicalizerForKernel
+from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
+from xlalite.passes.fusion import Fusion
+from xlalite.passes.memory.copy_insertion import CopyInsertion
+from xlalite.passes.memory.scheduler import Scheduler
+from xlalite.passes.normalization.defusion import Defusion
+from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
+from xlalite.passes.pipelines import finishing, normalization, simplification
+from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
+from xlalite.passes.simplify.dce import DeadCodeElimination
+
+
+def cpu_pipeline(*, optimize: bool) -> Pipeline:
+    """All passes from the module as given to one that code can be generated for.
+
+    Args:
+        optimize: Whether passes that only make code faster run.
+    """
+    memory = (Scheduler(), CopyInsertion(), DeadCodeElimination())
+    return Pipeline("cpu", (*_until_fused(optimize=optimize), *memory))
+
+
+def cpu_unscheduled_pipeline(*, optimize: bool) -> Pipeline:
+    """The passes up to the scheduler: what is computed in which kernels, before order and memory are decided."""
+    return Pipeline("cpu", _until_fused(optimize=optimize))
+
+
+def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
+    if not optimize:
+        return (RunTimeSizes(), normalization(), finishing())
+    return (
+        Defusion(),
+        RunTimeSizes(),
+        normalization(),
+        simplification(),
+        finishing(),
+        FixPoint("splitting", (ReductionSplitter(),)),
+        DotCanonicalizerForKernel(),
+        Fusion(dot_epilogues=True),
+    )

@@ -1,0 +1,59 @@
+"""Large constants stay out of the code: the code names them by content, and the linker finds them here.
+
+Equal values share one aligned copy for as long as some linked module uses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Mapping
+
+import numpy as np
+
+from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned
+from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.hlo.types.literal import Literal
+
+
+class PooledConstant:
+    """One value's bytes at an aligned address."""
+
+    __slots__ = ("__weakref__", "_memory", "address")
+
+    def __init__(self, data: ByteArray) -> None:
+        """Keeps the bytes, which nobody may change any more."""
+        self._memory = aligned(data)
+        self.address: int = self._memory.ctypes.data
+
+
+_pool: weakref.WeakValueDictionary[str, PooledConstant] = weakref.WeakValueDictionary()
+_used_by: weakref.WeakKeyDictionary[LinkedModule, tuple[object, ...]] = weakref.WeakKeyDictionary()
+
+
+def bytes_of(literal: Literal) -> ByteArray:
+    """The bytes of an array as code reads them; not a copy."""
+    return np.ascontiguousarray(literal.value).reshape(-1).view(np.uint8)
+
+
+def symbol_of(literal: Literal) -> str:
+    """The name under which code refers to a constant; equal bytes have equal names."""
+    digest = hashlib.blake2b(bytes_of(literal).data, digest_size=16).hexdigest()
+    return f"xlalite_constant_{digest}"
+
+
+def pooled(values: Mapping[str, ByteArray]) -> dict[str, PooledConstant]:
+    """The constants by name, in memory."""
+    found: dict[str, PooledConstant] = {}
+    for name, data in values.items():
+        constant = _pool.get(name)
+        if constant is None:
+            constant = _pool[name] = PooledConstant(data)
+        found[name] = constant
+    return found
+
+
+def keep_alive(module: LinkedModule, used: tuple[object, ...]) -> None:
+    """Ties the lives of objects to the module whose code uses their memory."""
+    if used:
+        _used_by[module] = used

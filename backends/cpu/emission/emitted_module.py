@@ -1,0 +1,34 @@
+"""What code generation gives to the linker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.literal import Literal
+
+ENTRY = "xlalite_entry"
+"""Name of a module's native function."""
+
+
+@dataclass(slots=True)
+class EmittedModule:
+    """The code of a module.
+
+    Attributes:
+        text: LLVM IR.
+        constants: Values that the linker must find under the names `constant_pool.symbol_of` gives.
+        decisions: Kernels chosen, with reasons.
+        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
+        kernel_count: Number of distinct kernels.
+        uses_threads: Whether some kernel may be split.
+        scratch_bytes: Memory for kernels behind the arena.
+    """
+
+    text: str
+    constants: list[Literal] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    host_calls: dict[str, str] = field(default_factory=dict)
+    kernel_count: int = 0
+    uses_threads: bool = False
+    scratch_bytes: int = 0

@@ -1,0 +1,84 @@
+"""Operations without a kernel: compiled code calls the evaluator for them, and a record says so.
+
+This keeps every program runnable; it is slow, so each such call is a decision to look at. Code names the call by the
+fingerprint of what it computes.
+"""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.fingerprint import fingerprint
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.simplify.constant_folding import is_uniform
+
+
+def why_on_host(instruction: HloInstruction) -> str | None:
+    """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
+    if instruction.opcode == "fusion":
+        missing = _without_rule(instruction.called_computations[0])
+        return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
+    if _changes_width(instruction):
+        return "no kernel changes the width of elements"
+    if instruction.opcode not in RULES or (instruction.shape.is_tuple and instruction.opcode != "reduce"):
+        return f"no kernel computes {instruction.opcode}"
+    for function in instruction.called_computations:
+        missing = _without_rule(function)
+        if missing:
+            return f"no kernel computes {', '.join(missing)} for each element"
+    return None
+
+
+def _without_rule(computation: HloComputation) -> list[str]:
+    """Opcodes in a computation, and in what it calls, that no kernel computes."""
+    missing: set[str] = set()
+    for instruction in computation.instructions:
+        if not _has_rule(instruction):
+            missing.add("constants of several numbers" if instruction.opcode == "constant" else instruction.opcode)
+        for callee in instruction.called_computations:
+            missing.update(_without_rule(callee))
+    # Tuples are there for the sake of what makes and reads them.
+    return sorted(missing - {"tuple", "get-tuple-element"} or missing)
+
+
+def _has_rule(instruction: HloInstruction) -> bool:
+    if instruction.opcode == "get-tuple-element":
+        return instruction.operand(0).opcode == "reduce"
+    if instruction.opcode == "tuple":
+        return instruction.is_root
+    if instruction.opcode == "constant" and instruction.shape.rank:
+        return is_uniform(instruction.attrs.literal.value)
+    return (instruction.opcode in RULES or instruction.opcode == "parameter") and not _changes_width(instruction)
+
+
+def _changes_width(instruction: HloInstruction) -> bool:
+    return instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims
+
+
+def host_module(instruction: HloInstruction) -> HloModule:
+    """A module that computes one instruction from parameters, one for each operand."""
+    module = HloModule(instruction.name)
+    copies: dict[HloComputation, HloComputation] = {}
+
+    def called(computation: HloComputation) -> HloComputation:
+        if computation not in copies:
+            copies[computation] = module.add(computation.clone(called=called))
+        return copies[computation]
+
+    entry = HloComputation("entry")
+    parameters = [
+        entry.add(HloInstruction(OPS["parameter"], o.shape, attrs=ParameterAttrs(n), name=f"p{n}"))
+        for n, o in enumerate(instruction.operands)
+    ]
+    callees = [called(computation) for computation in instruction.called_computations]
+    entry.set_root(entry.add(instruction.clone(parameters, called_computations=callees)))
+    module.add(entry, entry=True)
+    return module
+
+
+def host_symbol(module: HloModule) -> str:
+    """The name under which code calls it."""
+    return f"xlalite_host_{fingerprint(module)}"

@@ -1,0 +1,288 @@
+"""One native function for a whole module: the entry calls kernels in schedule order.
+
+`while`, `conditional` and `call` become native control flow; nothing returns to Python between kernels. Equal kernels
+are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, ptr context)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.kernels.frame import read_from
+from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
+from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    TargetInfo,
+    Value,
+)
+from xlalite.backends.cpu.emission.constant_pool import symbol_of
+from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
+from xlalite.backends.cpu.emission.host_emission import host_module, host_symbol, why_on_host
+from xlalite.backends.cpu.emission.step_chunks import StepChunks
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
+from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.fingerprint import fingerprint
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import ShapeIndex
+from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
+
+_LINES_IN_MODULE = 20_000
+"""LLVM compiles about so much text at a time, which bounds its memory."""
+
+_EMBEDDED_CONSTANT_BYTES = 256
+"""Constants up to this size stand in the code; larger ones are linked in by name."""
+
+
+def emit_module(
+    module: HloModule, assignment: BufferAssignment, *, num_threads: int, contract: bool, target: TargetInfo
+) -> EmittedModule:
+    """The code of a scheduled module; what no kernel computes asks the evaluator."""
+    return _ModuleEmitter(module, assignment, num_threads, contract, target).emit()
+
+
+class _ModuleEmitter:
+    def __init__(
+        self, module: HloModule, assignment: BufferAssignment, num_threads: int, contract: bool, target: TargetInfo
+    ) -> None:
+        self._hlo = module
+        self._assignment = assignment
+        self._num_threads = num_threads
+        self._module = ModuleBuilder(module.name, target, contract=contract)
+        self._emitted = EmittedModule("")
+        self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
+        self._pointers: dict[int, Value] = {}
+        self._chunks = StepChunks()
+        self._constants: dict[str, Value] = {}
+        self._host_call_numbers: dict[str, int] = {}
+        self._handlers: dict[str, Callable[[HloInstruction], None]] = {
+            "while": self._emit_while,
+            "conditional": self._emit_conditional,
+            "call": self._emit_call,
+        }
+
+    def emit(self) -> EmittedModule:
+        self._emit_computation(self._hlo.entry_computation)
+        self._fb.ret(0)
+        self._emitted.text = NEXT_MODULE.join(self._module.texts(_LINES_IN_MODULE))
+        return self._emitted
+
+    def _base_pointer(self, allocation: Allocation) -> Value:
+        params, results, arena, _ = self._fb.parameters
+        match allocation.kind:
+            case AllocationKind.ARENA:
+                return arena
+            case AllocationKind.PARAMETER:
+                return self._fb.held_pointer(params, allocation.leaf)
+            case AllocationKind.OUTPUT:
+                return self._fb.held_pointer(results, allocation.leaf)
+            case AllocationKind.CONSTANT:
+                assert allocation.literal is not None, "a constant's allocation has its value"
+                return self._constant_pointer(allocation.literal)
+
+    def _constant_pointer(self, literal: Literal) -> Value:
+        """Where the value's bytes are; equal bytes are there once, whatever their shapes and types."""
+        name = symbol_of(literal)
+        found = self._constants.get(name)
+        if found is None:
+            if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
+                found = self._module.constant_bytes(literal.value.tobytes())
+            else:
+                found = self._module.global_variable(name, I8, linkage="external", constant=True, align=64)
+                self._emitted.constants.append(literal)
+            self._constants[name] = found
+        return found
+
+    def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
+        piece = self._slice(instruction, index)
+        base = self._pointers.get(piece.allocation.number)
+        if base is None:
+            base = self._pointers[piece.allocation.number] = self._base_pointer(piece.allocation)
+        return self._fb.gep(I8, base, piece.offset) if piece.offset else base
+
+    def _slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
+        return self._assignment.slice_of(instruction, index)
+
+    def _emit_computation(self, computation: HloComputation) -> None:
+        chunks = self._chunks.of(computation)
+        for chunk in chunks:
+            if len(chunks) == 1:
+                self._emit_steps(chunk)
+            else:
+                self._emit_part(chunk)
+
+    def _emit_steps(self, steps: Iterable[HloInstruction]) -> None:
+        for instruction in steps:
+            self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
+
+    def _emit_part(self, steps: Iterable[HloInstruction]) -> None:
+        """A function for some of many steps: LLVM's time and memory grow faster than functions do."""
+        caller, pointers = self._fb, self._pointers
+        name = self._module.unique_name("part")
+        self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
+        self._emit_steps(steps)
+        self._fb.ret(0)
+        part = self._fb.function
+        self._fb, self._pointers = caller, pointers
+        status = caller.call(part, *caller.parameters)
+        with caller.if_(caller.icmp("ne", status, 0), likely=False):
+            caller.ret(status)
+
+    def _emit_while(self, instruction: HloInstruction) -> None:
+        condition, body = instruction.called_computations
+        with self._fb.while_loop(()) as loop:
+            self._emit_computation(condition)
+            loop.continue_while(self._load_pred(condition.root))
+            self._emit_computation(body)
+
+    def _emit_conditional(self, instruction: HloInstruction) -> None:
+        """Branches run in place; an index out of range runs the last one."""
+        fb, branches = self._fb, instruction.called_computations
+        selector = instruction.operand(0)
+        if selector.shape.dtype is DType.PRED:
+            choice = fb.if_else(self._load_pred(selector))
+            with choice.then():
+                self._emit_computation(branches[0])
+            with choice.otherwise():
+                self._emit_computation(branches[1])
+            return
+        number = fb.load(I32, self._address(selector), 4)
+        blocks = [fb.new_block("branch") for _ in branches]
+        join = fb.new_block("endbranch")
+        fb.switch(number, blocks[-1], dict(enumerate(blocks[:-1])))
+        for branch, block in zip(branches, blocks, strict=True):
+            fb.position_at(block)
+            self._emit_computation(branch)
+            fb.br(join)
+        fb.position_at(join)
+
+    def _emit_call(self, instruction: HloInstruction) -> None:
+        self._emit_computation(instruction.called_computations[0])
+
+    def _load_pred(self, instruction: HloInstruction) -> Value:
+        return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
+
+    def _emit_kernel(self, instruction: HloInstruction) -> None:
+        reason = why_on_host(instruction)
+        if reason is not None:
+            self._emit_host_call(instruction, reason)
+            return
+        plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
+        if isinstance(plan, str):
+            self._emit_host_call(instruction, plan)
+            return
+        self._emitted.decisions.extend(plan.decisions)
+        if _is_scalar_work(plan):
+            self._emit_inline(instruction, plan)
+            return
+        pointers = [self._address(operand) for operand in plan.operands]
+        pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
+        if plan.scratch_bytes:
+            pointers.append(self._scratch(plan.scratch_bytes))
+        self._call_kernel(self._kernel(instruction, plan), plan, pointers)
+
+    def _scratch(self, slot_bytes: int) -> Value:
+        """Scratch memory for one kernel; kernels run one after another and share it."""
+        needed = scratch_area_bytes(slot_bytes, self._num_threads)
+        self._emitted.scratch_bytes = max(self._emitted.scratch_bytes, needed)
+        start = -(-self._assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        area = self._fb.gep(I8, self._fb.parameters[2], start)
+        open_slots(self._fb, area, self._num_threads)
+        return area
+
+    def _emit_host_call(self, instruction: HloInstruction, reason: str) -> None:
+        """Asks the evaluator; a failure ends the program with the call's number."""
+        fb, computed = self._fb, host_module(instruction)
+        symbol = host_symbol(computed)
+        if symbol not in self._emitted.host_calls:
+            self._emitted.host_calls[symbol] = computed.to_string("short_parsable")
+        number = self._host_call_numbers.setdefault(symbol, len(self._emitted.host_calls))
+        work = {"bytes": sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes}
+        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
+        pointers = [
+            self._address(o, index) for o in instruction.operands for index, leaf in o.shape.leaves() if leaf.is_array
+        ]
+        pointers += [self._address(instruction, index) for index, leaf in instruction.shape.leaves() if leaf.is_array]
+        function = self._module.declare(symbol, I32, (PTR,))
+        status = fb.call(function, self._argument_array(pointers))
+        assert status is not None, "the call returns a number"
+        with fb.if_(fb.icmp("ne", status, 0), likely=False):
+            fb.ret(number)
+
+    def _in_place(self, instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
+        """Results in the very memory of an operand; operands count as `kernel_body` numbers them."""
+        operands = kernel_body(instruction).operands
+        slices = {self._slice(operand): number for number, operand in enumerate(operands)}
+        found = []
+        for number, (index, _) in enumerate(instruction.shape.leaves()):
+            operand = slices.get(self._slice(instruction, index))
+            if operand is not None:
+                found.append((number, operand))
+        return tuple(found)
+
+    def _kernel(self, instruction: HloInstruction, plan: KernelPlan) -> Function:
+        key = ("kernel", plan.kind.name, fingerprint(plan.request.body), plan.request.in_place)
+
+        def build() -> Function:
+            self._emitted.kernel_count += 1
+            # The prefix keeps an instruction called `fmod` from standing in for the C library's function.
+            name = self._module.unique_name(f"kernel.{instruction.name}")
+            return plan.kind.emit(self._module, name, plan.request)
+
+        return self._module.define_once(key, build)
+
+    def _call_kernel(self, kernel: Function, plan: KernelPlan, pointers: list[Value]) -> None:
+        fb = self._fb
+        arguments = self._argument_array(pointers)
+        if plan.grain:
+            self._emitted.uses_threads = True
+            parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
+            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.extent, plan.grain)
+        else:
+            fb.call(kernel, arguments, 0, plan.extent)
+
+    def _argument_array(self, pointers: list[Value]) -> Value:
+        fb = self._fb
+        arguments = fb.alloca(PTR, max(len(pointers), 1), align=8)
+        for number, pointer in enumerate(pointers):
+            fb.store(pointer, fb.gep(PTR, arguments, number), 8)
+        return arguments
+
+    def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
+        """Work on scalars only: straight into the entry, without a call."""
+        sources: dict[HloInstruction, Source] = {}
+        for parameter, operand in zip(plan.request.body.parameters, plan.operands, strict=True):
+            shape = parameter.shape
+            sources[parameter] = read_from(ArrayView.row_major(self._address(operand), shape.dtype, shape.dims))
+        emitter = ElementEmitter(self._fb, 1, sources, RULES)
+        root = plan.request.body.root
+        results = root.operands if root.opcode == "tuple" else (root,)
+        elements = [emitter.element(result, ()) for result in results]
+        for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
+            view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
+            view.write(emitter.math, (), element)
+
+
+def _is_scalar_work(plan: KernelPlan) -> bool:
+    return all(
+        shape.is_array and not shape.dims
+        for instruction in plan.request.body.instructions
+        for _, shape in instruction.shape.leaves()
+        if instruction.opcode not in ("parameter", "constant") or instruction is plan.request.body.root
+    ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in plan.request.body.instructions)

@@ -1,0 +1,211 @@
+"""Native calls: a builtin function for each executable, made of shared machine code and a record of its own.
+
+`make_call` gives the best callable there is. The builtin's `self` is a tuple of a capsule with the record's address and
+the `NativeCall` that owns the record, so the garbage collector sees through it, and everything that the machine code
+reads lives exactly as long as the function.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlalite.backends.cpu.native.call import call_records, dispatch_ir as native
+from xlalite.backends.cpu.native.call.numpy_interface import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    WRITEABLE,
+    NumpyInterface,
+    numpy_interface,
+    python_functions,
+)
+from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
+from xlalite.backends.cpu.native.call.result_memory import LARGE_BYTES, result_memory
+from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
+from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
+from xlalite.hlo.types.shape import Shape
+
+MAX_NATIVE_ARRAYS = 1024
+"""Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
+
+_OPTIONS = JitOptions(passes=(IrPass.ALWAYS_INLINE, IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG))
+_METH_NOARGS = 0x0004
+_METH_FASTCALL = 0x0080
+_CTYPES: Mapping[str, type[ctypes._SimpleCData[Any]]] = {
+    "ptr": ctypes.c_void_p,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+}
+
+
+class _InputRecord(ctypes.Structure):
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.INPUT_FIELDS]
+
+
+class _OutputRecord(ctypes.Structure):
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.OUTPUT_FIELDS]
+
+
+class _CallRecord(ctypes.Structure):
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.CALL_FIELDS]
+
+
+class _BoundRecord(ctypes.Structure):
+    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.BOUND_FIELDS]
+
+
+class _MethodDefinition(ctypes.Structure):
+    """Python's PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+def make_call(signature: CallSignature, entry: EntryPoint) -> PythonCall:
+    """The callable of an entry function: native where possible, else with the same meaning in Python."""
+    interface = numpy_interface()
+    if interface is None or max(len(signature.inputs), len(signature.outputs)) > MAX_NATIVE_ARRAYS:
+        return PythonCall(signature, entry)
+    return NativeCall(signature, entry, interface)
+
+
+class NativeCall(PythonCall):
+    """A callable executable whose `function()` is native; `__call__` is its slow path."""
+
+    def __init__(self, signature: CallSignature, entry: EntryPoint, interface: NumpyInterface) -> None:
+        """Writes the record that the machine code reads."""
+        super().__init__(signature, entry)
+        self._runtime = _runtime()
+        self._kept_alive: list[object] = []
+        self._record = _CallRecord(
+            entry=entry.address,
+            context=entry.pool.context_address,
+            arena_bytes=entry.arena_bytes,
+            releases_lock=entry.releases_lock,
+            returns_tuple=signature.returns_tuple,
+            has_donations=bool(signature.donations),
+            inputs=self._keep(self._input_records()),
+            outputs=self._keep(self._output_records()),
+            num_inputs=len(signature.inputs),
+            num_outputs=len(signature.outputs),
+            slow_path=id(self),
+            raise_status=id(raise_status),
+            array_type=interface.array_type,
+            new_array=interface.new_array,
+            set_handler=interface.set_handler,
+            result_handler=self._result_handler(),
+            none=id(None),
+        )
+
+    def function(self) -> Callable[..., object]:
+        """A builtin function with the meaning of `__call__`; it keeps this object alive."""
+        return self._builtin(native.CALL, _METH_FASTCALL, self._record)
+
+    def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
+        """A builtin function that runs the entry on these addresses each time it is called."""
+        bound_params, bound_results = pointers(params), pointers(results)
+        record = _BoundRecord(ctypes.addressof(self._record), _address(bound_params), _address(bound_results))
+        return self._builtin(native.CALL_BOUND, _METH_NOARGS, record, bound_params, bound_results)
+
+    def __del__(self) -> None:
+        """Frees the arena."""
+        if hasattr(self, "_record"):
+            self._runtime.release_arena(ctypes.addressof(self._record))
+
+    def _run(self, params: ctypes.Array[ctypes.c_void_p], results: ctypes.Array[ctypes.c_void_p]) -> int:
+        return int(self._runtime.run(ctypes.addressof(self._record), params, results))
+
+    def _builtin(self, symbol: str, flags: int, record: ctypes.Structure, *kept_alive: object) -> Callable[..., Any]:
+        """A builtin function; `self`, the record, and what the record points to live as long as it does."""
+        runtime = self._runtime
+        definition = _MethodDefinition(self.signature.name.encode(), runtime.module.address(symbol), flags, None)
+        capsule = runtime.new_capsule(ctypes.addressof(record), None, None)
+        owner = (capsule, self, record, definition, *kept_alive)
+        function: Callable[..., Any] = runtime.new_function(ctypes.addressof(definition), owner, None)
+        return function
+
+    def _input_records(self) -> ctypes.Array[_InputRecord]:
+        donated = {source for source, _ in self.signature.donations}
+        records = (_InputRecord * len(self.signature.inputs))()
+        for i, shape in enumerate(self.signature.inputs):
+            dtype = self._dtype(shape)
+            records[i] = _InputRecord(
+                descriptor=id(dtype),
+                type_number=dtype.num,
+                rank=shape.rank,
+                dims=self._dims(shape),
+                size_bytes=shape.size_bytes,
+                required_flags=C_CONTIGUOUS | ALIGNED | (WRITEABLE if i in donated else 0),
+                is_donated=i in donated,
+            )
+        return records
+
+    def _output_records(self) -> ctypes.Array[_OutputRecord]:
+        source_of = {target: source for source, target in self.signature.donations}
+        records = (_OutputRecord * len(self.signature.outputs))()
+        for i, shape in enumerate(self.signature.outputs):
+            records[i] = _OutputRecord(
+                descriptor=id(self._dtype(shape)),
+                dims=self._dims(shape),
+                rank=shape.rank,
+                alias=source_of.get(i, -1),
+                is_large=shape.size_bytes >= LARGE_BYTES,
+            )
+        return records
+
+    def _result_handler(self) -> int | None:
+        is_any_large = any(shape.size_bytes >= LARGE_BYTES for shape in self.signature.outputs)
+        return result_memory().handler_address if is_any_large else None
+
+    def _dtype(self, shape: Shape) -> np.dtype[np.generic]:
+        dtype = shape.dtype.numpy
+        self._kept_alive.append(dtype)
+        return dtype
+
+    def _dims(self, shape: Shape) -> int:
+        return self._keep((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
+
+    def _keep(self, memory: ctypes.Array[Any]) -> int:
+        self._kept_alive.append(memory)
+        return _address(memory)
+
+
+class _Runtime:
+    """The shared machine code, and the functions of Python that make capsules and builtins."""
+
+    def __init__(self, module: LinkedModule) -> None:
+        self.module = module
+        pointer, instance = ctypes.c_void_p, ctypes.py_object
+        self.run = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(module.address(native.RUN))
+        self.release_arena = ctypes.CFUNCTYPE(None, pointer)(module.address(native.RELEASE_ARENA))
+        new_capsule = ctypes.PYFUNCTYPE(instance, pointer, pointer, pointer)
+        self.new_capsule = new_capsule(("PyCapsule_New", ctypes.pythonapi))
+        new_function = ctypes.PYFUNCTYPE(instance, pointer, instance, pointer)
+        self.new_function = new_function(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
+@functools.cache
+def _runtime() -> _Runtime:
+    interface = numpy_interface()
+    assert interface is not None, "native calls are made only where the interface is known"
+    text = native.dispatch_ir(interface.layout)
+    imports = python_functions(native.PYTHON_FUNCTIONS)
+    return _Runtime(
+        default_cache().get_or_compile(
+            (text,), lambda: IrSource(text, summary=CodeSummary("(native calls)")), _OPTIONS, imports
+        )
+    )
+
+
+def _address(memory: ctypes.Array[Any]) -> int:
+    return ctypes.addressof(memory)

@@ -1,0 +1,1 @@
+"""How instructions are made."""

@@ -1,0 +1,1 @@
+"""Running a module on NumPy: the executable meaning of HLO."""

@@ -1,0 +1,1 @@
+"""What has identity: instructions, computations, modules; and what tells if two are equal."""

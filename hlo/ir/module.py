@@ -1,0 +1,223 @@
+"""Modules: a set of computations with an entry, and what goes with them as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal as LiteralType
+
+from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.types.decision import Decision, Number
+from xlalite.hlo.types.shape import ProgramShape, ShapeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class InputOutputAlias:
+    """An output that lies in the memory of a parameter."""
+
+    output_index: ShapeIndex
+    parameter_number: int
+    parameter_index: ShapeIndex = ()
+    kind: LiteralType["may-alias", "must-alias"] = "may-alias"
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleConfig:
+    """What the header of a module says.
+
+    Attributes:
+        is_scheduled: Whether the order of instructions in each computation is the order of execution.
+        entry_layout: Shapes with layouts of the entry's parameters and result; None means the default layouts.
+        input_output_alias: Outputs that share memory with parameters.
+        buffer_donors: (parameter number, index) of inputs whose memory may be used for anything.
+        replica_count: Number of replicas.
+        num_partitions: Number of partitions.
+        frontend_attributes: (name, value) pairs.
+        extra: (name, text) pairs of other header attributes, verbatim.
+    """
+
+    is_scheduled: bool = False
+    entry_layout: ProgramShape | None = None
+    input_output_alias: tuple[InputOutputAlias, ...] = ()
+    buffer_donors: tuple[tuple[int, ShapeIndex], ...] = ()
+    replica_count: int = 1
+    num_partitions: int = 1
+    frontend_attributes: tuple[tuple[str, str], ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+class HloModule:
+    """A program: computations, one of them the entry.
+
+    Attributes:
+        name: Name in the header.
+        config: What the header says.
+        decisions: What passes decided about this module, in order.
+        tables: Text of the source location tables that followed the header, verbatim.
+    """
+
+    __slots__ = ("__weakref__", "_computations", "_entry", "config", "decisions", "name", "tables")
+
+    def __init__(self, name: str, config: ModuleConfig = ModuleConfig()) -> None:
+        """Makes an empty module."""
+        self.name = name
+        self.config = config
+        self.decisions: list[Decision] = []
+        self.tables = ""
+        self._computations: dict[str, HloComputation] = {}
+        self._entry: HloComputation | None = None
+
+    @property
+    def entry_computation(self) -> HloComputation:
+        """The computation that runs when the module runs."""
+        if self._entry is None:
+            raise XlaliteError(f"module {self.name} has no entry computation")
+        return self._entry
+
+    def computations(self) -> tuple[HloComputation, ...]:
+        """All computations, callees before callers, the entry last; those that nobody calls come first."""
+        order: dict[HloComputation, None] = {}
+        starts = [*self._computations.values()]
+        if self._entry is not None:
+            starts.remove(self._entry)
+            starts.append(self._entry)
+        for start in starts:
+            _visit_callees_first(start, order)
+        return tuple(order)
+
+    def find(self, name: str) -> HloComputation:
+        """The computation with a name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return self._computations[name.removeprefix("%")]
+
+    def add(self, computation: HloComputation, *, entry: bool = False) -> HloComputation:
+        """Adds a loose computation, renames it if its name is taken, and returns it."""
+        if computation.module is not None:
+            raise XlaliteError(f"computation {computation.name} already belongs to a module")
+        computation.name = self.unique_name(computation.name)
+        computation.module = self
+        self._computations[computation.name] = computation
+        if entry:
+            self._entry = computation
+        return computation
+
+    def set_entry(self, computation: HloComputation) -> None:
+        """Makes a computation of this module the entry."""
+        if computation.module is not self:
+            raise XlaliteError(f"computation {computation.name} cannot be the entry: it belongs elsewhere")
+        self._entry = computation
+
+    def remove(self, computation: HloComputation) -> None:
+        """Throws away a computation; the caller makes sure that nobody calls it."""
+        if computation is self._entry:
+            raise XlaliteError(f"computation {computation.name} is the entry and cannot be removed")
+        del self._computations[computation.name]
+        computation.module = None
+
+    def unique_name(self, wanted: str) -> str:
+        """A name that no computation here has: the wanted one, or it with a number."""
+        candidate, count = wanted, 0
+        while candidate in self._computations:
+            count += 1
+            candidate = f"{wanted}.{count}"
+        return candidate
+
+    def update_config(self, **changes: object) -> None:
+        """Changes fields of the configuration."""
+        self.config = replace(self.config, **changes)  # type: ignore[arg-type]
+
+    def record(
+        self,
+        decided_by: str,
+        subject: tuple[str, ...],
+        verdict: str,
+        reason: str,
+        numbers: Mapping[str, Number] = MappingProxyType({}),
+    ) -> None:
+        """Appends a decision record."""
+        self.decisions.append(Decision(decided_by, subject, verdict, reason, numbers))
+
+    def clone(self, name: str | None = None) -> HloModule:
+        """A copy that shares nothing that can change; decisions so far are copied too."""
+        twin = HloModule(name if name is not None else self.name, self.config)
+        twin.decisions = list(self.decisions)
+        twin.tables = self.tables
+        copies: dict[HloComputation, HloComputation] = {}
+        for computation in self.computations():
+            copies[computation] = computation.clone(called=copies.__getitem__)
+        for computation in self._computations.values():
+            twin.add(copies[computation], entry=computation is self._entry)
+        return twin
+
+    def to_string(self, preset: str = "default") -> str:
+        """The module as HLO text.
+
+        Args:
+            preset: `default`, `lossless`, `short_parsable`, `canonical` or `fingerprint`.
+
+        Raises:
+            ValueError: There is no such preset.
+        """
+        from xlalite.hlo.text.printer import print_module
+
+        return print_module(self, preset)
+
+    def to_proto(self) -> bytes:
+        """The module as a serialized `HloModuleProto`, as XLA reads it."""
+        from xlalite.hlo.proto.serialization import write_proto
+
+        return write_proto(self)
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        """The same as `to_proto`, under the name that jaxlib gives it."""
+        return self.to_proto()
+
+    @staticmethod
+    def from_serialized_hlo_module_proto(data: bytes) -> HloModule:
+        """The module in a serialized `HloModuleProto` or `HloProto`.
+
+        Raises:
+            ParseError: The bytes are neither.
+        """
+        from xlalite.hlo.proto.serialization import parse_proto
+
+        return parse_proto(data)
+
+    def _repr_html_(self) -> str:
+        """The module as notebooks show it."""
+        from xlalite.hlo.tools.html import render_html
+
+        return render_html(self)
+
+    def __str__(self) -> str:
+        """The module as HLO text with the default preset."""
+        return self.to_string()
+
+    def __repr__(self) -> str:
+        """Name and size."""
+        return f"HloModule({self.name}, {len(self._computations)} computations)"
+
+
+def _visit_callees_first(start: HloComputation, order: dict[HloComputation, None]) -> None:
+    stack = [(start, False)]
+    open_computations: set[HloComputation] = set()
+    while stack:
+        computation, callees_done = stack.pop()
+        if computation in order:
+            continue
+        if callees_done:
+            order[computation] = None
+            continue
+        if computation in open_computations:
+            raise XlaliteError(f"computation {computation.name} calls itself")
+        open_computations.add(computation)
+        stack.append((computation, True))
+        callees = dict.fromkeys(
+            callee for instruction in computation.instructions for callee in instruction.called_computations
+        )
+        stack.extend((callee, False) for callee in reversed(callees) if callee not in order)

@@ -1,0 +1,1 @@
+"""How operations compute on NumPy, where that is more than a line."""

@@ -1,0 +1,1 @@
+"""What the shape rules of several families share."""

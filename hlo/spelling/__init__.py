@@ -1,0 +1,1 @@
+"""One value as text, both ways."""

@@ -1,0 +1,1 @@
+"""What each StableHLO operation is in HLO."""

@@ -1,0 +1,236 @@
+"""Loops, branches, calls, tuples, tokens, and exchange with the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.ops.control_flow import CallAttrs
+from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
+from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
+from xlalite.hlo.ops.structural import GetTupleElementAttrs
+from xlalite.hlo.spelling.codecs import OutputAlias
+from xlalite.hlo.stablehlo.reading.syntax import Opaque, Region
+from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule, elements
+from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Layout, Shape
+
+_API_VERSIONS = tuple(ApiVersion)
+
+
+def _gathered(context: OperationContext, values: tuple[Handle, ...]) -> Handle:
+    """One value for several: the only one, or a tuple."""
+    return values[0] if len(values) == 1 else context.builder.tuple(values)
+
+
+def _while(context: OperationContext) -> tuple[Handle, ...]:
+    """The state is the values of the loop and what its regions use from outside, which never changes."""
+    condition, body = context.region(0, 2), context.region(1, 2)
+    lowering, token = context.lowering, context.operation.token
+    captured = lowering.captured((condition, body), token)
+    state = (*context.operands, *(lowering.value(name, token) for name in captured))
+    initial = _gathered(context, state)
+    shapes = tuple(operand.shape for operand in context.operands)
+    called = []
+    for region, name in ((condition, "condition"), (body, "body")):
+        names = _argument_names(context, region, shapes)
+        inner, returned = lowering.block(region, name, names, captured, initial.shape)
+        if region is condition:
+            if len(returned) != 1:
+                raise context.error("the condition must return one value")
+            called.append(inner.finish(returned[0]))
+            continue
+        if tuple(value.shape for value in returned) != shapes:
+            raise context.error("the body must return values of the loop's types")
+        kept = tuple(inner.value(name, token) for name in captured)
+        new = (*returned, *kept)
+        called.append(inner.finish(new[0] if len(new) == 1 else inner.builder.tuple(new)))
+    result = context.builder.op("while", (initial,), None, called)
+    return elements(result)[: len(shapes)] if len(state) != 1 else (result,)[: len(shapes)]
+
+
+def _argument_names(context: OperationContext, region: Region, shapes: tuple[Shape, ...]) -> tuple[str, ...]:
+    if tuple(argument.shape for argument in region.arguments) != shapes:
+        raise context.error("the parameters of the regions must have the types of the operands")
+    return tuple(argument.name for argument in region.arguments)
+
+
+def _branches(context: OperationContext) -> tuple[Handle, ...]:
+    """`if` and `case`: each branch has what it uses from outside as its operand."""
+    (selector,) = context.take(1)
+    lowering, token = context.lowering, context.operation.token
+    operands, called = [selector], []
+    for number, region in enumerate(context.operation.regions):
+        _argument_names(context, region, ())
+        captured = lowering.captured((region,), token)
+        operand = _gathered(context, tuple(lowering.value(name, token) for name in captured))
+        inner, returned = lowering.block(region, f"branch_{number}", (), captured, operand.shape)
+        if len(returned) != len(context.results):
+            raise context.error(f"branch {number} returns {len(returned)} values, expected {len(context.results)}")
+        called.append(inner.finish(returned[0] if len(returned) == 1 else inner.builder.tuple(returned)))
+        operands.append(operand)
+    result = context.builder.op("conditional", operands, None, called)
+    return (result,) if len(context.results) == 1 else elements(result)
+
+
+def _call(context: OperationContext) -> tuple[Handle, ...]:
+    return _call_function(context, context.symbol("callee"), CallAttrs())
+
+
+def _composite(context: OperationContext) -> tuple[Handle, ...]:
+    """A call of the decomposition that keeps the name of what it stands for."""
+    results = _call_function(context, context.symbol("decomposition"), CallAttrs(is_composite=True))
+    call = results[0].instruction if results else None
+    if call is not None:
+        call = call.operand(0) if call.opcode == "get-tuple-element" else call
+        call.frontend_attributes = (
+            ("composite.name", context.text("name")),
+            ("composite.version", str(context.integer("version", 0))),
+        )
+    return results
+
+
+def _call_function(context: OperationContext, name: str, attrs: CallAttrs) -> tuple[Handle, ...]:
+    computation = context.lowering.table.computations.get(name)
+    if computation is None:
+        raise context.error(f"there is no function @{name}")
+    result = context.builder.op("call", context.operands, attrs, (computation,))
+    return (result,) if len(context.results) == 1 else elements(result)
+
+
+def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
+    key = "callee" if context.has("callee") else "call_target_name"
+    target = context.symbol(key) if key == "callee" else context.text(key)
+    version = context.integer("api_version", 1)
+    if not 0 <= version < len(_API_VERSIONS):
+        raise context.error(f"there is no API version {version}")
+    attrs = CustomCallAttrs(
+        custom_call_target=target,
+        custom_call_has_side_effect=context.boolean("has_side_effect"),
+        api_version=_API_VERSIONS[version],
+        operand_layout_constraints=_operand_layouts(context),
+        output_to_operand_aliasing=_aliases(context),
+    )
+    result = context.op("custom-call", context.operands, attrs)
+    result.instruction.backend_config = _backend_config(context)
+    return context.unpack(result)
+
+
+def _backend_config(context: OperationContext) -> str:
+    attributes = context.operation.attributes
+    for key in ("mhlo.backend_config", "backend_config"):
+        match attributes.get(key):
+            case Opaque(text) | (str() as text) if text:
+                return text
+            case _:
+                continue
+    return ""
+
+
+def _operand_layouts(context: OperationContext) -> tuple[Shape, ...] | None:
+    if not context.has("operand_layouts"):
+        return None
+    layouts = context.attribute("operand_layouts")
+    if not isinstance(layouts, tuple) or len(layouts) != len(context.operands):
+        raise context.error("operand_layouts must have one entry for each operand")
+    shapes = []
+    for operand, layout in zip(context.operands, layouts, strict=True):
+        order = context.as_integers(layout, "operand_layouts")
+        if not operand.shape.is_array:
+            shapes.append(operand.shape)
+            continue
+        if sorted(order) != list(range(operand.shape.rank)):
+            raise context.error(f"operand_layouts: {list(order)} does not order the dimensions of an operand")
+        shapes.append(replace(operand.shape, layout=Layout(order)))
+    return tuple(shapes)
+
+
+def _aliases(context: OperationContext) -> tuple[OutputAlias, ...]:
+    entries = context.operation.attributes.get("output_operand_aliases", ())
+    found: list[OutputAlias] = []
+    for entry in entries if isinstance(entries, tuple) else ():
+        if not isinstance(entry, dict) or not isinstance(entry.get("operand_index"), int):
+            raise context.error("output_operand_aliases has an unknown form")
+        number = context.as_integers((entry["operand_index"],), "operand_index")[0]
+        output, operand = (
+            context.as_integers(entry.get(key), key) for key in ("output_tuple_indices", "operand_tuple_indices")
+        )
+        found.append((output, number, operand))
+    return tuple(found)
+
+
+def _get_tuple_element(context: OperationContext) -> Handle:
+    return context.op("get-tuple-element", context.take(1), GetTupleElementAttrs(context.integer("index")))
+
+
+def _optimization_barrier(context: OperationContext) -> tuple[Handle, ...]:
+    if not context.operands:
+        return ()
+    result = context.builder.op("opt-barrier", (_gathered(context, context.operands),))
+    return (result,) if len(context.operands) == 1 else elements(result)
+
+
+def channel_id(context: OperationContext) -> int | None:
+    """The handle of the channel; 0 stands for none."""
+    handle = context.dictionary("channel_handle", {}).get("handle", 0)
+    if not isinstance(handle, int):
+        raise context.error("the handle of the channel must be an integer")
+    return handle or None
+
+
+def _infeed(context: OperationContext) -> tuple[Handle, ...]:
+    *data, token = context.results
+    shape = Shape.tuple([data[0] if len(data) == 1 else Shape.tuple(data), token])
+    attrs = InfeedAttrs(context.text("infeed_config", ""))
+    received, done = elements(context.builder.op("infeed", context.take(1), attrs, shape=shape))
+    return (*((received,) if len(data) == 1 else elements(received)), done)
+
+
+def _outfeed(context: OperationContext) -> Handle:
+    *data, token = context.operands
+    value = _gathered(context, tuple(data))
+    attrs = OutfeedAttrs(outfeed_shape=value.shape, outfeed_config=context.text("outfeed_config", ""))
+    return context.op("outfeed", (value, token), attrs)
+
+
+def _send(context: OperationContext) -> Handle:
+    *data, token = context.operands
+    attrs = ChannelAttrs(channel_id(context), context.boolean("is_host_transfer"))
+    started = context.builder.op("send", (_gathered(context, tuple(data)), token), attrs)
+    return context.op("send-done", (started,), attrs)
+
+
+def _recv(context: OperationContext) -> tuple[Handle, ...]:
+    *data, _ = context.results
+    attrs = ChannelAttrs(channel_id(context), context.boolean("is_host_transfer"))
+    value = data[0] if len(data) == 1 else Shape.tuple(data)
+    shape = Shape.tuple([value, Shape.array(DType.U32), Shape.token()])
+    started = context.builder.op("recv", context.take(1), attrs, shape=shape)
+    received, done = elements(context.builder.op("recv-done", (started,), attrs))
+    return (*((received,) if len(data) == 1 else elements(received)), done)
+
+
+def identity(context: OperationContext) -> Handle:
+    """The operand: an annotation without meaning on one device."""
+    return context.take(1)[0]
+
+
+RULES: dict[str, Rule] = {
+    "while": _while,
+    "if": _branches,
+    "case": _branches,
+    "composite": _composite,
+    "custom_call": _custom_call,
+    "tuple": twin("tuple"),
+    "get_tuple_element": _get_tuple_element,
+    "optimization_barrier": _optimization_barrier,
+    "after_all": twin("after-all"),
+    "create_token": twin("after-all"),
+    "infeed": _infeed,
+    "outfeed": _outfeed,
+    "send": _send,
+    "recv": _recv,
+}
+
+FUNCTION_RULES: dict[str, Rule] = {"call": _call, "func.call": _call, "sdy.sharding_constraint": identity}

@@ -1,0 +1,107 @@
+"""Operations on elements: most have a twin in HLO of the same name."""
+
+from __future__ import annotations
+
+import re
+
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
+from xlalite.hlo.stablehlo.reading.syntax import Dense
+from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.types.dtype import DType
+
+# Named alike in HLO, with `-` for `_`.
+_TWINS = (
+    *("abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor", "imag"),
+    *("is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "real", "round_nearest_afz"),
+    *("round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
+    *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder"),
+    *("shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor"),
+)
+_FORMAT = re.compile(r"e(\d{1,3})m(\d{1,3})")
+
+
+def twin(opcode: str) -> Rule:
+    """The rule of an operation that HLO has in the same form."""
+    arity = OPS[opcode].arity
+
+    def rule(context: OperationContext) -> Handle:
+        return context.builder.op(opcode, context.operands if arity is None else context.take(arity))
+
+    return rule
+
+
+def _convert(context: OperationContext) -> Handle:
+    (operand,) = context.take(1)
+    if operand.dtype.is_complex and not context.result.dtype.is_complex:
+        operand = context.builder.op("real", (operand,))
+    return context.builder.convert(operand, context.result.dtype)
+
+
+def _bitcast_convert(context: OperationContext) -> Handle:
+    return context.op("bitcast-convert", context.take(1))
+
+
+def _compare(context: OperationContext) -> Handle:
+    lhs, rhs = context.take(2)
+    direction = context.member(Direction, "comparison_direction")
+    kind: ComparisonType | None = None
+    if context.word("compare_type", "NOTYPE") != "NOTYPE":
+        kind = context.member(ComparisonType, "compare_type")
+        if kind is default_comparison_type(lhs.dtype) or lhs.dtype is DType.PRED:
+            kind = None
+    return context.builder.op("compare", (lhs, rhs), CompareAttrs(direction, kind))
+
+
+def _reduce_precision(context: OperationContext) -> Handle:
+    if context.has("format"):
+        match = _FORMAT.fullmatch(context.word("format"))
+        if match is None:
+            raise context.error("the format is written as e5m10")
+        bits = (int(match[1]), int(match[2]))
+    else:
+        bits = (context.integer("exponent_bits"), context.integer("mantissa_bits"))
+    return context.builder.op("reduce-precision", context.take(1), OPS["reduce-precision"].attrs(*bits))
+
+
+def constant(context: OperationContext) -> Handle:
+    """A constant; one number for all elements stays one number and is broadcast."""
+    value = context.attribute("value")
+    if not isinstance(value, Dense):
+        raise context.error("the value must be written as dense<...>")
+    array, shape = context.dense(value), value.shape or context.result
+    scalar = array.ndim == 0 and shape.rank > 0
+    literal = context.builder.constant(array, shape.dtype)
+    return context.builder.broadcast(literal, shape.dims) if scalar else literal
+
+
+def _iota(context: OperationContext) -> Handle:
+    shape = context.result
+    dimension = context.integer("iota_dimension")
+    if shape.dtype is DType.PRED:
+        raise context.error("counts in numbers, not in i1")
+    return context.builder.iota(shape.dtype, shape.dims, dimension)
+
+
+def _dimension_size(context: OperationContext) -> Handle:
+    (operand,) = context.take(1)
+    dimension = context.integer("dimension")
+    if not 0 <= dimension < operand.shape.rank:
+        raise context.error(f"dimension {dimension} is not in [0, {operand.shape.rank})")
+    return context.builder.constant(operand.dims[dimension], DType.S32)
+
+
+RULES: dict[str, Rule] = {
+    **{name: twin(name.replace("_", "-")) for name in _TWINS},
+    "select": twin("select"),
+    "clamp": twin("clamp"),
+    "compare": _compare,
+    "convert": _convert,
+    "bitcast_convert": _bitcast_convert,
+    "reduce_precision": _reduce_precision,
+    "constant": constant,
+    "iota": _iota,
+    "dynamic_iota": _iota,
+    "get_dimension_size": _dimension_size,
+}

@@ -1,0 +1,31 @@
+"""Which rule translates which operation: one table a family, merged here by full name."""
+
+from __future__ import annotations
+
+from xlalite.hlo.stablehlo.rules import (
+    chlo_rules,
+    collective_rules,
+    control_rules,
+    elementwise_rules,
+    product_rules,
+    reduction_rules,
+    shaping_rules,
+)
+from xlalite.hlo.stablehlo.rules.context import Rule
+
+_STABLEHLO: dict[str, Rule] = {
+    **elementwise_rules.RULES,
+    **shaping_rules.RULES,
+    **reduction_rules.RULES,
+    **product_rules.RULES,
+    **control_rules.RULES,
+    **collective_rules.RULES,
+}
+_CHLO: dict[str, Rule] = {**chlo_rules.RULES, **shaping_rules.CHLO_RULES}
+
+RULES: dict[str, Rule] = {
+    **{f"stablehlo.{name}": rule for name, rule in _STABLEHLO.items()},
+    **{f"mhlo.{name}": rule for name, rule in _STABLEHLO.items()},
+    **{f"chlo.{name}": rule for name, rule in _CHLO.items()},
+    **control_rules.FUNCTION_RULES,
+}

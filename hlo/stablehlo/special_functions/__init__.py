@@ -1,0 +1,1 @@
+"""Special functions as compositions of elementary ones."""

@@ -1,0 +1,46 @@
+"""Programs as text, both ways: the functions that read HLO or StableHLO and the functions that write HLO."""
+
+from __future__ import annotations
+
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.spelling.literal_text import format_literal
+from xlalite.hlo.stablehlo.reading.recognition import is_stablehlo
+from xlalite.hlo.text.parser import parse as parse_hlo, parse_literal, parse_shape
+from xlalite.hlo.text.print_options import PRESETS, PrintOptions
+from xlalite.hlo.text.printer import print_computation, print_instruction, print_module
+from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "PRESETS",
+    "ParseLimits",
+    "PrintOptions",
+    "format_literal",
+    "parse",
+    "parse_hlo",
+    "parse_literal",
+    "parse_shape",
+    "print_computation",
+    "print_instruction",
+    "print_module",
+]
+
+
+def parse(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:
+    """The module that a text spells: HLO, or StableHLO as jax prints it, told apart by how it begins.
+
+    Args:
+        text: A whole module, some computations or a single instruction of HLO, or a module of StableHLO; bytes are
+            taken as UTF-8.
+        name: Name of the module when the text gives none.
+        limits: What the text may ask for.
+
+    Raises:
+        ParseError: The text is neither; says where.
+    """
+    if not is_stablehlo(text):
+        return parse_hlo(text, name, limits=limits)
+    # The rules of all StableHLO operations are needed by few programs.
+    from xlalite.hlo.stablehlo.importer import parse_stablehlo
+
+    return parse_stablehlo(text, name, limits=limits)

@@ -1,0 +1,1 @@
+"""What tools need and no pass: patterns, extraction, comparison, shrinking, the referee."""

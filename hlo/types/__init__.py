@@ -1,0 +1,1 @@
+"""Values that programs are made of: shapes, literals, element types, windows, groups of devices."""

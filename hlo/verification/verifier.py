@@ -1,0 +1,235 @@
+"""Checks that a module keeps the rules of the IR; run after every pass.
+
+What an operation wants of its operands, attributes and called computations is its shape rule's business; here are the
+rules that hold for all of them. The time is linear in the size of the module.
+"""
+
+from __future__ import annotations
+
+from xlalite.hlo.errors import VerificationError, XlaliteError
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.names import is_writable_name
+from xlalite.hlo.types.shape import ProgramShape, Shape, ShapeIndex
+from xlalite.hlo.verification.instruction_verifier import InstructionVerifier, describe
+
+# The body of a fusion belongs to that fusion alone: it is turned into one kernel.
+_OWNS_ITS_BODY = "fusion"
+
+
+def verify(module: HloModule, *, layout_sensitive: bool = False) -> None:
+    """Checks a module.
+
+    Args:
+        module: What to check.
+        layout_sensitive: Whether layouts must agree too, as they must once they are assigned.
+
+    Raises:
+        VerificationError: A rule is broken; says which, by what, and where.
+    """
+    _ModuleVerifier(module, layout_sensitive).check()
+
+
+class _ModuleVerifier:
+    """Checks one module."""
+
+    __slots__ = ("instructions", "layout_sensitive", "module")
+
+    def __init__(self, module: HloModule, layout_sensitive: bool) -> None:
+        self.module = module
+        self.layout_sensitive = layout_sensitive
+        self.instructions = InstructionVerifier(module, layout_sensitive)
+
+    def check(self) -> None:
+        """Checks computations callees first, then what holds for the module as a whole."""
+        module = self.module
+        self._require(is_writable_name(module.name), f"the name {module.name!r} cannot be written as HLO text")
+        try:
+            entry = module.entry_computation
+            computations = module.computations()
+        except XlaliteError as error:
+            raise VerificationError(f"verifying module {module.name}: {error}") from error
+        for computation in computations:
+            self._require(
+                computation.module is module, f"computation {computation.name} is called but not in the module"
+            )
+            self._require(
+                module.find(computation.name) is computation if self._has(computation.name) else False,
+                f"computation {computation.name} is not the one that the module knows by this name",
+            )
+        for computation in computations:
+            self._check_computation(computation)
+        self._check_callers(computations)
+        self._check_config(entry)
+
+    def _has(self, name: str) -> bool:
+        try:
+            self.module.find(name)
+        except KeyError:
+            return False
+        return True
+
+    def _check_computation(self, computation: HloComputation) -> None:
+        where = f"computation {computation.name}"
+        self._require(is_writable_name(computation.name), f"{where}: the name cannot be written as HLO text")
+        self._require(computation.has_root, f"{where}: there is no root")
+        self._require(computation.root in computation, f"{where}: the root %{computation.root.name} belongs elsewhere")
+        numbers = [parameter.attrs.number for parameter in computation.parameters]
+        self._require(
+            numbers == list(range(len(numbers))),
+            f"{where}: found parameter numbers {numbers[:20]}, expected 0, 1, ... without gaps",
+        )
+        self._check_membership(computation)
+        try:
+            computation.post_order()
+        except XlaliteError as error:
+            raise VerificationError(f"verifying module {self.module.name}: {error}") from error
+        if self.module.config.is_scheduled:
+            self._check_schedule(computation)
+        for instruction in computation.instructions:
+            self.instructions.check(instruction)
+        self.instructions.finish(computation)
+
+    def _check_membership(self, computation: HloComputation) -> None:
+        """Names, homes, operands and users fit together."""
+        where = f"computation {computation.name}"
+        names: set[str] = set()
+        uses: dict[HloInstruction, dict[HloInstruction, int]] = {}
+        parameters = 0
+        for instruction in computation.instructions:
+            self._require(
+                instruction.parent is computation,
+                f"{where}: it lists %{instruction.name}, which belongs elsewhere",
+            )
+            self._require(instruction.name not in names, f"{where}: two instructions are called %{instruction.name}")
+            self._require(
+                is_writable_name(instruction.name),
+                f"{where}: the name {instruction.name!r} cannot be written as HLO text",
+            )
+            names.add(instruction.name)
+            parameters += instruction.opcode == "parameter"
+            for what, others in (
+                ("operand", instruction.operands),
+                ("control predecessor", instruction.control_predecessors),
+            ):
+                for other in others:
+                    if other.parent is not computation:
+                        home = other.parent.name if other.parent is not None else "no computation"
+                        raise self._error(instruction, f"its {what} %{other.name} is in {home}")
+            for operand in instruction.operands:
+                slots = uses.setdefault(operand, {})
+                slots[instruction] = slots.get(instruction, 0) + 1
+        self._require(
+            parameters == len(computation.parameters),
+            f"{where}: found {parameters} parameter instructions, expected {len(computation.parameters)}",
+        )
+        for instruction in computation.instructions:
+            found = uses.get(instruction, {})
+            if set(instruction.users) != set(found) or instruction.use_count != sum(found.values()):
+                raise self._error(
+                    instruction,
+                    f"its users are recorded as {_names(instruction.users)}, found {_names(tuple(found))}",
+                )
+            for successor in instruction.control_successors:
+                if instruction not in successor.control_predecessors:
+                    raise self._error(
+                        instruction, f"its control successor %{successor.name} does not know it as predecessor"
+                    )
+
+    def _check_schedule(self, computation: HloComputation) -> None:
+        done: set[HloInstruction] = set()
+        for instruction in computation.instructions:
+            for before in (*instruction.operands, *instruction.control_predecessors):
+                if before not in done:
+                    raise self._error(instruction, f"the schedule runs it before %{before.name}, which it depends on")
+            done.add(instruction)
+
+    def _check_callers(self, computations: tuple[HloComputation, ...]) -> None:
+        callers: dict[HloComputation, HloInstruction] = {}
+        for computation in computations:
+            for instruction in computation.instructions:
+                for callee in instruction.called_computations:
+                    if callee.is_entry:
+                        raise self._error(instruction, f"it calls the entry computation {callee.name}")
+                    other = callers.setdefault(callee, instruction)
+                    if other is instruction:
+                        continue
+                    if _OWNS_ITS_BODY in (other.opcode, instruction.opcode):
+                        raise self._error(
+                            instruction,
+                            f"computation {callee.name} is also called by %{other.name}; a fusion owns its body",
+                        )
+
+    def _check_config(self, entry: HloComputation) -> None:
+        config = self.module.config
+        self._require(config.replica_count >= 1, f"replica_count is {config.replica_count}, expected at least 1")
+        self._require(config.num_partitions >= 1, f"num_partitions is {config.num_partitions}, expected at least 1")
+        signature = entry.program_shape
+        if config.entry_layout is not None:
+            self._check_entry_layout(config.entry_layout, signature)
+        outputs: set[ShapeIndex] = set()
+        buffers: set[tuple[int, ShapeIndex]] = set()
+        for alias in config.input_output_alias:
+            where = f"input_output_alias of output {list(alias.output_index)}"
+            output = self._subshape(signature.result, alias.output_index, where)
+            buffer = (alias.parameter_number, alias.parameter_index)
+            source = self._parameter_subshape(signature, *buffer, where)
+            # What may be shared is bytes; what must be shared is the array.
+            fits = output.compatible(source) or (
+                alias.kind == "may-alias"
+                and output.is_array
+                and source.is_array
+                and output.size_bytes == source.size_bytes
+            )
+            self._require(fits, f"{where}: found {output.text()} for a parameter of {source.text()}")
+            self._require(alias.output_index not in outputs, f"{where}: it is given twice")
+            self._require(buffer not in buffers, f"{where}: parameter {buffer[0]} {list(buffer[1])} is taken twice")
+            outputs.add(alias.output_index)
+            buffers.add(buffer)
+        for number, index in config.buffer_donors:
+            self._parameter_subshape(signature, number, index, "buffer_donor")
+            self._require(
+                (number, index) not in buffers,
+                f"buffer_donor: parameter {number} {list(index)} is given twice or aliased too",
+            )
+            buffers.add((number, index))
+
+    def _check_entry_layout(self, layout: ProgramShape, signature: ProgramShape) -> None:
+        self._require(
+            len(layout.parameters) == len(signature.parameters),
+            f"entry layout: found {len(layout.parameters)} parameters, expected {len(signature.parameters)}",
+        )
+        pairs = [*zip(layout.parameters, signature.parameters, strict=True), (layout.result, signature.result)]
+        for found, expected in pairs:
+            self._require(found.compatible(expected), f"entry layout: found {found.text()}, expected {expected.text()}")
+            if self.layout_sensitive:
+                self._require(
+                    found.with_default_layout() == expected.with_default_layout(),
+                    f"entry layout: found {found}, expected {expected}",
+                )
+
+    def _parameter_subshape(self, signature: ProgramShape, number: int, index: ShapeIndex, where: str) -> Shape:
+        self._require(
+            0 <= number < len(signature.parameters),
+            f"{where}: there is no parameter {number}, the entry has {len(signature.parameters)}",
+        )
+        return self._subshape(signature.parameters[number], index, where)
+
+    def _subshape(self, shape: Shape, index: ShapeIndex, where: str) -> Shape:
+        try:
+            return shape.subshape(index)
+        except XlaliteError as error:
+            raise VerificationError(f"verifying module {self.module.name}: {where}: {error}") from error
+
+    def _require(self, holds: bool, message: str) -> None:
+        if not holds:
+            raise VerificationError(f"verifying module {self.module.name}: {message}")
+
+    def _error(self, instruction: HloInstruction, message: str) -> VerificationError:
+        return VerificationError(f"verifying module {self.module.name}: {describe(instruction)}: {message}")
+
+
+def _names(instructions: tuple[HloInstruction, ...]) -> str:
+    shown = ", ".join("%" + instruction.name for instruction in instructions[:10])
+    return f"[{shown}{', ...' if len(instructions) > 10 else ''}]"

@@ -1,0 +1,1 @@
+"""Dumps of what a compilation makes, and the page that shows them."""

@@ -1,0 +1,307 @@
+"""A directory of dumps as one HTML page that needs nothing else: no server, no network, and no script for the reading.
+
+The page is a view of the records and of the text files; what is too large to show is a link to its file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, PassEntry, ReportEntry, Status
+
+_SHOWN_BYTES = 256 << 10
+"""A text longer than this is shown up to here."""
+
+_PAGE_BYTES = 24 << 20
+"""Once the page holds so much text, what follows is links."""
+
+_DIFF_LINES = 20_000
+"""Longer modules are not compared: it would take minutes."""
+
+_TEXTS = tuple(artefact for artefact in Artefact if artefact not in (Artefact.DECISIONS, Artefact.OBJECT))
+_STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad"}
+
+
+def render_page(contents: DumpContents, directory: Path, *, title: str = "", has_links: bool = True) -> str:
+    """The page about the dumps in a directory.
+
+    Args:
+        contents: What is in the directory.
+        directory: Where the files are.
+        title: What to call it; by default the name of the directory.
+        has_links: Whether the page will lie beside the files and link to them.
+    """
+    name = title or f"xlalite dump: {directory.resolve().name}"
+    return _Page(directory, has_links=has_links).render(contents, name)
+
+
+class _Page:
+    """Writes one page; remembers how much text it holds."""
+
+    def __init__(self, directory: Path, *, has_links: bool) -> None:
+        self._directory = directory
+        self._has_links = has_links
+        self._room = _PAGE_BYTES
+
+    def render(self, contents: DumpContents, name: str) -> str:
+        body = [
+            _header(contents, name, self._link("index.json", "index.json")),
+            _TOOLS,
+            _overview(contents.modules),
+            *(self._report(report) for report in contents.reports),
+            *(self._module(module) for module in contents.modules),
+        ]
+        style, script = _asset("page.css"), _asset("page.js")
+        return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=escape(name))
+
+    def _report(self, report: ReportEntry) -> str:
+        parts = [
+            f'<section id="{escape(report.name)}"><h2>{escape(report.name)}</h2>',
+            self._text("Cluster report", report.file, is_open=True),
+            self._decisions(report.decisions),
+            "</section>",
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def _module(self, module: ModuleEntry) -> str:
+        files = module.files
+        parts = [
+            f'<section id="{escape(module.prefix)}">\n<h2>{escape(module.prefix)}</h2>',
+            self._facts(module),
+            f'<p class="bad">{escape(module.error)}</p>' if module.error else "",
+            self._passes(module),
+            self._decisions(files[Artefact.DECISIONS.key]) if Artefact.DECISIONS.key in files else "",
+            *(self._text(artefact.title, files[artefact.key]) for artefact in _TEXTS if artefact.key in files),
+            "</section>",
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def _passes(self, module: ModuleEntry) -> str:
+        if not module.passes:
+            return '<p class="faint">No pass ran.</p>'
+        longest = max(entry.time_ms for entry in module.passes) or 1.0
+        rows = "".join(self._pass_row(entry, longest, module.name) for entry in module.passes)
+        head = _PASSES_HEAD.replace("<table>", '<table class="passes">')
+        return f"{head}{rows}</table>{_diff_hint(module.passes)}"
+
+    def _pass_row(self, entry: PassEntry, longest: float, module: str) -> str:
+        before, after = entry.instructions
+        words = f"{module} {entry.pipeline} {entry.name} {'changed' if entry.changed else 'unchanged'}"
+        row = (
+            f'<tr class="{"changed" if entry.changed else "same"}" data-changed="{"yes" if entry.changed else "no"}"'
+            f' data-words="{escape(words)}"><td class="n">{entry.number}</td><td>{escape(entry.pipeline)}</td>'
+            f"<td>{escape(entry.name)}</td><td>{'changed' if entry.changed else 'unchanged'}</td>"
+            f'<td class="n time">{entry.time_ms:.3f}<i style="width:{100 * entry.time_ms / longest:.0f}%"></i></td>'
+            f'<td class="n">{entry.verification_ms:.3f}</td><td class="n">{_change(before, after)}</td>'
+            f'<td class="n">{_change(*entry.computations)}</td></tr>\n'
+        )
+        return row + self._diff_row(entry)
+
+    def _diff_row(self, entry: PassEntry) -> str:
+        if entry.before is None or entry.after is None:
+            return ""
+        return f'<tr class="diff"><td colspan="8">{self._diff(entry.before, entry.after)}</td></tr>\n'
+
+    def _diff(self, before: str, after: str) -> str:
+        old, new = self._read(before).splitlines(), self._read(after).splitlines()
+        links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
+        if max(len(old), len(new)) > _DIFF_LINES:
+            return f"<details><summary>too long to compare: {links}</summary></details>"
+        lines = list(difflib.unified_diff(old, new, "before", "after", lineterm=""))[2:]
+        added = sum(line.startswith("+") for line in lines)
+        removed = sum(line.startswith("-") for line in lines)
+        summary = f'<span class="good">+{added}</span> <span class="bad">-{removed}</span> lines {links}'
+        shown = self._fit("\n".join(lines)).split("\n")
+        return f"<details><summary>{summary}</summary><pre>{''.join(map(_diff_line, shown))}</pre></details>"
+
+    def _decisions(self, file: str) -> str:
+        decisions = json.loads(self._read(file) or "[]")
+        if not decisions:
+            return ""
+        shown = decisions[: _SHOWN_BYTES // 128]
+        more = len(decisions) - len(shown)
+        rest = f"<p>{more} more are in the file.</p>" if more else ""
+        self._room -= 256 * len(shown)
+        rows = "".join(map(_decision_row, shown))
+        head = f"Decisions <span class='faint'>{len(decisions)}</span> {self._link(file, 'file')}"
+        table = f'<div class="scroll">{_DECISIONS_HEAD}{rows}</table>{rest}</div>'
+        return f"<details><summary>{head}</summary>{table}</details>"
+
+    def _text(self, title: str, file: str, *, is_open: bool = False) -> str:
+        text = self._read(file)
+        lines = text.count("\n")
+        head = f"{escape(title)} <span class='faint'>{lines} lines</span> {self._link(file, 'file')}"
+        opened = " open" if is_open else ""
+        return f"<details{opened}><summary>{head}</summary><pre>{escape(self._fit(text))}</pre></details>"
+
+    def _fit(self, text: str) -> str:
+        """As much of a text as may be shown; always whole lines."""
+        room = min(_SHOWN_BYTES, max(self._room, 0))
+        if len(text) > room:
+            text = text[: text.rfind("\n", 0, room) + 1] + "... the rest is in the file\n"
+        self._room -= len(text)
+        return text
+
+    def _facts(self, module: ModuleEntry) -> str:
+        facts = [f'<span class="{_STATUS_CLASS[module.status]}">{module.status.value}</span>']
+        if module.started:
+            facts += [
+                f"<span>{_where_time_went(module)}</span>",
+                f"<span>{escape(module.started)}</span>",
+                f"<span>process {module.process}: {escape(module.command)}</span>",
+            ]
+        if Artefact.OBJECT.key in module.files:
+            facts.append(f"<span>{self._link(module.files[Artefact.OBJECT.key], 'object file')}</span>")
+        return f'<div class="facts">{"".join(facts)}</div>'
+
+    def _link(self, file: str, text: str) -> str:
+        return f'<a href="{quote(file)}">{escape(text)}</a>' if self._has_links else ""
+
+    def _read(self, name: str) -> str:
+        """The text of a file; nothing when it has gone since."""
+        path = self._directory / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _header(contents: DumpContents, name: str, index: str) -> str:
+    total = sum(module.compile_ms for module in contents.modules)
+    changed = sum(entry.changed for module in contents.modules for entry in module.passes)
+    ran = sum(len(module.passes) for module in contents.modules)
+    return (
+        f"<header><h1>{escape(name)}</h1><span class='faint'>{_count(len(contents.modules), 'module')}, "
+        f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps</span> "
+        f"{index}</header>"
+    )
+
+
+def _where_time_went(module: ModuleEntry) -> str:
+    """The time of a compilation in parts that add up."""
+    passes = sum(entry.time_ms for entry in module.passes)
+    verifier = sum(entry.verification_ms for entry in module.passes)
+    rest = max(module.compile_ms - passes - verifier, 0.0)
+    return (
+        f"{module.compile_ms:.1f} ms: passes {passes:.1f}, verifier {verifier:.1f}, "
+        f"code generation, LLVM and the writing of dumps {rest:.1f}"
+    )
+
+
+def _overview(modules: tuple[ModuleEntry, ...]) -> str:
+    rows = "".join(map(_overview_row, modules))
+    return f"{_OVERVIEW_HEAD}{rows}</table>" if modules else "<p>No module has been compiled.</p>"
+
+
+def _overview_row(module: ModuleEntry) -> str:
+    changed = sum(entry.changed for entry in module.passes)
+    sizes = _change(module.passes[0].instructions[0], module.passes[-1].instructions[1]) if module.passes else ""
+    passes = " ".join(dict.fromkeys(entry.name for entry in module.passes if entry.changed))
+    words = f"{module.prefix} {module.status.value} {passes}"
+    return (
+        f'<tr data-words="{escape(words)}"><td class="mono"><a href="#{escape(module.prefix)}">'
+        f"{escape(module.prefix)}</a></td>"
+        f'<td class="{_STATUS_CLASS[module.status]}">{module.status.value}</td>'
+        f'<td class="n">{module.compile_ms:.1f}</td><td class="n">{len(module.passes)}</td>'
+        f'<td class="n">{changed}</td><td class="n">{sizes}</td></tr>\n'
+    )
+
+
+def _diff_hint(passes: tuple[PassEntry, ...]) -> str:
+    if all(entry.after is not None for entry in passes if entry.changed):
+        return ""
+    return '<p class="faint">--xla_dump_hlo_pass_re=.* dumps the module around every pass, and shows what changed.</p>'
+
+
+def _decision_row(decision: Mapping[str, object]) -> str:
+    subject, numbers = decision["subject"], decision["numbers"]
+    assert isinstance(subject, list), "Decision.as_dict writes a list"
+    assert isinstance(numbers, dict), "Decision.as_dict writes a dictionary"
+    cells = [
+        str(decision["decided_by"]),
+        " → ".join(map(str, subject)),
+        str(decision["verdict"]),
+        str(decision["reason"]),
+        ", ".join(f"{name}={value}" for name, value in numbers.items()),
+    ]
+    words = escape(" ".join(cells))
+    by, about, *rest = map(escape, cells)
+    tail = "".join(f"<td>{cell}</td>" for cell in rest)
+    return f'<tr data-words="{words}"><td>{by}</td><td class="mono">{about}</td>{tail}</tr>\n'
+
+
+def _diff_line(line: str) -> str:
+    kinds = {"+": "add", "-": "del", "@": "hunk"}
+    kind = kinds.get(line[:1])
+    text = escape(line)
+    return f'<span class="{kind}">{text}</span>\n' if kind else f"{text}\n"
+
+
+def _change(before: int, after: int) -> str:
+    return str(after) if before == after else f"{before} → {after}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _asset(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _table_head(columns: Mapping[str, bool]) -> str:
+    """The start of a table; columns map to whether they hold numbers."""
+
+    def cells() -> Iterator[str]:
+        for column, is_number in columns.items():
+            yield f'<th class="n">{column}</th>' if is_number else f"<th>{column}</th>"
+
+    return f"<table><tr>{''.join(cells())}</tr>\n"
+
+
+_OVERVIEW_HEAD = _table_head(
+    {"module": False, "status": False, "ms": True, "passes": True, "changed": True, "instructions": True}
+)
+_PASSES_HEAD = _table_head(
+    {
+        "#": True,
+        "pipeline": False,
+        "pass": False,
+        "": False,
+        "ms": True,
+        "verifier ms": True,
+        "instructions": True,
+        "computations": True,
+    }
+)
+_DECISIONS_HEAD = _table_head({"by": False, "about": False, "verdict": False, "reason": False, "numbers": False})
+
+_TOOLS = """\
+<div class="tools" hidden>
+<input type="search" placeholder="filter passes, decisions, modules   ( / )" aria-label="filter">
+<label><input type="checkbox"> changed only</label>
+<a href="#" id="unfold" role="button">fold or unfold all diffs</a>
+<span class="count faint" role="status"></span>
+</div>"""
+
+_DOCUMENT = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{name}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+<script>
+{script}</script>
+</body>
+</html>
+"""

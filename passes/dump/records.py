@@ -1,0 +1,267 @@
+"""What a dump says about itself: one JSON record for each module, gathered in `index.json`.
+
+Every process writes the records of its own modules only; the index is made of all records in the directory, so that
+several processes, or several runs, share a directory. Other tools may read `index.json`; `format` tells its version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xlalite.hlo.errors import DumpError
+from xlalite.passes.core.instrumentation import PassRecord
+
+FORMAT = 1
+"""Version of records and index."""
+
+RECORD_SUFFIX = "record.json"
+REPORT_SUFFIX = "cluster_report.txt"
+DECISIONS_SUFFIX = "decisions.json"
+_FIRST_FILE = "before_optimizations.txt"
+
+
+class Artefact(enum.Enum):
+    """What a compilation leaves behind: how records call it, how its file name ends, how people call it."""
+
+    HLO = ("hlo", _FIRST_FILE, "HLO before optimizations")
+    OPTIMIZED_HLO = ("optimized_hlo", "cpu_after_optimizations.txt", "HLO after optimizations")
+    SCHEDULE = ("schedule", "cpu_after_optimizations-schedule.txt", "Schedule")
+    BUFFER_ASSIGNMENT = (
+        "buffer_assignment",
+        "cpu_after_optimizations-buffer-assignment.txt",
+        "Buffer assignment",
+    )
+    DECISIONS = ("decisions", DECISIONS_SUFFIX, "Decisions")
+    LLVM = ("llvm", "ir-no-opt.ll", "LLVM IR as emitted")
+    LLVM_OPTIMIZED = ("llvm_optimized", "ir-with-opt.ll", "LLVM IR after LLVM's passes")
+    ASM = ("asm", "s", "Assembly")
+    OBJECT = ("object", "obj-file.o", "Object file")
+
+    def __init__(self, key: str, suffix: str, title: str) -> None:
+        """Names the three parts."""
+        self.key = key
+        self.suffix = suffix
+        self.title = title
+
+
+class Status(enum.Enum):
+    """How a compilation ended."""
+
+    COMPILED = "compiled"
+    FAILED = "failed"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class PassEntry:
+    """One run of a pass.
+
+    Attributes:
+        number: Position among all runs of the compilation, from 1.
+        pipeline: The innermost pipeline.
+        name: The pass.
+        changed: Whether it changed the module.
+        time_ms: Time in the pass.
+        verification_ms: Time in the verifier afterwards.
+        instructions: How many there were before and after.
+        computations: How many there were before and after.
+        before: File with the module as it was; None when that was not dumped.
+        after: File with the module as it became; None when that was not dumped.
+    """
+
+    number: int
+    pipeline: str
+    name: str
+    changed: bool
+    time_ms: float
+    verification_ms: float
+    instructions: tuple[int, int]
+    computations: tuple[int, int]
+    before: str | None = None
+    after: str | None = None
+
+    @staticmethod
+    def of(record: PassRecord, files: tuple[str, str] | None) -> PassEntry:
+        """The entry of a run, with the files that show it."""
+        before, after = files or (None, None)
+        return PassEntry(
+            record.run.number,
+            record.run.pipeline,
+            record.run.pass_name,
+            record.changed,
+            round(record.time_ms, 4),
+            round(record.verification_ms, 4),
+            (record.instructions_before, record.instructions_after),
+            (record.computations_before, record.computations_after),
+            before,
+            after,
+        )
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> PassEntry:
+        """The entry that `dataclasses.asdict` wrote."""
+        return PassEntry(
+            **{**data, "instructions": tuple(data["instructions"]), "computations": tuple(data["computations"])}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleEntry:
+    """One compilation.
+
+    Attributes:
+        prefix: How the names of its files start: `module_0003.NAME`.
+        name: The module's name.
+        status: How it ended.
+        error: Why it failed.
+        process: Number of the process.
+        command: The process's command line.
+        started: When, in ISO 8601.
+        compile_ms: How long it took, dumping included.
+        passes: What each pass did.
+        files: File names by the key of the artefact.
+    """
+
+    prefix: str
+    name: str
+    status: Status
+    error: str = ""
+    process: int = 0
+    command: str = ""
+    started: str = ""
+    compile_ms: float = 0.0
+    passes: tuple[PassEntry, ...] = ()
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry for JSON."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            "status": self.status.value,
+            "passes": [dataclasses.asdict(entry) for entry in self.passes],
+            "files": dict(self.files),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> ModuleEntry:
+        """The entry that `as_json` wrote."""
+        passes = tuple(map(PassEntry.from_json, data["passes"]))
+        return ModuleEntry(**{**data, "status": Status(data["status"]), "passes": passes})
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """A session's report on its clusters.
+
+    Attributes:
+        name: The session: `session_0000`.
+        file: The text.
+        decisions: The file with the decisions.
+    """
+
+    name: str
+    file: str
+    decisions: str
+
+
+@dataclass(frozen=True, slots=True)
+class DumpContents:
+    """Everything in a directory of dumps, in order of the numbers in the names."""
+
+    modules: tuple[ModuleEntry, ...] = ()
+    reports: tuple[ReportEntry, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """What `index.json` holds."""
+        return {
+            "format": FORMAT,
+            "modules": [entry.as_json() for entry in self.modules],
+            "reports": [dataclasses.asdict(entry) for entry in self.reports],
+        }
+
+
+def read_contents(directory: Path) -> DumpContents:
+    """The records in a directory; modules without one, whose process died, count as unfinished.
+
+    Raises:
+        DumpError: The directory cannot be read.
+    """
+    names = _file_names(directory)
+    modules = {entry.prefix: entry for entry in _records(directory, names)}
+    for name in names:
+        prefix = name.removesuffix(f".{_FIRST_FILE}")
+        if prefix != name and prefix not in modules:
+            modules[prefix] = _unfinished(prefix, names)
+    reports = [
+        ReportEntry(name.removesuffix(f".{REPORT_SUFFIX}"), name, name.replace(REPORT_SUFFIX, DECISIONS_SUFFIX))
+        for name in names
+        if name.endswith(f".{REPORT_SUFFIX}")
+    ]
+    return DumpContents(tuple(modules[prefix] for prefix in sorted(modules)), tuple(reports))
+
+
+def highest_number(directory: Path, kind: str) -> int:
+    """The highest number among the names `KIND_0003.…` in a directory; -1 when there is none."""
+    pattern = re.compile(rf"{kind}_(\d+)\.")
+    matches = map(pattern.match, _file_names(directory))
+    return max((int(match[1]) for match in matches if match), default=-1)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that readers see the old text or the new one, never a part.
+
+    Raises:
+        DumpError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+    except OSError as error:
+        raise DumpError(f"dump of {path.name}: cannot write to directory {path.parent}: {error.strerror}") from error
+
+
+def _file_names(directory: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+    except OSError as error:
+        raise DumpError(f"dump directory {directory}: cannot be read: {error.strerror}") from error
+
+
+def _records(directory: Path, names: list[str]) -> Iterator[ModuleEntry]:
+    for name in names:
+        if name.endswith(f".{RECORD_SUFFIX}"):
+            data = _read_object(directory / name)
+            if data.pop("format", None) == FORMAT:
+                yield ModuleEntry.from_json(data)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; an empty one for a file that is damaged or has gone."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _unfinished(prefix: str, names: list[str]) -> ModuleEntry:
+    present = set(names)
+    files = {one.key: f"{prefix}.{one.suffix}" for one in Artefact if f"{prefix}.{one.suffix}" in present}
+    return ModuleEntry(prefix, prefix.partition(".")[2], Status.UNFINISHED, files=files)

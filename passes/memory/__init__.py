@@ -1,0 +1,1 @@
+"""When instructions run, and where their results lie."""

@@ -1,0 +1,126 @@
+"""Gives every array of a scheduled module its bytes.
+
+Values that must share memory do (loop state, branch results, donated inputs); then results take over the memory of
+operands that are read for the last time; what remains is packed into one arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xlalite.hlo.errors import PassError
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import ShapeIndex
+from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
+from xlalite.passes.analysis.in_place import reusable_operands
+from xlalite.passes.analysis.required_sharing import Refusal, analyse, overwrites, share_required, try_share
+from xlalite.passes.memory.arena_packing import Block, pack
+from xlalite.passes.memory.buffer_report import buffer_report
+from xlalite.passes.memory.buffers import (
+    ALIGNMENT_BYTES,
+    Allocation,
+    AllocationKind,
+    BufferAssignment,
+    BufferSlice,
+    Donation,
+)
+
+
+def assign_buffers(module: HloModule) -> BufferAssignment:
+    """The memory of every array of a scheduled module with all copies inserted.
+
+    Raises:
+        PassError: Values that must share memory cannot: copy insertion has not run.
+    """
+
+    def refuse(refusal: Refusal) -> None:
+        raise PassError(
+            f"assigning buffers of {module.name}: %{refusal.value.instruction.name} must lie in the memory of "
+            f"%{refusal.holder.name}, but {refusal.reason}; expected a copy"
+        )
+
+    groups = analyse(module)
+    share_required(groups, refuse)
+    _reuse_operands(groups)
+    return _Assigner(module, groups).assign()
+
+
+def _reuse_operands(groups: BufferGroups) -> None:
+    """Lets results take over the memory of operands read for the last time."""
+    values = groups.values
+    for instruction in values.schedule.spans:
+        leaves = [index for index, leaf in instruction.shape.leaves() if leaf.is_array]
+        taken: set[int] = set()
+        for result, number in overwrites(instruction, reusable_operands(instruction), groups):
+            if result in taken:
+                continue
+            source = groups.of(values.of(instruction.operand(number)))
+            target = groups.of(values.of(instruction, leaves[result]))
+            if source is target:
+                taken.add(result)
+                continue
+            if source.parameter is not None or target.size_bytes != source.size_bytes:
+                continue
+            if try_share(groups, source, target, instruction) is None:
+                taken.add(result)
+
+
+class _Assigner:
+    def __init__(self, module: HloModule, groups: BufferGroups) -> None:
+        self._module = module
+        self._groups = groups
+        self._allocations: list[Allocation] = []
+        self._place: dict[BufferGroup, BufferSlice] = {}
+
+    def assign(self) -> BufferAssignment:
+        groups = self._groups.all()
+        for group in groups:
+            if group.parameter is not None:
+                self._own(group, AllocationKind.PARAMETER, group.parameter)
+        for group in groups:
+            if group.output is not None and group.parameter is None:
+                self._own(group, AllocationKind.OUTPUT, group.output)
+        for group in groups:
+            if group.is_constant:
+                self._own(group, AllocationKind.CONSTANT, 0)
+        self._pack([group for group in groups if group not in self._place])
+        donations = tuple(
+            Donation(group.parameter, group.output)
+            for group in groups
+            if group.parameter is not None and group.output is not None
+        )
+        slices = dict(self._slices())
+        report = buffer_report(self._module, tuple(self._allocations), self._groups, self._place)
+        return BufferAssignment(tuple(self._allocations), slices, donations, report)
+
+    def _own(self, group: BufferGroup, kind: AllocationKind, leaf: int) -> None:
+        literal = _literal_of(group) if kind is AllocationKind.CONSTANT else None
+        allocation = Allocation(len(self._allocations), kind, group.size_bytes, leaf, literal)
+        self._allocations.append(allocation)
+        self._place[group] = BufferSlice(allocation, 0, group.size_bytes)
+
+    def _pack(self, groups: list[BufferGroup]) -> None:
+        blocks = [Block(group.size_bytes, group.start, group.end) for group in groups]
+        offsets, total = pack(blocks, ALIGNMENT_BYTES)
+        arena = Allocation(len(self._allocations), AllocationKind.ARENA, total)
+        if groups:
+            self._allocations.append(arena)
+        for group, offset in zip(groups, offsets, strict=True):
+            self._place[group] = BufferSlice(arena, offset, group.size_bytes)
+
+    def _slices(self) -> Iterator[tuple[tuple[HloInstruction, ShapeIndex], BufferSlice]]:
+        values = self._groups.values
+        for position in values.positions():
+            value = values.of(*position)
+            place = self._place[self._groups.of(value)]
+            yield position, BufferSlice(place.allocation, place.offset, value.size_bytes)
+
+
+def _literal_of(group: BufferGroup) -> Literal:
+    instruction, index = group.values[0].position
+    literal: Literal = instruction.attrs.literal
+    for number in index:
+        literal = literal.elements[number]
+    return literal

@@ -1,0 +1,117 @@
+"""Puts the instructions of every computation into the order in which they run, for low peak memory.
+
+List scheduling: among the instructions that are ready, the one that frees most bytes net of what it allocates runs
+next; ties go to the earlier one in post order. Readers of an array run before an instruction that can overwrite it in
+place, where dependencies allow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.passes.analysis.in_place import overwritable_operands
+from xlalite.passes.core.base import HloPass
+
+
+@dataclass(frozen=True)
+class Scheduler(HloPass):
+    """Schedules the module and marks it as scheduled.
+
+    Requires nothing; leaves `is_scheduled` true. Declines for a module that is scheduled already.
+    """
+
+    name: ClassVar[str] = "scheduler"
+
+    def run(self, module: HloModule) -> bool:
+        """Orders each computation."""
+        if module.config.is_scheduled:
+            return False
+        for computation in module.computations():
+            computation.set_order(schedule(computation))
+        module.update_config(is_scheduled=True)
+        return True
+
+
+def schedule(computation: HloComputation) -> list[HloInstruction]:
+    """An order of the computation's instructions that respects all dependencies."""
+    post_order = computation.post_order()
+    rank = {instruction: number for number, instruction in enumerate(post_order)}
+    successors = _successors(post_order)
+    waiting = dict.fromkeys(post_order, 0)
+    for followers in successors.values():
+        for follower in followers:
+            waiting[follower] += 1
+    uses_left = {instruction: instruction.user_count for instruction in post_order}
+    # Priorities of waiting instructions change as others run; stale heap entries are recognised by their priority.
+    ready: list[tuple[int, int, HloInstruction]] = []
+
+    def priority(instruction: HloInstruction) -> int:
+        freed = sum(_bytes(operand) for operand in dict.fromkeys(instruction.operands) if uses_left[operand] == 1)
+        return _bytes(instruction) - freed
+
+    def push(instruction: HloInstruction) -> None:
+        heapq.heappush(ready, (priority(instruction), rank[instruction], instruction))
+
+    for instruction in post_order:
+        if not waiting[instruction]:
+            push(instruction)
+    order: list[HloInstruction] = []
+    done: set[HloInstruction] = set()
+    while ready:
+        cost, number, instruction = heapq.heappop(ready)
+        if instruction in done:
+            continue
+        current = priority(instruction)
+        if current < cost:
+            heapq.heappush(ready, (current, number, instruction))
+            continue
+        done.add(instruction)
+        order.append(instruction)
+        for operand in dict.fromkeys(instruction.operands):
+            uses_left[operand] -= 1
+            if uses_left[operand] == 1:
+                for user in operand.users:
+                    if user not in done and not waiting[user]:
+                        push(user)
+        for follower in successors[instruction]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                push(follower)
+    return order
+
+
+def _successors(post_order: tuple[HloInstruction, ...]) -> dict[HloInstruction, dict[HloInstruction, None]]:
+    """What must, or had better, run after each instruction."""
+    successors: dict[HloInstruction, dict[HloInstruction, None]] = {
+        instruction: dict.fromkeys((*instruction.users, *instruction.control_successors)) for instruction in post_order
+    }
+    for instruction in post_order:
+        for number in overwritable_operands(instruction):
+            for reader in instruction.operand(number).users:
+                if reader is not instruction and not _reaches(successors, instruction, reader):
+                    successors[reader][instruction] = None
+    return successors
+
+
+def _reaches(
+    successors: dict[HloInstruction, dict[HloInstruction, None]], start: HloInstruction, goal: HloInstruction
+) -> bool:
+    waiting, seen = [start], {start}
+    while waiting:
+        instruction = waiting.pop()
+        if instruction is goal:
+            return True
+        for follower in successors[instruction]:
+            if follower not in seen:
+                seen.add(follower)
+                waiting.append(follower)
+    return False
+
+
+def _bytes(instruction: HloInstruction) -> int:
+    return instruction.shape.size_bytes if instruction.op.computes else 0

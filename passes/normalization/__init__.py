@@ -1,0 +1,1 @@
+"""Passes that bring any valid module into the form that the others expect."""

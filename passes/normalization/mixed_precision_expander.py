@@ -1,0 +1,35 @@
+"""Elementwise operations on operands of two floating-point types get operands of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.rules.elementwise_rules import common_dtype
+from xlalite.passes.rewriting.expander import OpExpander
+
+
+@dataclass(frozen=True, slots=True)
+class MixedPrecisionExpander(OpExpander):
+    """op(x, y) -> op(convert(x), y) where x is of the narrower floating-point type."""
+
+    name: ClassVar[str] = "mixed-precision-expander"
+    opcodes: ClassVar[frozenset[str]] = frozenset(
+        name for name, op in OPS.items() if op.arity == 2 and op.has(Trait.ELEMENTWISE)
+    )
+
+    def may_expand(self, instruction: HloInstruction) -> bool:
+        """Whether the types differ and have a wider one."""
+        lhs, rhs = (operand.shape.dtype for operand in instruction.operands)
+        return lhs is not rhs and common_dtype(lhs, rhs) is not None
+
+    def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
+        """The operation on operands of the wider type."""
+        common = common_dtype(*(operand.shape.dtype for operand in instruction.operands))
+        assert common is not None, "only operations whose types have a wider one are expanded"
+        converted = [builder.convert(operand, common) for operand in operands]
+        return builder.op(instruction.opcode, converted, instruction.attrs)

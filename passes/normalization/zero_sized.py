@@ -1,0 +1,45 @@
+"""Arrays without elements become constants: nothing has to compute them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.passes.core.base import HloPass
+from xlalite.passes.rewriting.patterns import constant
+from xlalite.passes.rewriting.rewrite import replace_with_loose
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroSizedElimination(HloPass):
+    """Replaces every array instruction whose result has no elements by an empty constant.
+
+    Parameters, side effects, instructions with control dependencies and dynamic shapes stay.
+    """
+
+    name: ClassVar[str] = "zero-sized-elimination"
+    counts_changes: ClassVar[bool] = True
+
+    def run(self, module: HloModule) -> bool:
+        """Replaces in every computation; says whether anything changed."""
+        changed = False
+        for computation in module.computations():
+            for instruction in computation.instructions:
+                if instruction.parent is computation and _is_replaceable(instruction) and self.may_change():
+                    shape = instruction.shape
+                    replace_with_loose(instruction, constant(np.zeros(shape.dims, shape.dtype.numpy)))
+                    changed = True
+        return changed
+
+
+def _is_replaceable(instruction: HloInstruction) -> bool:
+    shape = instruction.shape
+    if not shape.is_array or shape.is_dynamic or shape.element_count:
+        return False
+    if instruction.opcode in ("constant", "parameter") or instruction.has_side_effect:
+        return False
+    return not instruction.control_predecessors and not instruction.control_successors

@@ -1,0 +1,1 @@
+"""Passes that prepare for code generation."""

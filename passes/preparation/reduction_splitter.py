@@ -1,0 +1,120 @@
+"""Splits reductions into steps that kernels can do row by row or column by column, and on several threads.
+
+The steps depend on the shapes only, so results are the same for every thread count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.monoid import recognise_monoid
+from xlalite.hlo.ops.slicing import PadAttrs
+from xlalite.hlo.types.literal import Literal
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.rewriting.expander import OpExpander
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionSplitter(OpExpander):
+    """reduce over D -> reduce over some of D, then over the rest; only for known associative operations.
+
+    - Minor and other dimensions are reduced in two steps, minor ones first.
+    - A reduction of many elements to few results gets a dimension of partial results: of an outer reduced dimension
+      where there is one, else of one cut into pieces (padded with the identity where it does not divide).
+
+    Declines for reductions of several arrays at once and for unknown computations.
+
+    Attributes:
+        min_bytes: Smaller operands are reduced in one step.
+        partial_results: How many results a step should give, at least.
+        piece: Elements of one dimension that go into one partial result.
+    """
+
+    name: ClassVar[str] = "reduction-splitter"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"reduce"})
+
+    min_bytes: int = 1 << 17
+    partial_results: int = 64
+    piece: int = 4096
+
+    def may_expand(self, instruction: HloInstruction) -> bool:
+        """Whether one step is not good enough."""
+        if not instruction.shape.is_array or recognise_monoid(instruction.called_computations[0]) is None:
+            return False
+        if instruction.operand(0).shape.element_count == 0:
+            return False
+        return self._mixed(instruction) or self._cut_dimension(instruction) is not None
+
+    def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
+        """Builds the two steps."""
+        array, start = operands
+        reduced = sorted(instruction.attrs.dimensions)
+        function = instruction.called_computations[0]
+        monoid = recognise_monoid(function)
+        assert monoid is not None, "may_expand asked"
+        identity = builder.constant(Literal(monoid.identity))
+        if self._mixed(instruction):
+            first = _minor_run(reduced, array.shape.rank)
+        else:
+            array, reduced, first = self._cut(builder, instruction, array, identity)
+        partial = builder.reduce(array, identity, first, function)
+        rest = [d - sum(f < d for f in first) for d in reduced if d not in first]
+        return builder.reduce(partial, start, rest, function)
+
+    def _mixed(self, instruction: HloInstruction) -> bool:
+        """Whether reduced dimensions lie on both sides of a kept one, the minor dimension among them."""
+        reduced = sorted(instruction.attrs.dimensions)
+        rank = instruction.operand(0).shape.rank
+        minor = _minor_run(reduced, rank)
+        return 0 < len(minor) < len(reduced)
+
+    def _cut_dimension(self, instruction: HloInstruction) -> int | None:
+        """The reduced dimension that is to give partial results, if there is to be one."""
+        shape, reduced = instruction.operand(0).shape, sorted(instruction.attrs.dimensions)
+        results = instruction.shape.element_count
+        is_column = reduced[-1] != shape.rank - 1
+        units = -(-instruction.shape.dims[-1] // 128) if is_column and instruction.shape.dims else results
+        if shape.size_bytes < self.min_bytes or units >= self.partial_results:
+            return None
+        count = math.prod(shape.dims[d] for d in reduced)
+        if count < 2 * self.partial_results or (is_column and count < self.piece):
+            return None
+        largest: int = max(reduced, key=lambda d: (shape.dims[d], -d))
+        outer: int = reduced[0]
+        return outer if len(reduced) > 1 and shape.dims[outer] * results >= self.partial_results else largest
+
+    def _cut(
+        self, builder: Builder, instruction: HloInstruction, array: Handle, identity: Handle
+    ) -> tuple[Handle, list[int], list[int]]:
+        """The array to reduce, all dimensions to reduce, and those to reduce first."""
+        dimension = self._cut_dimension(instruction)
+        assert dimension is not None, "may_expand asked"
+        reduced = sorted(instruction.attrs.dimensions)
+        if dimension == reduced[0] and len(reduced) > 1 and array.dims[dimension] >= self.partial_results:
+            return array, reduced, reduced[1:]
+        size = array.dims[dimension]
+        pieces = min(self.partial_results, -(-size // 2)) if size < self.piece * 2 else -(-size // self.piece)
+        pieces = max(pieces, 2)
+        length = -(-size // pieces)
+        missing = pieces * length - size
+        if missing:
+            amounts = tuple((0, missing if d == dimension else 0, 0) for d in range(array.shape.rank))
+            array = builder.op("pad", (array, identity), PadAttrs(amounts))
+        dims = (*array.dims[:dimension], pieces, length, *array.dims[dimension + 1 :])
+        array = builder.op("reshape", (array,), shape=Shape.array(array.dtype, dims))
+        shifted = [d + (d > dimension) for d in reduced if d != dimension]
+        return array, sorted([*shifted, dimension, dimension + 1]), sorted([*shifted, dimension + 1])
+
+
+def _minor_run(reduced: list[int], rank: int) -> list[int]:
+    """The reduced dimensions at the minor end."""
+    run: list[int] = []
+    for dimension in range(rank - 1, -1, -1):
+        if dimension not in reduced:
+            break
+        run.insert(0, dimension)
+    return run

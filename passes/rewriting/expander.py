@@ -1,0 +1,56 @@
+"""Base of passes that express one operation by others."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
+from xlalite.passes.core.base import HloPass
+from xlalite.passes.rewriting.inlining import inline_body
+
+
+@dataclass(frozen=True, slots=True)
+class OpExpander(HloPass):
+    """Replaces every instruction of some operations by a composition of others.
+
+    A subclass names the operations and builds the composition; instructions with control dependencies are expanded
+    too: the dependencies go over to the result.
+    """
+
+    opcodes: ClassVar[frozenset[str]] = frozenset()
+    counts_changes: ClassVar[bool] = True
+
+    def run(self, module: HloModule) -> bool:
+        """Expands in every computation; says whether there was anything to expand."""
+        changed = False
+        for computation in module.computations():
+            for instruction in computation.instructions:
+                if instruction.opcode in self.opcodes and self.may_expand(instruction) and self.may_change():
+                    self._replace(instruction, module)
+                    changed = True
+        return changed
+
+    def may_expand(self, instruction: HloInstruction) -> bool:
+        """Whether this instruction is to be expanded; all are unless a subclass says otherwise."""
+        return True
+
+    @abstractmethod
+    def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
+        """Builds the composition from handles of the instruction's operands."""
+
+    def _replace(self, instruction: HloInstruction, module: HloModule) -> None:
+        parent = instruction.parent
+        assert parent is not None, "an instruction in a computation"
+        builder = Builder(instruction.name, module)
+        parameters = tuple(builder.parameter(operand.shape) for operand in instruction.operands)
+        builder.computation.set_root(self.expand(builder, instruction, parameters).instruction)
+        root, copies = inline_body(builder.computation, instruction.operands, parent)
+        for copy in copies:
+            copy.metadata = instruction.metadata
+        parent.replace(instruction, root)
+        for copy in copies:
+            parent.remove_dead(copy)

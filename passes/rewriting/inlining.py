@@ -1,0 +1,109 @@
+"""Copies the body of a computation to where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction, Metadata
+from xlalite.hlo.ops.reshaping import BroadcastAttrs
+from xlalite.hlo.types.shape import Shape
+from xlalite.passes.rewriting.rewrite import discard_loose
+
+
+def inline_body(
+    callee: HloComputation, operands: Sequence[HloInstruction], into: HloComputation
+) -> tuple[HloInstruction, tuple[HloInstruction, ...]]:
+    """Copies the callee's instructions into a computation, with operands for its parameters.
+
+    Returns:
+        What stands for the callee's root, and the copies in order.
+    """
+    copies: dict[HloInstruction, HloInstruction] = dict(zip(callee.parameters, operands, strict=True))
+    added = []
+    for instruction in callee.post_order():
+        if instruction in copies:
+            continue
+        called = [_own_copy(instruction, inner) for inner in instruction.called_computations]
+        operands_here = [copies[operand] for operand in instruction.operands]
+        twin = into.add(instruction.clone(operands_here, called_computations=called))
+        for predecessor in instruction.control_predecessors:
+            twin.add_control_predecessor(copies[predecessor])
+        copies[instruction] = twin
+        added.append(twin)
+    return copies[callee.root], tuple(added)
+
+
+def inline_instruction(instruction: HloInstruction, callee: HloComputation, computation: HloComputation) -> None:
+    """Puts the body of what an instruction calls in its place; copies without metadata take the instruction's."""
+    root, copies = inline_body(callee, instruction.operands, computation)
+    for copy in copies:
+        if copy.metadata == Metadata():
+            copy.metadata = instruction.metadata
+    computation.replace(instruction, root)
+    for copy in copies:
+        computation.remove_dead(copy)
+
+
+def apply_elementwise(
+    function: HloComputation, operands: Sequence[HloInstruction], dims: Sequence[int]
+) -> HloInstruction | None:
+    """A scalar function applied to each element of arrays, as loose array instructions.
+
+    Args:
+        function: The scalar function.
+        operands: One array of sizes `dims` for each parameter; loose ones that the function does not use are let go.
+        dims: Sizes of the result.
+
+    Returns:
+        The result; None when the function does something that has no elementwise form, or its value is a tuple.
+    """
+    if not is_elementwise_function(function):
+        return None
+    copies = dict(zip(function.parameters, operands, strict=True))
+    needed = {function.root}
+    for instruction in reversed(function.post_order()):
+        if instruction in needed:
+            needed.update(instruction.operands)
+    for instruction in function.post_order():
+        if instruction in copies or instruction not in needed:
+            continue
+        if instruction.opcode == "constant":
+            copies[instruction] = _replicated(instruction.clone(), dims)
+            continue
+        copies[instruction] = create(
+            instruction.opcode,
+            [copies[operand] for operand in instruction.operands],
+            instruction.attrs,
+            shape=Shape.array(instruction.shape.dtype, dims),
+            metadata=instruction.metadata,
+        )
+    for parameter, operand in zip(function.parameters, operands, strict=True):
+        if parameter not in needed:
+            discard_loose(operand)
+    return copies[function.root]
+
+
+def is_elementwise_function(function: HloComputation) -> bool:
+    """Whether the computation is made of scalar parameters, scalar constants and elementwise operations only."""
+    return all(
+        instruction.shape.is_scalar
+        and (instruction.opcode in ("parameter", "constant") or instruction.op.is_elementwise)
+        and not instruction.has_side_effect
+        and not instruction.control_predecessors
+        for instruction in function.instructions
+    )
+
+
+def _own_copy(instruction: HloInstruction, callee: HloComputation) -> HloComputation:
+    """The computation that a copy of the instruction calls: a fusion's body belongs to that fusion alone."""
+    if instruction.opcode != "fusion" or callee.module is None:
+        return callee
+    return callee.module.add(callee.clone())
+
+
+def _replicated(scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
+    if not dims:
+        return scalar
+    return create("broadcast", (scalar,), BroadcastAttrs(()), shape=Shape.array(scalar.shape.dtype, dims))

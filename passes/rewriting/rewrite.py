@@ -1,0 +1,238 @@
+"""Applies rewrite rules until none fires.
+
+A rule is a function that looks at one instruction and gives what may stand in its place; this file finds the
+instructions, installs the replacements and keeps count. Rules know nothing of it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction, Metadata
+from xlalite.hlo.ir.module import HloModule
+
+# More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
+_MAX_REWRITES_PER_INSTRUCTION = 64
+
+_NO_METADATA = Metadata()
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A rule's answer when it saw its pattern but must not fire; the reason is recorded in explain mode."""
+
+    reason: str
+
+
+RuleResult: TypeAlias = HloInstruction | Declined | None
+
+
+class Strictness(enum.Enum):
+    """What a rule does to the bits of the result."""
+
+    EXACT = "exact"
+    """The same bits for every input (the payload of a NaN aside)."""
+    CORRECTLY_ROUNDED = "correctly rounded"
+    """Puts a correctly rounded result in the place of an approximated function's; within the function's error bound."""
+    REDUCTION_ORDER = "reduction order"
+    """Adds the same terms of a floating-point sum in another fixed order."""
+    RELAXED = "relaxed"
+    """Changes results; runs only when asked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named rewrite of one operation.
+
+    Attributes:
+        opcode: The operation it looks at.
+        apply: Gives the replacement, a reason against it, or None when the pattern is not there. The replacement may
+            be a loose instruction on further loose ones; a rule that gives nothing must have made nothing.
+        strictness: What it does to bits.
+    """
+
+    opcode: str
+    apply: Callable[[HloInstruction], RuleResult]
+    strictness: Strictness = Strictness.EXACT
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.apply.__name__
+
+    @property
+    def identity(self) -> str:
+        """The identity it applies: the first line of its docstring."""
+        return (self.apply.__doc__ or "").strip().split("\n")[0]
+
+
+@dataclass
+class RewriteRun:
+    """The rules of one pass run, with what they did.
+
+    Attributes:
+        rules: The rules by opcode, in the order in which they are tried.
+        may_change: Asked before each rewrite; False ends the run.
+        explain: Whether declined rules are noted.
+        fired: How often each rule fired.
+        declined: (rule, instruction, reason) of rules that declined.
+        stopped: Computations in which the rules did not come to an end and were stopped.
+    """
+
+    rules: dict[str, tuple[Rule, ...]]
+    may_change: Callable[[], bool] = lambda: True
+    explain: bool = False
+    fired: Counter[str] = field(default_factory=Counter)
+    declined: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    stopped: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def rewrite(self, module: HloModule) -> bool:
+        """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed."""
+        before = self._count
+        has_dynamic_shapes = any(
+            instruction.shape.is_dynamic for c in module.computations() for instruction in c.instructions
+        )
+        for computation in module.computations():
+            self._rewrite_computation(computation, has_dynamic_shapes)
+        return self._count > before
+
+    def record_on(self, module: HloModule, pass_name: str, rules: Sequence[Rule]) -> None:
+        """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
+        identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired}
+        for rule_name, count in self.fired.items():
+            module.record(pass_name, (rule_name,), "applied", identities[rule_name], {"times": count})
+        for rule_name, instruction, reason in self.declined:
+            module.record(pass_name, (rule_name, instruction), "declined", reason)
+        often = {name: count for name, count in self.fired.most_common(4)}
+        for computation in self.stopped:
+            module.record(pass_name, (computation,), "stopped", "rewrite limit reached", often)
+
+    def _rewrite_computation(self, computation: HloComputation, has_dynamic_shapes: bool) -> None:
+        limit = self._count + _MAX_REWRITES_PER_INSTRUCTION * (len(computation) + 16)
+        sweep_again = True
+        while sweep_again:
+            sweep_again = self._sweep(computation, limit, has_dynamic_shapes)
+
+    def _sweep(self, computation: HloComputation, limit: int, has_dynamic_shapes: bool) -> bool:
+        """Visits every instruction and whatever changes on the way; says whether a rule fired."""
+        worklist = deque(computation.post_order())
+        queued = set(worklist)
+        fired = False
+        while worklist:
+            instruction = worklist.popleft()
+            queued.discard(instruction)
+            if instruction.parent is not computation or (has_dynamic_shapes and _touches_dynamic(instruction)):
+                continue
+            operands = instruction.operands
+            touched = self._apply_first(instruction)
+            if touched is None:
+                continue
+            fired = True
+            if self._count >= limit:
+                self.stopped.append(computation.name)
+                return False
+            # What a rewrite touches is looked at next: things that move meet before they have moved far.
+            for affected in (*operands, *reversed(touched)):
+                if affected.parent is computation and affected not in queued:
+                    queued.add(affected)
+                    worklist.appendleft(affected)
+        return fired
+
+    def _apply_first(self, instruction: HloInstruction) -> tuple[HloInstruction, ...] | None:
+        """Applies the first rule that fires; gives the new instructions, the replacement, and who used the old one."""
+        rules = self.rules.get(instruction.opcode)
+        if not rules or instruction.control_predecessors or instruction.control_successors:
+            return None
+        for rule in rules:
+            result = rule.apply(instruction)
+            if result is None:
+                continue
+            if isinstance(result, Declined):
+                if self.explain:
+                    self.declined[rule.name, instruction.name, result.reason] = None
+                continue
+            if changes_bitcast(instruction, result) or not self.may_change():
+                discard_loose(result)
+                return None
+            self.fired[rule.name] += 1
+            self._count += 1
+            users = instruction.users
+            return (*replace_with_loose(instruction, result), result, *users)
+        return None
+
+
+def rules_by_opcode(rules: Sequence[Rule]) -> dict[str, tuple[Rule, ...]]:
+    """The rules grouped by the operation they look at, in order."""
+    table: dict[str, tuple[Rule, ...]] = {}
+    for rule in rules:
+        table[rule.opcode] = (*table.get(rule.opcode, ()), rule)
+    return table
+
+
+def replace_with_loose(old: HloInstruction, new: HloInstruction) -> tuple[HloInstruction, ...]:
+    """Puts `new` in the place of `old`; loose instructions that `new` depends on join the computation.
+
+    Instructions that join take over the old one's metadata when they have none.
+
+    Returns:
+        The instructions that joined, operands before users.
+    """
+    computation = old.parent
+    assert computation is not None, "a loose instruction has no place"
+    added = add_loose(computation, new, old.metadata)
+    if added and new.sharding == "":
+        new.sharding = old.sharding
+        new.frontend_attributes = new.frontend_attributes or old.frontend_attributes
+    computation.replace(old, new)
+    return added
+
+
+def add_loose(
+    computation: HloComputation, root: HloInstruction, metadata: Metadata = _NO_METADATA
+) -> tuple[HloInstruction, ...]:
+    """Adds a loose instruction and the loose ones it depends on, operands first; returns what was added."""
+    order: dict[HloInstruction, None] = {}
+    stack = [root]
+    while stack:
+        instruction = stack[-1]
+        missing = [o for o in instruction.operands if o.parent is None and o not in order]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        stack.pop()
+        if instruction.parent is None:
+            order[instruction] = None
+    for instruction in order:
+        if instruction.metadata == _NO_METADATA:
+            instruction.metadata = metadata
+        computation.add(instruction)
+    return tuple(order)
+
+
+def discard_loose(root: HloInstruction) -> None:
+    """Lets go of a loose instruction and the loose ones that only it uses."""
+    waiting = [root]
+    while waiting:
+        instruction = waiting.pop()
+        if instruction.parent is None and not instruction.user_count:
+            operands = instruction.operands
+            instruction.detach()
+            waiting.extend(operands)
+
+
+def changes_bitcast(old: HloInstruction, new: HloInstruction) -> bool:
+    """Whether a bitcast reads the value: it means something else on another layout."""
+    if old.shape.layout is None and new.shape.layout is None:
+        return False
+    return old.shape.minor_to_major != new.shape.minor_to_major and any(u.opcode == "bitcast" for u in old.users)
+
+
+def _touches_dynamic(instruction: HloInstruction) -> bool:
+    """Whether a size here is known only at run time; rules argue with static sizes."""
+    return instruction.shape.is_dynamic or any(operand.shape.is_dynamic for operand in instruction.operands)

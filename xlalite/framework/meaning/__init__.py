@@ -1,0 +1,1 @@
+"""What operations mean: declarations, lowering to HLO, running one by itself."""

@@ -1,0 +1,45 @@
+"""Whether an operation can be lowered to HLO, and if not, why: a question about its type and its element types."""
+
+from __future__ import annotations
+
+from xlalite.framework.graph.function_graph import FunctionGraph
+from xlalite.framework.graph.op_spec import VariableAccess
+from xlalite.framework.graph.operation import Operation
+
+_MAX_NESTING = 50
+
+
+def why_not_compilable(operation: Operation, depth: int = 0) -> str | None:
+    """The reason why `operation` cannot be compiled, or None when it can."""
+    spec = operation.spec
+    if spec.lower is None:
+        return f"{operation.type}: {spec.why_host}"
+    for tensor in (*operation.inputs, *operation.outputs):
+        if tensor.dtype.name == "resource":
+            if tensor.handle_data is None:
+                return f"{operation.type}: {tensor.name!r} is not a known variable"
+        elif tensor.dtype not in spec.types:
+            return f"{operation.type}: element type {tensor.dtype.name} of {tensor.name!r} cannot be compiled"
+    own = None if spec.why_not_compilable is None else spec.why_not_compilable(operation)
+    return f"{operation.type}: {own}" if own is not None else _why_bodies_are_not(operation, depth)
+
+
+def function_attributes(operation: Operation) -> tuple[FunctionGraph, ...]:
+    """The functions that a loop or branch calls."""
+    return tuple(value for value in operation.attrs.values() if isinstance(value, FunctionGraph))
+
+
+def _why_bodies_are_not(operation: Operation, depth: int) -> str | None:
+    for function in function_attributes(operation):
+        if depth == _MAX_NESTING:
+            return f"{operation.type}: functions are nested deeper than {_MAX_NESTING}"
+        arguments = {tensor.op for tensor in function.inputs}
+        for inner in function.get_operations():
+            if inner in arguments:
+                continue
+            if inner.spec.variable_access in (VariableAccess.WRITE, VariableAccess.MODIFY):
+                return f"{operation.type}: {function.name} assigns a variable ({inner.name!r})"
+            reason = why_not_compilable(inner, depth + 1)
+            if reason is not None:
+                return f"{operation.type}: in {function.name}, {reason}"
+    return None

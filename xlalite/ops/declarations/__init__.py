@@ -1,0 +1,1 @@
+"""What each graph operation means: shapes, lowering, gradient."""

@@ -1,0 +1,279 @@
+"""Neural-network functions of single elements, biases, and sums of many tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType
+from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.graph.tensor_shape import TensorShape
+from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.errors import ShapeError
+from xlalite.ops.helpers.emit import sum_axes, zeros_like
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output
+from xlalite.ops.helpers.node import node
+from xlalite.ops.helpers.shape_rules import require_same_type, require_type, unchanged
+
+_REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
+Build = Callable[[Builder, Operation, Handle], Handle]
+
+
+def _declare(
+    name: str,
+    build: Build,
+    gradient: OneOutputGradient,
+    allowed: Collection[DType] = FLOATING_TYPES,
+    attrs: tuple[str, ...] = (),
+) -> None:
+    register(
+        OpSpec(
+            name,
+            unchanged(allowed),
+            inputs=("features",),
+            attrs=attrs,
+            lower=lambda ctx, op, inputs: [build(ctx.builder, op, inputs[0])],
+            gradient=of_one_output(gradient),
+            types=frozenset(allowed),
+        )
+    )
+
+
+def _where_positive(x: Tensor, positive: Tensor, otherwise: Tensor) -> Tensor:
+    return node("SelectV2", [node("Greater", [x, node("ZerosLike", [x])]), positive, otherwise])
+
+
+# Relu(x) = max(x, 0) and its gradient, which is 0 where x is not positive.
+
+
+def _relu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [node("ReluGrad", [grad, op.outputs[0]])]
+
+
+_declare("Relu", lambda b, op, x: b.op("maximum", (x, zeros_like(b, x))), _relu_gradient, _REAL)
+
+
+def _relu_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    b, (grad, features) = ctx.builder, inputs
+    return [b.select(b.compare(features, 0, "GT"), grad, zeros_like(b, grad))]
+
+
+def _relu_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [node("ReluGrad", [grad, op.inputs[1]]), node("ZerosLike", [op.inputs[1]])]
+
+
+register(
+    OpSpec(
+        "ReluGrad",
+        unchanged(_REAL),
+        inputs=("gradients", "features"),
+        lower=_relu_grad_lower,
+        gradient=of_one_output(_relu_grad_gradient),
+    )
+)
+
+
+# Relu6(x) = min(max(x, 0), 6).
+
+
+def _relu6(b: Builder, op: Operation, x: Handle) -> Handle:
+    return b.op("clamp", (b.constant(0, x.dtype), x, b.constant(6, x.dtype)))
+
+
+def _relu6_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    x, zeros = op.inputs[0], node("ZerosLike", [grad])
+    below = node("Less", [x, 6 * node("OnesLike", [x])])
+    return [_where_positive(x, node("SelectV2", [below, grad, zeros]), zeros)]
+
+
+_declare("Relu6", _relu6, _relu6_gradient, _REAL)
+
+
+# LeakyRelu(x) = x where positive, alpha x elsewhere.
+
+
+def _leaky(b: Builder, op: Operation, x: Handle) -> Handle:
+    return b.select(b.compare(x, 0, "GT"), x, x * op.get_attr("alpha"))
+
+
+def _leaky_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [_where_positive(op.inputs[0], grad, grad * op.get_attr("alpha"))]
+
+
+_declare("LeakyRelu", _leaky, _leaky_gradient, attrs=("alpha",))
+
+
+# Elu(x) = x where positive, e^x - 1 elsewhere; Selu is a scaled one.
+
+_SELU_SCALE = 1.0507009873554805
+_SELU_ALPHA = 1.6732632423543772
+
+
+def _elu(b: Builder, op: Operation, x: Handle) -> Handle:
+    return b.select(b.compare(x, 0, "GT"), x, b.op("exponential-minus-one", (x,)))
+
+
+def _elu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [_where_positive(op.inputs[0], grad, grad * (op.outputs[0] + 1))]
+
+
+def _selu(b: Builder, op: Operation, x: Handle) -> Handle:
+    negative = b.op("exponential-minus-one", (x,)) * (_SELU_SCALE * _SELU_ALPHA)
+    return b.select(b.compare(x, 0, "GT"), x * _SELU_SCALE, negative)
+
+
+def _selu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    negative = grad * (op.outputs[0] + _SELU_SCALE * _SELU_ALPHA)
+    return [_where_positive(op.inputs[0], grad * _SELU_SCALE, negative)]
+
+
+_declare("Elu", _elu, _elu_gradient)
+_declare("Selu", _selu, _selu_gradient)
+
+
+# Softplus(x) = log(1 + e^x), computed so that e^x cannot overflow; Softsign(x) = x / (1 + |x|).
+
+
+def _softplus(b: Builder, op: Operation, x: Handle) -> Handle:
+    decay = b.op("exponential", (-b.op("abs", (x,)),))
+    return b.op("maximum", (x, zeros_like(b, x))) + b.op("log-plus-one", (decay,))
+
+
+def _softplus_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [grad * node("Sigmoid", [op.inputs[0]])]
+
+
+def _softsign(b: Builder, op: Operation, x: Handle) -> Handle:
+    return x / (b.op("abs", (x,)) + 1)
+
+
+def _softsign_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [grad / node("Square", [1 + node("Abs", [op.inputs[0]])])]
+
+
+_declare("Softplus", _softplus, _softplus_gradient)
+_declare("Softsign", _softsign, _softsign_gradient)
+
+
+# BiasAdd(value, bias): bias along the channel dimension, the last one (NHWC) or the second (NCHW).
+
+
+def _channel(rank: int, data_format: str) -> int:
+    return 1 if data_format.startswith("NC") else rank - 1
+
+
+def _bias_add_infer(op: Operation) -> Sequence[OutputType]:
+    value, bias = op.inputs
+    dtype = require_same_type(op.inputs)
+    require_type(value, NUMERIC_TYPES)
+    channels = bias.shape.with_rank(1).as_list()[0]
+    shape = value.shape.with_rank_at_least(2)
+    if shape.dims is None:
+        return [(dtype, shape)]
+    axis = _channel(len(shape.dims), op.get_attr("data_format"))
+    expected = TensorShape([channels if i == axis else None for i in range(len(shape.dims))])
+    if not shape.is_compatible_with(expected):
+        raise ShapeError(f"bias of shape {bias.shape} does not fit dimension {axis} of a value of shape {shape}")
+    return [(dtype, shape.merge_with(expected))]
+
+
+def _bias_add_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    value, bias = inputs
+    axis = _channel(value.shape.rank, op.get_attr("data_format"))
+    return [value + ctx.builder.broadcast(bias, value.dims, [axis])]
+
+
+def _bias_add_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [grad, node("BiasAddGrad", [grad], {"data_format": op.get_attr("data_format")})]
+
+
+register(
+    OpSpec(
+        "BiasAdd",
+        _bias_add_infer,
+        inputs=("value", "bias"),
+        attrs=("data_format",),
+        lower=_bias_add_lower,
+        gradient=of_one_output(_bias_add_gradient),
+    )
+)
+
+
+def _bias_grad_infer(op: Operation) -> Sequence[OutputType]:
+    grad = op.inputs[0]
+    shape = grad.shape.with_rank_at_least(2)
+    channels = None if shape.dims is None else shape.dims[_channel(len(shape.dims), op.get_attr("data_format"))]
+    return [(grad.dtype, TensorShape([channels]))]
+
+
+def _bias_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    (grad,) = inputs
+    axis = _channel(grad.shape.rank, op.get_attr("data_format"))
+    return [sum_axes(ctx.builder, grad, [i for i in range(grad.shape.rank) if i != axis])]
+
+
+def _bias_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    zeros = node("ZerosLike", [op.inputs[0]])
+    return [node("BiasAdd", [zeros, grad], {"data_format": op.get_attr("data_format")})]
+
+
+register(
+    OpSpec(
+        "BiasAddGrad",
+        _bias_grad_infer,
+        inputs=("out_backprop",),
+        attrs=("data_format",),
+        lower=_bias_grad_lower,
+        gradient=of_one_output(_bias_grad_gradient),
+    )
+)
+
+
+# AddN(inputs...): their sum.
+
+
+def _add_n_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    total = inputs[0]
+    for term in inputs[1:]:
+        total = total + term
+    return [total]
+
+
+def _add_n_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [grad] * len(op.inputs)
+
+
+register(
+    OpSpec(
+        "AddN",
+        unchanged(NUMERIC_TYPES),
+        inputs=("inputs*",),
+        lower=_add_n_lower,
+        gradient=of_one_output(_add_n_gradient),
+    )
+)
+
+
+# L2Loss(t) = sum(t^2) / 2.
+
+
+def _l2_infer(op: Operation) -> Sequence[OutputType]:
+    require_type(op.inputs[0], FLOATING_TYPES)
+    return [(op.inputs[0].dtype, TensorShape(()))]
+
+
+def _l2_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    (x,) = inputs
+    half = np.asarray(0.5, x.dtype.numpy)[()]
+    return [sum_axes(ctx.builder, x * x, range(x.shape.rank)) * half]
+
+
+def _l2_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    return [op.inputs[0] * grad]
+
+
+register(OpSpec("L2Loss", _l2_infer, inputs=("t",), lower=_l2_lower, gradient=of_one_output(_l2_gradient)))

@@ -1,0 +1,77 @@
+"""Running sums and products along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES
+from xlalite.framework.graph.op_spec import GradientFunction, OpSpec, OutputType, register
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.ops.helpers.emit import pad, reverse
+from xlalite.ops.helpers.gradient_rules import of_one_output
+from xlalite.ops.helpers.node import node
+from xlalite.ops.helpers.shape_rules import constant_axes, normalize_axis, require_scalar, require_type
+
+Combine = Callable[[Handle, Handle], Handle]
+
+
+def _infer(op: Operation) -> Sequence[OutputType]:
+    x, axis = op.inputs
+    require_type(x, NUMERIC_TYPES)
+    require_type(axis, INTEGER_TYPES, "axis")
+    require_scalar(axis, "axis")
+    if x.shape.rank is not None:
+        constant_axes(axis, x.shape.rank)
+    return [(x.dtype, x.shape)]
+
+
+def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: int) -> Handle:
+    """`x` moved along `axis`, with the identity coming in at the front."""
+    padding = [(distance, -distance, 0) if i == axis else (0, 0, 0) for i in range(x.shape.rank)]
+    return pad(b, x, b.constant(identity, x.dtype), padding)
+
+
+def _declare(name: str, combine: Combine, identity: int, gradient: GradientFunction | None) -> None:
+    def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+        """Doubles the span of each partial result until it covers the dimension (Hillis and Steele 1986)."""
+        b, x = ctx.builder, inputs[0]
+        axis = normalize_axis(int(ctx.constant(op, "axis")), x.shape.rank)
+        backwards = [axis] if op.get_attr("reverse") else []
+        total, span = reverse(b, x, backwards), 1
+        if op.get_attr("exclusive") and x.dims[axis]:
+            total = _shifted(b, total, axis, 1, identity)
+        while span < x.dims[axis]:
+            total = combine(total, _shifted(b, total, axis, span, identity))
+            span *= 2
+        return [reverse(b, total, backwards)]
+
+    register(
+        OpSpec(
+            name,
+            _infer,
+            inputs=("x", "axis"),
+            attrs=("exclusive", "reverse"),
+            lower=lower,
+            gradient=gradient,
+            constant_inputs=("axis",),
+        )
+    )
+
+
+def _sum_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    attrs = {"exclusive": op.get_attr("exclusive"), "reverse": not op.get_attr("reverse")}
+    return [node("Cumsum", [grad, op.inputs[1]], attrs), None]
+
+
+def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    """Not defined where an element is 0, as in TensorFlow."""
+    x, axis = op.inputs
+    attrs = {"exclusive": op.get_attr("exclusive"), "reverse": not op.get_attr("reverse")}
+    return [node("Cumsum", [op.outputs[0] * grad, axis], attrs) / x, None]
+
+
+_declare("Cumsum", lambda a, b: a + b, 0, of_one_output(_sum_gradient))
+_declare("Cumprod", lambda a, b: a * b, 1, of_one_output(_product_gradient))

@@ -1,0 +1,174 @@
+"""Operations that hand values on: placeholders, identities, gradient barriers, and those that only order others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xlalite.framework.graph.dtypes import DType, bool_
+from xlalite.framework.graph.errors import InvalidArgumentError
+from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import HostContext, HostValue
+from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.builder import Handle
+from xlalite.ops.helpers.gradient_rules import of_one_output
+from xlalite.ops.helpers.shape_rules import no_outputs, require_type
+
+
+def _pass_on(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    return inputs
+
+
+def _pass_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    return inputs
+
+
+def _like_inputs(op: Operation) -> Sequence[OutputType]:
+    return [(tensor.dtype, tensor.shape) for tensor in op.inputs]
+
+
+def _same_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    return grads
+
+
+# Placeholder: a value that must be fed.
+
+
+def _placeholder_infer(op: Operation) -> Sequence[OutputType]:
+    dtype: DType = op.get_attr("dtype")
+    return [(dtype, op.get_attr("shape"))]
+
+
+def _placeholder_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    output = op.outputs[0]
+    raise InvalidArgumentError(
+        None,
+        op,
+        f"placeholder {op.name!r} needs a value: feed one of element type {output.dtype.name} and shape {output.shape}",
+    )
+
+
+register(
+    OpSpec(
+        "Placeholder",
+        _placeholder_infer,
+        attrs=("dtype", "shape"),
+        host_kernel=_placeholder_on_host,
+        is_differentiable=False,
+        is_stateful=True,
+        why_host="its value is fed",
+    )
+)
+
+
+def _default_infer(op: Operation) -> Sequence[OutputType]:
+    value, shape = op.inputs[0], op.get_attr("shape")
+    shape.assert_is_compatible_with(value.shape)
+    return [(value.dtype, shape)]
+
+
+register(
+    OpSpec(
+        "PlaceholderWithDefault",
+        _default_infer,
+        inputs=("input",),
+        attrs=("shape",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        gradient=_same_gradient,
+    )
+)
+
+
+# Identity and IdentityN.
+
+
+register(
+    OpSpec(
+        "Identity",
+        _like_inputs,
+        inputs=("input",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        gradient=_same_gradient,
+    )
+)
+register(
+    OpSpec(
+        "IdentityN",
+        _like_inputs,
+        inputs=("input*",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        gradient=_same_gradient,
+    )
+)
+register(
+    OpSpec(
+        "StopGradient",
+        _like_inputs,
+        inputs=("input",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        is_differentiable=False,
+    )
+)
+
+
+def _prevented(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    raise LookupError(f"gradients through {op.name!r} are forbidden: {op.get_attr('message') or 'PreventGradient'}")
+
+
+register(
+    OpSpec(
+        "PreventGradient",
+        _like_inputs,
+        inputs=("input",),
+        attrs=("message",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        gradient=of_one_output(_prevented),
+    )
+)
+
+
+# NoOp: only its control dependencies matter.
+
+
+def _nothing(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    return ()
+
+
+register(OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, is_differentiable=False, is_stateful=True))
+
+
+# Assert(condition, data...): fails the step when the condition is false.
+
+
+def _assert_infer(op: Operation) -> Sequence[OutputType]:
+    require_type(op.inputs[0], {bool_}, "condition")
+    return []
+
+
+def _assert_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    condition, *data = inputs
+    if not np.asarray(condition).all():
+        shown = " ".join(f"[{value}]" for value in data)
+        raise InvalidArgumentError(None, op, f"assertion failed: {shown}")
+    return ()
+
+
+register(
+    OpSpec(
+        "Assert",
+        _assert_infer,
+        inputs=("condition", "data*"),
+        host_kernel=_assert_on_host,
+        is_differentiable=False,
+        is_stateful=True,
+        why_host="it stops the step from the host when its condition is false",
+    )
+)

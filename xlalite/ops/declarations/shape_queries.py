@@ -1,0 +1,147 @@
+"""Sizes and ranks of tensors as tensors, and the sums that undo broadcasting. Nothing here reads an element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from xlalite.framework.graph.dtypes import INTEGER_TYPES, int32
+from xlalite.framework.graph.op_spec import OpSpec, OutputType, VariableAccess, register
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor, handle_data_of
+from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
+from xlalite.framework.meaning.host import HostContext, HostValue, require_variable
+from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.framework.meaning.static_value import register_partial_shape
+from xlalite.hlo.building.builder import Handle
+from xlalite.ops.helpers.shape_rules import require_same_type, require_type
+from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
+
+
+def _type_of(op: Operation) -> Sequence[OutputType]:
+    return [(op.get_attr("out_type"), TensorShape(()))]
+
+
+def _declare_query(
+    name: str,
+    infer: Callable[[Operation], Sequence[OutputType]],
+    answer: Callable[[tuple[int, ...]], object],
+    inputs: tuple[str, ...] = ("input",),
+) -> None:
+    def lower(ctx: LoweringContext, op: Operation, handles: tuple[Handle, ...]) -> Sequence[Handle]:
+        dtype = op.outputs[0].dtype
+        values = [np.asarray(answer(ctx.dims(tensor)), dtype.as_numpy_dtype) for tensor in op.inputs]
+        return [ctx.builder.constant(value, dtype.hlo) for value in values]
+
+    register(
+        OpSpec(name, infer, inputs=inputs, attrs=("out_type",), lower=lower, is_differentiable=False, is_metadata=True)
+    )
+
+
+def _shape_infer(op: Operation) -> Sequence[OutputType]:
+    return [(op.get_attr("out_type"), TensorShape([tensor.shape.rank])) for tensor in op.inputs]
+
+
+_declare_query("Shape", _shape_infer, lambda dims: dims)
+_declare_query("ShapeN", _shape_infer, lambda dims: dims, ("input*",))
+_declare_query("Rank", lambda op: [(int32, TensorShape(()))], len)
+_declare_query("Size", _type_of, lambda dims: np.prod(dims, dtype=np.int64))
+
+
+def _shape_of_input(tensor: Tensor) -> TensorShape:
+    return tensor.op.inputs[tensor.index].shape
+
+
+register_partial_shape("Shape", _shape_of_input)
+register_partial_shape("ShapeN", _shape_of_input)
+
+
+# VariableShape(handle).
+
+
+def _variable_shape_infer(op: Operation) -> Sequence[OutputType]:
+    return [(op.get_attr("out_type"), TensorShape([handle_data_of(op.inputs[0]).shape.rank]))]
+
+
+def _variable_shape_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    dims = ctx.read_variable(op, op.inputs[0]).dims
+    return [ctx.builder.constant(np.asarray(dims, op.outputs[0].dtype.as_numpy_dtype), op.outputs[0].dtype.hlo)]
+
+
+def _variable_shape_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    data = handle_data_of(op.inputs[0])
+    known = data.shape.is_fully_defined()
+    dims = data.shape.known_dims() if known else require_variable(context, op, data).shape
+    return [np.asarray(dims, op.outputs[0].dtype.as_numpy_dtype)]
+
+
+register(
+    OpSpec(
+        "VariableShape",
+        _variable_shape_infer,
+        inputs=("input",),
+        attrs=("out_type",),
+        lower=_variable_shape_lower,
+        host_kernel=_variable_shape_on_host,
+        is_differentiable=False,
+        variable_access=VariableAccess.READ,
+        is_metadata=True,
+    )
+)
+
+
+# BroadcastGradientArgs(s0, s1): for each shape, the dimensions along which it is repeated.
+
+
+def _gradient_args_infer(op: Operation) -> Sequence[OutputType]:
+    dtype = require_same_type(op.inputs)
+    require_type(op.inputs[0], INTEGER_TYPES)
+    return [(dtype, unknown_shape(1)), (dtype, unknown_shape(1))]
+
+
+def _gradient_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    s0 = tuple(int(size) for size in ctx.constant(op, "s0"))
+    s1 = tuple(int(size) for size in ctx.constant(op, "s1"))
+    dtype = op.outputs[0].dtype
+    axes = repeated_axes(s0, s1), repeated_axes(s1, s0)
+    return [ctx.builder.constant(np.asarray(found, dtype.as_numpy_dtype), dtype.hlo) for found in axes]
+
+
+register(
+    OpSpec(
+        "BroadcastGradientArgs",
+        _gradient_args_infer,
+        inputs=("s0", "s1"),
+        lower=_gradient_args_lower,
+        is_differentiable=False,
+        constant_inputs=("s0", "s1"),
+    )
+)
+
+
+# BroadcastArgs(s0, s1): the common sizes.
+
+
+def _broadcast_args_infer(op: Operation) -> Sequence[OutputType]:
+    dtype = require_same_type(op.inputs)
+    sizes = [tensor.shape.with_rank(1).as_list()[0] for tensor in op.inputs]
+    return [(dtype, TensorShape([None if None in sizes else max(size or 0 for size in sizes)]))]
+
+
+def _broadcast_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    sizes = broadcast_dims([int(s) for s in ctx.constant(op, "s0")], [int(s) for s in ctx.constant(op, "s1")])
+    dtype = op.outputs[0].dtype
+    return [ctx.builder.constant(np.asarray(sizes, dtype.as_numpy_dtype), dtype.hlo)]
+
+
+register(
+    OpSpec(
+        "BroadcastArgs",
+        _broadcast_args_infer,
+        inputs=("s0", "s1"),
+        lower=_broadcast_args_lower,
+        is_differentiable=False,
+        constant_inputs=("s0", "s1"),
+    )
+)

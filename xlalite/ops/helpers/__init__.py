@@ -1,0 +1,1 @@
+"""What declarations and functions are made with."""

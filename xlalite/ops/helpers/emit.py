@@ -1,0 +1,92 @@
+"""Pieces of HLO that many lowerings share: NumPy's broadcasting, reductions with kept dimensions, cuts and joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xlalite.framework.meaning.host import Array
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.types.dtype import DType as HloDType
+from xlalite.ops.helpers.static_broadcast import broadcast_dims
+
+_WIDER_ACCUMULATOR = {HloDType.F16: HloDType.F32, HloDType.BF16: HloDType.F32}
+
+
+def broadcast_to(b: Builder, x: Handle, dims: Sequence[int]) -> Handle:
+    """`x` at larger sizes by NumPy's rules: dimensions align at the end, sizes of 1 repeat."""
+    target = tuple(dims)
+    if x.dims == target:
+        return x
+    offset = len(target) - len(x.dims)
+    kept = [i for i, size in enumerate(x.dims) if size == target[offset + i]]
+    squeezed = b.reshape(x, [x.dims[i] for i in kept])
+    return b.broadcast(squeezed, target, [offset + i for i in kept])
+
+
+def broadcast_pair(b: Builder, x: Handle, y: Handle) -> tuple[Handle, Handle]:
+    """Both operands at their common sizes."""
+    dims = broadcast_dims(x.dims, y.dims)
+    return broadcast_to(b, x, dims), broadcast_to(b, y, dims)
+
+
+def reduce_axes(
+    b: Builder, x: Handle, opcode: str, identity: complex | Array, axes: Sequence[int], keep_dims: bool
+) -> Handle:
+    """Reduction along `axes`; half-precision sums and products are accumulated in f32."""
+    order = sorted(axes)
+    wide = accumulator_type(x.dtype) if opcode in ("add", "multiply") else x.dtype
+    operand = b.convert(x, wide)
+    start = b.constant(np.asarray(identity).astype(wide.numpy), wide)
+    reduced = b.convert(b.reduce(operand, start, order, opcode), x.dtype) if order else x
+    return b.reshape(reduced, [1 if i in order else size for i, size in enumerate(x.dims)]) if keep_dims else reduced
+
+
+def accumulator_type(dtype: HloDType) -> HloDType:
+    """The type in which sums of `dtype` are formed."""
+    return _WIDER_ACCUMULATOR.get(dtype, dtype)
+
+
+def sum_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False) -> Handle:
+    """Sum along `axes`."""
+    return reduce_axes(b, x, "add", 0, axes, keep_dims)
+
+
+def max_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False) -> Handle:
+    """Largest value along `axes`; NaN if there is one."""
+    return reduce_axes(b, x, "maximum", monoid_identity(MonoidKind.MAXIMUM, x.dtype), axes, keep_dims)
+
+
+def slice_dims(
+    b: Builder, x: Handle, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
+) -> Handle:
+    """The elements `starts[i], starts[i] + strides[i], ...` below `limits[i]` of every dimension."""
+    steps = strides if strides is not None else [1] * len(starts)
+    ranges = tuple((int(s), int(e), int(t)) for s, e, t in zip(starts, limits, steps, strict=True))
+    if all(r == (0, size, 1) for r, size in zip(ranges, x.dims, strict=True)):
+        return x
+    return b.op("slice", (x,), OPS["slice"].attrs(ranges))
+
+
+def pad(b: Builder, x: Handle, value: Handle, padding: Sequence[tuple[int, int, int]]) -> Handle:
+    """`x` with (low, high, interior) padding for every dimension."""
+    entries = tuple((int(low), int(high), int(interior)) for low, high, interior in padding)
+    return b.op("pad", (x, value), OPS["pad"].attrs(entries))
+
+
+def concatenate(b: Builder, parts: Sequence[Handle], axis: int) -> Handle:
+    """The parts one after another."""
+    return parts[0] if len(parts) == 1 else b.op("concatenate", tuple(parts), OPS["concatenate"].attrs((axis,)))
+
+
+def reverse(b: Builder, x: Handle, axes: Sequence[int]) -> Handle:
+    """`x` with the order of elements turned round along `axes`."""
+    return b.op("reverse", (x,), OPS["reverse"].attrs(tuple(axes))) if axes else x
+
+
+def zeros_like(b: Builder, x: Handle) -> Handle:
+    """Zeros of the type and sizes of `x`."""
+    return b.full(0, x.dtype, x.dims)

@@ -1,0 +1,1 @@
+"""Variables, initialisers and optimizers."""
