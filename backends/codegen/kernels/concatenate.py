@@ -1,17 +1,27 @@
 """The concatenate kernel: each operand is written to its part of the result by a loop of its own.
 
 No element asks which operand it comes from, and operands may be computed on the way. The parallel extent is the
-outermost result dimension, or blocks of a one-dimensional result.
+outermost result dimension, or blocks of a one-dimensional result. Of many operands, those that are computed alike share
+a loop, and the others are spread over several functions: LLVM's time and memory grow faster than a function does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
 from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.elements.rules import RULES
 from xlalite.backends.codegen.kernels.frame import Frame, for_lanes, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
 from xlalite.backends.codegen.kernels.walk import BLOCK, walk_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+
+_LOOPS_IN_FUNCTION = 64
 
 
 def _declines(request: KernelRequest) -> str | None:
@@ -25,79 +35,124 @@ def _extent(request: KernelRequest) -> int:
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    frame = open_kernel(module, name, request.body)
-    root = request.body.root
-    if root.shape.element_count:
-        lanes = lane_count(module, request.body, max(piece.shape.dims[-1] for piece in root.operands))
-        _ConcatenateKernel(frame, root, lanes).emit()
+    body = request.body
+    families = _families(body.root)
+    if len(families) <= _LOOPS_IN_FUNCTION:
+        return _emit_function(module, name, body, families)
+    frame = open_kernel(module, name, body, ())
+    for first in range(0, len(families), _LOOPS_IN_FUNCTION):
+        part = module.unique_name(f"{name}.part")
+        function = _emit_function(module, part, body, families[first : first + _LOOPS_IN_FUNCTION])
+        frame.fb.call(function, *frame.fb.parameters)
     frame.fb.ret()
     return frame.function
 
 
+def _families(root: HloInstruction) -> list[list[Piece]]:
+    """The operands that have elements; of many, those that are computed alike together."""
+    offset = 0
+    pieces: list[Piece] = []
+    for operand in root.operands:
+        if operand.shape.element_count:
+            pieces.append(piece_at(operand, offset))
+        offset += operand.shape.dims[root.attrs.dimension]
+    if len(pieces) <= _LOOPS_IN_FUNCTION:
+        return [[piece] for piece in pieces]
+    families: dict[object, list[Piece]] = {}
+    for piece in pieces:
+        families.setdefault(piece.form, []).append(piece)
+    return list(families.values())
+
+
+def _emit_function(
+    module: ModuleBuilder, name: str, body: HloComputation, families: Sequence[Sequence[Piece]]
+) -> Function:
+    """The function that writes some of the operands."""
+    frame = open_kernel(module, name, body, parameters_of([family[0] for family in families if len(family) == 1]))
+    if families:
+        lanes = lane_count(module, body, max(piece.shape.dims[-1] for piece in body.root.operands))
+        _ConcatenateKernel(module, frame, body.root, lanes).emit(families)
+    frame.fb.ret()
+    return frame.function
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What to write where: `sources` says where the leaves of an operand are read if it is one of many."""
+
+    computed: HloInstruction
+    offset: Value | int
+    sources: Mapping[HloInstruction, Source]
+
+
 class _ConcatenateKernel:
-    def __init__(self, frame: Frame, root: HloInstruction, lanes: int) -> None:
+    def __init__(self, module: ModuleBuilder, frame: Frame, root: HloInstruction, lanes: int) -> None:
+        self._module = module
         self._frame = frame
         self._dimension = root.attrs.dimension
         self._lanes = lanes
-        self._pieces: list[tuple[HloInstruction, int]] = []
-        offset = 0
-        for piece in root.operands:
-            if piece.shape.element_count:
-                self._pieces.append((piece, offset))
-            offset += piece.shape.dims[self._dimension]
-        self._rank = root.shape.rank
+        self._dims = root.shape.dims
 
-    def emit(self) -> None:
-        """Loops over the dimensions outside the concatenated one, then over the pieces."""
+    def emit(self, families: Sequence[Sequence[Piece]]) -> None:
+        """Loops over the dimensions outside the concatenated one, then over the operands."""
         if self._dimension == 0:
-            for piece, offset in self._pieces:
-                self._outermost(piece, offset)
+            for part in self._parts(families):
+                self._outermost(part)
             return
         with self._frame.fb.loop(self._frame.begin, self._frame.end) as position:
-            self._outer((Affine(position),))
+            self._outer((Affine(position),), families)
 
-    def _outer(self, index: Index) -> None:
+    def _parts(self, families: Sequence[Sequence[Piece]]) -> Iterator[_Part]:
+        """Each operand in turn, those of a family inside a loop."""
+        fb = self._frame.fb
+        for family in families:
+            first = family[0]
+            if len(family) == 1:
+                yield _Part(first.computed, first.offset, {})
+                continue
+            table = self._module.constant_bytes(table_of(family))
+            with fb.loop(0, len(family), nonempty=True) as row:
+                yield _Part(first.computed, *read_row(fb, first, table, row))
+
+    def _outer(self, index: Index, families: Sequence[Sequence[Piece]]) -> None:
         if len(index) == self._dimension:
-            for piece, offset in self._pieces:
-                self._piece(piece, offset, index)
+            for part in self._parts(families):
+                self._piece(part, index)
             return
-        size = self._pieces[0][0].shape.dims[len(index)]
-        with self._frame.fb.loop(0, size) as position:
-            self._outer((*index, Affine(position)))
+        with self._frame.fb.loop(0, self._dims[len(index)]) as position:
+            self._outer((*index, Affine(position)), families)
 
-    def _outermost(self, piece: HloInstruction, offset: int) -> None:
-        """The part of a piece that lies in the frame's part of a result concatenated along its first dimension."""
-        fb, size = self._frame.fb, piece.shape.dims[0]
-        unit = BLOCK if self._rank == 1 else 1
-        first = fb.smax(fb.sub(fb.mul(self._frame.begin, unit, "nsw"), offset), 0)
-        last = fb.smin(fb.sub(fb.mul(self._frame.end, unit, "nsw"), offset), size)
-        if self._rank > 1:
+    def _outermost(self, part: _Part) -> None:
+        """What of an operand lies in the frame's part of a result concatenated along its first dimension."""
+        fb, size = self._frame.fb, part.computed.shape.dims[0]
+        unit = BLOCK if len(self._dims) == 1 else 1
+        first = fb.smax(fb.sub(fb.mul(self._frame.begin, unit, "nsw"), part.offset), 0)
+        last = fb.smin(fb.sub(fb.mul(self._frame.end, unit, "nsw"), part.offset), size)
+        if len(self._dims) > 1:
             with fb.loop(first, last) as position:
-                self._piece(piece, offset, (Affine(position),))
+                self._piece(part, (Affine(position),))
             return
         left = fb.smax(fb.sub(last, first), 0)
         full = fb.add(first, fb.sub(left, fb.urem(left, self._lanes)))
         with fb.loop(first, full, self._lanes) as position:
-            self._copy(piece, offset, (Affine(position, 1 if self._lanes > 1 else 0),), self._lanes, None)
+            self._copy(part, (Affine(position, 1 if self._lanes > 1 else 0),), self._lanes, None)
         with fb.loop(full, last) as position:
-            self._copy(piece, offset, (Affine(position),), 1, None)
+            self._copy(part, (Affine(position),), 1, None)
 
-    def _piece(self, piece: HloInstruction, offset: int, index: Index) -> None:
-        """Everything of a piece at the given outer positions."""
-        fb, dims = self._frame.fb, piece.shape.dims
+    def _piece(self, part: _Part, index: Index) -> None:
+        """Everything of an operand at the given outer positions."""
+        fb, dims = self._frame.fb, part.computed.shape.dims
         if len(index) < len(dims) - 1:
             with fb.loop(0, dims[len(index)]) as position:
-                self._piece(piece, offset, (*index, Affine(position)))
+                self._piece(part, (*index, Affine(position)))
             return
-        for_lanes(
-            fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(piece, offset, (*index, at), lanes, mask)
-        )
+        for_lanes(fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(part, (*index, at), lanes, mask))
 
-    def _copy(self, piece: HloInstruction, offset: int, index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = self._frame.emitter(lanes, mask)
+    def _copy(self, part: _Part, index: Index, lanes: int, mask: Value | None) -> None:
+        emitter = ElementEmitter(self._frame.fb, lanes, {**self._frame.sources, **part.sources}, RULES, mask)
         place = list(index)
-        place[self._dimension] = emitter.math.add_constant(index[self._dimension], offset)
-        self._frame.outputs[0].write(emitter.math, tuple(place), emitter.element(piece, index), mask)
+        place[self._dimension] = emitter.math.add(index[self._dimension], Affine(part.offset))
+        self._frame.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)
 
 
 CONCATENATE = KernelKind("concatenate", _declines, _extent, _emit)

@@ -6,7 +6,7 @@ then of its results; [begin, end) is the part of the kernel's parallel extent to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine
@@ -41,9 +41,9 @@ class Frame:
         fb: Builder of the function, inside its entry block.
         begin: First unit of the parallel extent to do.
         end: One past the last.
-        inputs: Views of the body's parameters.
+        inputs: Views of the body's parameters, or of those that are read.
         outputs: Views of the results, flattened.
-        sources: The body's parameters as element sources.
+        sources: The same parameters as element sources.
     """
 
     fb: FunctionBuilder
@@ -67,20 +67,24 @@ class Frame:
         return (*self.inputs, *self.outputs)[number].pointer
 
 
-def open_kernel(module: ModuleBuilder, name: str, body: HloComputation) -> Frame:
-    """Starts the function of a kernel and loads the addresses of its arrays."""
+def open_kernel(
+    module: ModuleBuilder, name: str, body: HloComputation, reads: Sequence[HloInstruction] | None = None
+) -> Frame:
+    """Starts the function of a kernel and loads the addresses of its arrays; `reads` are the parameters if not all."""
     attributes = ("noalias readonly", "", "")
     fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
     arguments, begin, end = fb.parameters
-    shapes = [parameter.shape for parameter in body.parameters]
-    shapes += [leaf for _, leaf in body.root.shape.leaves()]
+    parameters, count = body.parameters, len(body.parameters)
+    read = parameters if reads is None else reads
+    shapes = [(parameter.attrs.number, parameter.shape) for parameter in read]
+    shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
     views = [
         ArrayView.row_major(fb.load(PTR, fb.gep(PTR, arguments, number), 8), shape.dtype, shape.dims)
-        for number, shape in enumerate(shapes)
+        for number, shape in shapes
     ]
-    count = len(body.parameters)
+    count = len(read)
     sources: dict[HloInstruction, Source] = {
-        parameter: read_from(view) for parameter, view in zip(body.parameters, views[:count], strict=True)
+        parameter: read_from(view) for parameter, view in zip(read, views[:count], strict=True)
     }
     return Frame(fb, begin, end, tuple(views[:count]), tuple(views[count:]), sources)
 

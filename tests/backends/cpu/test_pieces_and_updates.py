@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.hlo.types.dtype import DType
+
 
 def concatenation(dims: tuple[int, ...], along: int, sizes: tuple[int, ...], dtype: str = "f32") -> str:
     """`concatenate` of a negated, a plain, a negated, ... operand."""
@@ -41,6 +43,55 @@ def test_concatenation(
 def test_concatenation_on_threads(check: Any, rng: np.random.Generator, threads: int) -> None:
     for dims, along, sizes in [((0,), 0, (90_001, 70_003)), ((0, 700), 0, (90, 121)), ((200, 0), 1, (301, 77))]:
         check(concatenation(dims, along, sizes), *pieces(rng, dims, along, sizes), num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("dims", "along"), [((0,), 0), ((0, 5), 0), ((3, 0), 1), ((2, 0, 3), 1)], ids=str)
+def test_many_operands_computed_alike(
+    check: Any, rng: np.random.Generator, dims: tuple[int, ...], along: int, threads: int
+) -> None:
+    """Of 150 operands: those that are parameters, slices with and without strides, and computed, each in a loop."""
+    sizes = [(3, 20, 41)[number % 3] for number in range(150)]
+    lines, arguments, names = [], [], []
+    for number, size in enumerate(sizes):
+        shape = ",".join(str(size if d == along else n) for d, n in enumerate(dims))
+        given = tuple(2 * size + number if d == along else n + 1 for d, n in enumerate(dims))
+        if number % 4 == 0:
+            given = tuple(size if d == along else n for d, n in enumerate(dims))
+        lines.append(f" x{number} = f32[{','.join(map(str, given))}] parameter({number})")
+        arguments.append(rng.standard_normal(given).astype(np.float32))
+        name = f"x{number}"
+        if number % 4:
+            step, start = (number % 4 + 1) // 2, number % 7 if number % 4 == 1 else 0
+            ranges = [
+                f"[{start}:{start + step * (size - 1) + 1}:{step}]" if d == along else f"[1:{n + 1}]"
+                for d, n in enumerate(dims)
+            ]
+            lines.append(f" s{number} = f32[{shape}] slice(x{number}), slice={{{', '.join(ranges)}}}")
+            name = f"s{number}"
+        if number % 5 == 0:
+            lines.append(f" n{number} = f32[{shape}] negate({name})")
+            name = f"n{number}"
+        names.append(name)
+    result = ",".join(str(sum(sizes) if d == along else n) for d, n in enumerate(dims))
+    lines.append(f" ROOT r = f32[{result}] concatenate({', '.join(names)}), dimensions={{{along}}}")
+    check("HloModule m\nENTRY e {\n" + "\n".join(lines) + " }", *arguments, num_threads=threads)
+
+
+@pytest.mark.parametrize("dtype", ["c64", "bf16", "pred", "s4"])
+def test_many_operands_of_every_width(check: Any, rng: np.random.Generator, dtype: str) -> None:
+    lines = [f" p = {dtype}[200] parameter(0)"]
+    lines += [f" s{number} = {dtype}[5] slice(p), slice={{[{number}:{number + 5}]}}" for number in range(100)]
+    lines.append(f" ROOT r = {dtype}[500] concatenate({', '.join(f's{i}' for i in range(100))}), dimensions={{0}}")
+    argument = (rng.standard_normal(200) * 3).astype(DType.from_name(dtype).numpy)
+    check("HloModule m\nENTRY e {\n" + "\n".join(lines) + " }", argument)
+
+
+def test_many_operands_that_are_all_different(check: Any, rng: np.random.Generator) -> None:
+    """More loops than one function has."""
+    dims = (0,)
+    sizes = tuple(range(1, 140))
+    check(concatenation(dims, 0, sizes), *pieces(rng, dims, 0, sizes))
 
 
 def test_rotated_halves_are_one_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:
