@@ -38,6 +38,9 @@ class Limits:
     search: int = 2000
 
 
+_MEMBERS_IN_PIECE = 4
+
+
 class FusionPlanner:
     """Plans the kernels of one computation."""
 
@@ -145,6 +148,12 @@ class FusionPlanner:
             return None
         return None if self._order.leads_to(merged.outputs, groups, self._limits.search) else merged
 
+    def _most_members(self, group: Group) -> int:
+        """A concatenation has a loop for each operand, and so some instructions for each."""
+        if group.kind is GroupKind.PIECES:
+            return max(self._limits.members, _MEMBERS_IN_PIECE * len(group.root.operands))
+        return self._limits.members
+
     def _join_as_output(self, producer: HloInstruction, group: Group) -> bool:
         """The kernel computes the producer once, for itself and for others."""
         reason = self._why_not_output(producer, group)
@@ -159,7 +168,7 @@ class FusionPlanner:
 
     def _try_join(self, producer: HloInstruction, group: Group) -> str | None:
         """Adds the producer to the kernel; the reason if it does not fit."""
-        if len(group) >= self._limits.members:
+        if len(group) >= self._most_members(group):
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)
