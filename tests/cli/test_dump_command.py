@@ -45,6 +45,15 @@ def test_hlo_is_no_program_to_run(softmax: Path, tmp_path: Path, xlalite: Callab
 
 
 @pytest.mark.usefixtures("importable")
+def test_an_interpreter_given_by_its_path_is_no_hlo(
+    program: Path, softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
+) -> None:
+    ran = xlalite("dump", "--to", tmp_path / "dumps", "--", sys.executable, program, softmax)
+    assert "holds HLO" not in ran.err
+    assert ran.err.endswith("/dumps/index.html\n")
+
+
+@pytest.mark.usefixtures("importable")
 def test_the_path_at_the_end_is_short(
     program: Path, softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
 ) -> None:

@@ -63,9 +63,9 @@ def _require_python(script: str) -> None:
     path = Path(script)
     try:
         start = path.read_bytes() if path.is_file() else b""
-        is_hlo = (
-            start.lstrip().startswith(b"HloModule") or is_stablehlo(start) or form_of(start, script) is not Form.TEXT
-        )
+        # Interpreters and programs are binary, too: only its name tells that a binary file is a proto.
+        is_proto = path.suffix == ".pb" or form_of(start, script) is Form.TEXT_PROTO
+        is_hlo = start.lstrip().startswith(b"HloModule") or is_stablehlo(start) or is_proto
     except (OSError, ParseError):
         return
     if is_hlo:
