@@ -1,7 +1,7 @@
 """Runs HLO in NumPy: the executable specification.
 
 Every operation's meaning is its `OpDef.evaluate`; this file only orders the work, hands values over and frees them. It
-knows no operation but `parameter`.
+knows no operation but `parameter`, `constant` and elements of tuples.
 """
 
 from __future__ import annotations
@@ -44,23 +44,27 @@ def evaluate(program: HloModule | HloComputation, *arguments: Argument) -> Value
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One instruction: the slots of its operands, and the slots that nobody reads afterwards."""
+    """One instruction: the slots of its operands, and the slots that nobody reads afterwards.
+
+    `dtype` is NumPy's for an array; `dims` are its sizes, None for a scalar, which may stand for an array.
+    """
 
     instruction: HloInstruction
     slot: int
-    is_empty: bool
     has_run_time_sizes: bool
     operands: tuple[int, ...]
     dead_afterwards: tuple[int, ...]
+    dtype: np.dtype[np.generic] | None
+    dims: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A computation in order of execution."""
+    """A computation in order of execution; `slots` hold what is known before: constants and empty arrays."""
 
     steps: tuple[_Step, ...]
     parameters: tuple[tuple[int, int], ...]
-    slot_count: int
+    slots: tuple[Value | None, ...]
     root: int
 
 
@@ -89,29 +93,34 @@ class Evaluator:
 
         A computation on scalars that is elementwise throughout may be given arrays in place of the scalars.
         """
+        with np.errstate(all="ignore"):
+            return self._call_inside(computation, values)
+
+    def _call_inside(self, computation: HloComputation, values: Sequence[Value]) -> Value:
+        """The same where NumPy is silent already: a loop calls its computations once a trip."""
         plan = self._plans.get(computation)
         if plan is None:
             plan = self._plans[computation] = _make_plan(computation)
-        slots: list[Value | None] = [None] * plan.slot_count
+        slots = list(plan.slots)
         for number, slot in plan.parameters:
             slots[slot] = values[number]
-        with np.errstate(all="ignore"):
-            for step in plan.steps:
-                slots[step.slot] = self._evaluate(step, slots)
-                for dead in step.dead_afterwards:
-                    slots[dead] = None
+        for step in plan.steps:
+            slots[step.slot] = self._evaluate(step, slots)
+            for dead in step.dead_afterwards:
+                slots[dead] = None
         result = slots[plan.root]
         assert result is not None, "the root's slot is never freed"
         return result
 
     def value_of(self, instruction: HloInstruction, operands: Sequence[Value]) -> Value:
-        """The value of one instruction for the values of its operands; what else evaluates may change it."""
-        return instruction.op.evaluate(instruction, operands, self.call)
+        """The value of one instruction for the values of its operands; what else evaluates may change it.
+
+        Called where NumPy is silent; constants have their values without it.
+        """
+        return instruction.op.evaluate(instruction, operands, self._call_inside)
 
     def _evaluate(self, step: _Step, slots: Sequence[Value | None]) -> Value:
         instruction = step.instruction
-        if step.is_empty:
-            return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
         operands: list[Value] = [slots[slot] for slot in step.operands]  # type: ignore[misc]
         try:
             value = (
@@ -122,6 +131,8 @@ class Evaluator:
         except EvaluationError as error:
             error.add_note(f"while evaluating {instruction!r}")
             raise
+        if value.__class__ is np.ndarray and value.dtype is step.dtype and step.dims in (None, value.shape):
+            return value
         assert _is_of_shape(value, instruction.shape), (
             f"{instruction!r} evaluated to {getattr(value, 'dtype', type(value))} {getattr(value, 'shape', '')}"
         )
@@ -152,6 +163,8 @@ def _make_plan(computation: HloComputation) -> _Plan:
         if slot != root:
             dying[position].append(slot)
 
+    known = tuple(map(_known_value, order))
+
     def operands_of(instruction: HloInstruction) -> tuple[int, ...]:
         return tuple(slots[operand] for operand in _read_operands(instruction))
 
@@ -159,16 +172,17 @@ def _make_plan(computation: HloComputation) -> _Plan:
         _Step(
             instruction,
             slot,
-            _is_empty(instruction),
             concerns_run_time_sizes(instruction),
             operands_of(instruction),
             tuple(dying[slot]),
+            instruction.shape.dtype.numpy if instruction.shape.is_array else None,
+            instruction.shape.dims or None,
         )
         for instruction, slot in slots.items()
-        if instruction.opcode != "parameter"
+        if instruction.opcode != "parameter" and known[slot] is None
     )
     parameters = tuple((i.attrs.number, slot) for i, slot in slots.items() if i.opcode == "parameter")
-    return _Plan(steps, parameters, len(order), root)
+    return _Plan(steps, parameters, known, root)
 
 
 def _needed(computation: HloComputation) -> set[HloInstruction]:
@@ -194,6 +208,14 @@ def _is_empty(instruction: HloInstruction) -> bool:
     shape = instruction.shape
     known = shape.is_array and shape.element_count == 0 and not shape.is_dynamic
     return known and instruction.opcode != "parameter" and not instruction.has_side_effect
+
+
+def _known_value(instruction: HloInstruction) -> Value | None:
+    """The value that does not depend on anything."""
+    if _is_empty(instruction):
+        return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
+    literal: Literal | None = instruction.attrs.literal if instruction.opcode == "constant" else None
+    return None if literal is None else literal.to_value()
 
 
 def _source(instruction: HloInstruction) -> HloInstruction:

@@ -112,8 +112,7 @@ _RELATIONS: dict[Direction, Callable[[AnyArray, AnyArray], AnyArray]] = {
 
 def _compare(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     lhs, rhs = (_comparable(array, instruction.attrs.type) for array in arrays_of(operands))
-    with np.errstate(all="ignore"):
-        return np.asarray(_RELATIONS[instruction.attrs.direction](lhs, rhs))
+    return np.asarray(_RELATIONS[instruction.attrs.direction](lhs, rhs))
 
 
 def _comparable(array: AnyArray, order: ComparisonType | None) -> AnyArray:

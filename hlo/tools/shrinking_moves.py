@@ -193,7 +193,8 @@ class _Recorder(Evaluator):
         """The value of an instruction; evaluators compute no more than they need, so some are made up for here."""
         if instruction not in self._values:
             operands = [self[operand] for operand in instruction.operands]
-            self._values[instruction] = super().value_of(instruction, operands)
+            with np.errstate(all="ignore"):
+                self._values[instruction] = super().value_of(instruction, operands)
         value = self._values[instruction]
         return np.asarray(value) if isinstance(value, np.generic) else value
 

@@ -85,6 +85,9 @@ class DType(enum.Enum):
         Raises:
             TypeError: No element type corresponds (strings, objects, long double, records).
         """
+        found = _BY_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else None
+        if found is not None:
+            return found
         found = _BY_NUMPY.get(np.dtype(dtype).newbyteorder("="))
         if found is None:
             raise TypeError(f"element type: no HLO type corresponds to numpy dtype {np.dtype(dtype)!r}")

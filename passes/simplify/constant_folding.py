@@ -181,7 +181,8 @@ def _fold(instruction: HloInstruction, values: list[Array], evaluator: Evaluator
 
 def _evaluate(instruction: HloInstruction, values: list[Array], evaluator: Evaluator) -> Array | None:
     try:
-        value = instruction.op.evaluate(instruction, values, evaluator.call)
+        with np.errstate(all="ignore"):
+            value = instruction.op.evaluate(instruction, values, evaluator.call)
     except (EvaluationError, MemoryError):
         return None
     return value if isinstance(value, np.ndarray) else None

@@ -1,6 +1,8 @@
 """The evaluator as a driver: arguments, order, nested calls, memory; one test for each promise."""
 
+import sys
 import weakref
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation import evaluator
 from xlalite.hlo.evaluation.evaluator import Evaluator, evaluate
+from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal, Token
 from xlalite.hlo.types.shape import Shape
@@ -197,3 +200,30 @@ def test_copies_and_barriers_give_their_operand():
     vector, flag = evaluate(builder.build(root), [1, 2, 3], True)
     np.testing.assert_array_equal(vector, [1, 2, 3])
     assert flag
+
+
+def test_a_trip_of_a_loop_calls_few_functions() -> None:
+    """A trip calls what its operations need: plans, constants and NumPy's settings are there."""
+    text = """HloModule m
+c { i = s32[] parameter(0)
+    n = s32[] constant(1000)
+    ROOT r = pred[] compare(i, n), direction=LT }
+b { i = s32[] parameter(0)
+    one = s32[] constant(1)
+    ROOT j = s32[] add(i, one) }
+ENTRY e { z = s32[] constant(0)
+    ROOT w = s32[] while(z), condition=c, body=b }"""
+    module = parse(text)
+    calls = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        result = evaluate(module)
+    finally:
+        sys.setprofile(None)
+    assert result == 1000
+    assert calls < 40 * 1000

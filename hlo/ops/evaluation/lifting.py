@@ -2,7 +2,8 @@
 
 Such an evaluator depends on element types and operand values only, never on `instruction.shape.dims`. That is a
 contract: a computation on scalars made of elementwise operations can then be evaluated for whole arrays at once
-(`array_function` in `scalar_function.py`).
+(`array_function` in `scalar_function.py`). Whoever calls it silences NumPy's warnings: the interpreter does so once for
+all operations of a program.
 """
 
 from __future__ import annotations
@@ -41,15 +42,14 @@ def elementwise(
         function = by_kind[DType.from_numpy(arrays[0].dtype).kind]
         if function is None:
             raise EvaluationError(f"{instruction.opcode} has no value for element type {arrays[0].dtype}")
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*arrays))
+        return np.asarray(function(*arrays))
 
     return evaluate
 
 
 def _in_one_type(arrays: tuple[AnyArray, ...]) -> tuple[AnyArray, ...]:
     """The operands in the wider of their types, where a rule lets types differ."""
-    if len(arrays) != 2 or arrays[0].dtype == arrays[1].dtype:
+    if len(arrays) != 2 or arrays[0].dtype is arrays[1].dtype or arrays[0].dtype == arrays[1].dtype:
         return arrays
     common = common_dtype(*(DType.from_numpy(array.dtype) for array in arrays))
     return arrays if common is None else tuple(array.astype(common.numpy) for array in arrays)
