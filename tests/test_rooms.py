@@ -6,6 +6,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -151,21 +152,31 @@ def entries(package: str) -> set[str]:
     return files | {path.parent.name for path in folder.glob("*/__init__.py") if not path.parent.is_symlink()}
 
 
-def arrows(package: str) -> Iterator[Arrow]:
+@cache
+def arrows(package: str) -> tuple[Arrow, ...]:
+    return tuple(_arrows(package))
+
+
+def _arrows(package: str) -> Iterator[Arrow]:
     folder, rooms = ROOT / FOLDERS[package], entries(package)
     for path in sorted(folder.rglob("*.py")):
         source = path.relative_to(folder).with_suffix("").parts[0]
         if source == "__init__":
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        late = {id(inner) for node in ast.walk(tree) if _is_late(node) for inner in ast.walk(node)}
-        for node in ast.walk(tree):
+        for node, is_late in _statements(ast.parse(path.read_text(encoding="utf-8")), False):
             for module in _imported(node):
                 target = module.removeprefix(f"{package}.").split(".")[0]
                 if module.startswith(f"{package}.") and target in rooms and target != source:
-                    assert isinstance(node, ast.stmt)
                     where = f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
-                    yield Arrow(source, target, where, id(node) in late)
+                    yield Arrow(source, target, where, is_late)
+
+
+def _statements(node: ast.AST, is_late: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child, is_late
+        if not isinstance(child, ast.expr):
+            yield from _statements(child, is_late or _is_late(child))
 
 
 def _is_late(node: ast.AST) -> bool:
@@ -173,7 +184,7 @@ def _is_late(node: ast.AST) -> bool:
     return is_for_checkers or isinstance(node, ast.FunctionDef)
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):

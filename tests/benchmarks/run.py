@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import arrays
+import numpy_functions
 import training
 from harness import Result, Workload, measure, peer_notes
 
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each workload")
     parser.add_argument("--markdown", action="store_true", help="print a table for docs/benchmarks.md")
     chosen = parser.parse_args(arguments)
-    workloads: list[Workload] = [*arrays.workloads(), *training.workloads()]
+    workloads: list[Workload] = [*arrays.workloads(), *numpy_functions.workloads(), *training.workloads()]
     for note in peer_notes():
         print(note)
     if chosen.markdown:
