@@ -7,10 +7,12 @@ are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, pt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.frame import read_from
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
@@ -69,6 +71,7 @@ class _ModuleEmitter:
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
         self._chunks = StepChunks()
+        self._sharing = ConstantSharing()
         self._constants: dict[str, Value] = {}
         self._host_call_numbers: dict[str, int] = {}
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
@@ -192,6 +195,11 @@ class _ModuleEmitter:
             self._emit_inline(instruction, plan)
             return
         pointers = [self._address(operand) for operand in plan.operands]
+        shared = self._sharing.of(plan)
+        if shared is not None:
+            plan = replace(plan, request=shared.request)
+            pointers += map(self._constant_pointer, shared.constants)
+            self._emitted.decisions.append(_shared_decision(instruction, shared))
         pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
         if plan.scratch_bytes:
             pointers.append(self._scratch(plan.scratch_bytes))
@@ -277,6 +285,11 @@ class _ModuleEmitter:
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
             view.write(emitter.math, (), element)
+
+
+def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decision:
+    reason = "many small kernels differ from it only in the values of constants"
+    return Decision("constant sharing", (instruction.name,), "shared", reason, {"constants": len(shared.constants)})
 
 
 def _is_scalar_work(plan: KernelPlan) -> bool:
