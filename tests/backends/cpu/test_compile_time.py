@@ -1,7 +1,7 @@
 """Compilation takes time in proportion to the number of instructions: each phase, for each form of a large module.
 
 The quick test counts calls of functions, Python's own among them, which no other process can disturb; the slow one
-holds the clock against it. Between three sizes, each twice the one before, what is added must double, not quadruple.
+holds the clock against it. Of calls, what is added between three sizes, each twice the one before, must double.
 """
 
 import gc
@@ -115,17 +115,23 @@ def test_each_phase_calls_in_proportion(form: str, large_modules: dict[str, Call
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_each_phase_takes_time_in_proportion(form: str, large_modules: dict[str, Callable[[int], str]]) -> None:
-    """The best of three runs; phases under 50 ms say nothing."""
+    """The best of three runs; four times the size takes less than eight times as long.
+
+    Increases are too small to be compared on a busy machine, where caches cost what they like. A phase that is half
+    quadratic at the small size fails; phases under 0.1 s say nothing.
+    """
     text = large_modules[form]
     found = []
-    for size in (2000, 4000, 8000):
+    for size in (2000, 8000):
         module = text(size)
         runs = []
         for _ in range(3):
             gc.collect()
             runs.append(phases_of(module, time.process_time, link=False))
         found.append({name: min(run[name] for run in runs) for name in runs[0]})
-    assert steeper(found, least=0.05, limit=3.2) == {}
+    small, large = found
+    times = {name: (small.get(name, 0.0), spent) for name, spent in large.items()}
+    assert {name: pair for name, pair in times.items() if pair[1] > max(0.1, 8 * pair[0])} == {}
 
 
 def test_every_form_is_tried(large_modules: dict[str, Callable[[int], str]]) -> None:
