@@ -16,6 +16,7 @@ import numpy as np
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.origin import Use, origin
 from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
@@ -59,8 +60,8 @@ def recognise_monoids(computation: HloComputation) -> tuple[Monoid, ...] | None:
     """
     parameters = computation.parameters
     count = len(parameters) // 2
-    root = _origin(_Use(computation.root))
-    results = [_Use(o, root.calls) for o in root.instruction.operands] if root.instruction.opcode == "tuple" else [root]
+    root = origin(Use(computation.root))
+    results = [Use(o, root.calls) for o in root.instruction.operands] if root.instruction.opcode == "tuple" else [root]
     if len(parameters) != 2 * count or len(results) != count:
         return None
     monoids = [
@@ -89,61 +90,7 @@ def monoid_identity(kind: MonoidKind, dtype: DType) -> Array:
     return np.asarray(0).astype(dtype.numpy)
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """An instruction, and the calls inside which it stands, the innermost first."""
-
-    instruction: HloInstruction
-    calls: tuple[HloInstruction, ...] = ()
-
-
-_RENAMES = frozenset({"copy", "convert", "bitcast", "reshape", "transpose", "broadcast", "opt-barrier"})
-
-
-def _origin(use: _Use) -> _Use:
-    """What has the very value of an instruction, in the same type."""
-    while True:
-        instruction, calls = use.instruction, use.calls
-        if instruction.opcode in _RENAMES and instruction.operand(0).shape.compatible(instruction.shape):
-            use = _Use(instruction.operand(0), calls)
-        elif instruction.opcode in ("call", "fusion"):
-            use = _Use(instruction.called_computations[0].root, (instruction, *calls))
-        elif instruction.opcode == "parameter" and calls:
-            use = _Use(calls[0].operand(instruction.attrs.number), calls[1:])
-        elif instruction.opcode == "get-tuple-element":
-            whole = _origin(_Use(instruction.operand(0), calls))
-            if whole.instruction.opcode != "tuple":
-                return use
-            use = _Use(whole.instruction.operand(instruction.attrs.index), whole.calls)
-        else:
-            return use
-
-
-def _monoid_of(result: _Use, wanted: set[HloInstruction]) -> Monoid | None:
-    """The monoid that combines exactly two parameters into a result."""
-    result = _origin(result)
-    dtype = result.instruction.shape.dtype
-    operation = _origin(_Use(result.instruction.operand(0), result.calls)) if _converts(result) else result
-    kind = _KIND_BY_OPCODE.get(operation.instruction.opcode)
-    if kind is None:
-        return None
-    operands = [_origin(_Use(operand, operation.calls)) for operand in operation.instruction.operands]
-    wide = operation.instruction.shape.dtype
-    if wide is not dtype:
-        if not all(map(_converts, operands)) or not _same_when_computed_in(wide, kind, dtype):
-            return None
-        operands = [_origin(_Use(operand.instruction.operand(0), operand.calls)) for operand in operands]
-    found = [operand.instruction for operand in operands]
-    if set(found) != wanted or any(not p.shape.is_scalar or p.shape.dtype is not dtype for p in found):
-        return None
-    return Monoid(_KIND_ON_PRED.get(kind, kind) if dtype is DType.PRED else kind, dtype)
-
-
-def _converts(use: _Use) -> bool:
-    return use.instruction.opcode == "convert"
-
-
-def _same_when_computed_in(wide: DType, kind: MonoidKind, narrow: DType) -> bool:
+def same_when_computed_in(wide: DType, kind: MonoidKind, narrow: DType) -> bool:
     """Whether an operation on numbers converted to a wider type and back gives what it gives in their own type."""
     orders = kind in (MonoidKind.MAXIMUM, MonoidKind.MINIMUM)
     if narrow is DType.PRED:
@@ -155,6 +102,30 @@ def _same_when_computed_in(wide: DType, kind: MonoidKind, narrow: DType) -> bool
         return False
     # Rounding twice is rounding once where the wider type has twice the precision and two bits more.
     return _precision(wide) >= (_precision(narrow) if orders else 2 * _precision(narrow) + 2)
+
+
+def _monoid_of(result: Use, wanted: set[HloInstruction]) -> Monoid | None:
+    """The monoid that combines exactly two parameters into a result."""
+    result = origin(result)
+    dtype = result.instruction.shape.dtype
+    operation = origin(Use(result.instruction.operand(0), result.calls)) if _converts(result) else result
+    kind = _KIND_BY_OPCODE.get(operation.instruction.opcode)
+    if kind is None:
+        return None
+    operands = [origin(Use(operand, operation.calls)) for operand in operation.instruction.operands]
+    wide = operation.instruction.shape.dtype
+    if wide is not dtype:
+        if not all(map(_converts, operands)) or not same_when_computed_in(wide, kind, dtype):
+            return None
+        operands = [origin(Use(operand.instruction.operand(0), operand.calls)) for operand in operands]
+    found = [operand.instruction for operand in operands]
+    if set(found) != wanted or any(not p.shape.is_scalar or p.shape.dtype is not dtype for p in found):
+        return None
+    return Monoid(_KIND_ON_PRED.get(kind, kind) if dtype is DType.PRED else kind, dtype)
+
+
+def _converts(use: Use) -> bool:
+    return use.instruction.opcode == "convert"
 
 
 def _precision(dtype: DType) -> int:

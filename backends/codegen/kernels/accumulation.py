@@ -16,14 +16,27 @@ class Accumulation(Combiner):
 
     __slots__ = ()
 
+    @property
+    def is_any_order(self) -> bool:
+        """Whether elements may be combined in any order."""
+        return self.monoids is not None
+
     def take(
         self, emitter: ElementEmitter, registers: Registers, elements: list[Element], mask: Value | None
     ) -> Registers:
         """The accumulators after they took one element in each lane (of the mask)."""
-        taken = flatten(self.combine(emitter, unflatten(registers, elements), elements))
+        taken = flatten(self.follow(emitter, unflatten(registers, elements), elements))
         if mask is None:
             return taken
         return tuple(emitter.fb.select(mask, new, old) for new, old in zip(taken, registers, strict=True))
+
+    def follow(self, emitter: ElementEmitter, a: Sequence[Element], b: Sequence[Element]) -> list[Element]:
+        """Accumulators and elements of later columns combined."""
+        return self.combine(emitter, a, b)
+
+    def merge(self, emitter: ElementEmitter, a: Sequence[Element], b: Sequence[Element]) -> list[Element]:
+        """Two sets of accumulators combined."""
+        return self.combine(emitter, a, b)
 
     def join(
         self, scalar: ElementEmitter, sets: Sequence[Registers], like: Sequence[Element], *, in_order: bool
@@ -45,9 +58,13 @@ class Accumulation(Combiner):
         if in_order and registers[0].type.is_vector:
             order = _bits_reversed(registers[0].type.lanes)
             registers = tuple(scalar.fb.shuffle(register, None, order) for register in registers)
-        while registers[0].type.is_vector:
+        while registers[0].type.is_vector and registers[0].type.lanes > 2:
             registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
-        return registers
+        if not registers[0].type.is_vector:
+            return registers
+        # The last two lanes stay in vector registers: scalar comparisons would go through flags.
+        others = tuple(scalar.fb.shuffle(register, None, [1, 0]) for register in registers)
+        return tuple(scalar.fb.extract(register, 0) for register in self._combine(scalar, registers, others, like))
 
     def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
         """The results out of initial values and of what was accumulated without them."""
@@ -56,12 +73,10 @@ class Accumulation(Combiner):
 
     def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: Sequence[Element]) -> Registers:
         wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)
-        return flatten(self.combine(wide, unflatten(a, like), unflatten(b, like)))
+        return flatten(self.merge(wide, unflatten(a, like), unflatten(b, like)))
 
 
 def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Registers]:
-    if registers[0].type.lanes == 2:
-        return tuple(fb.extract(r, 0) for r in registers), tuple(fb.extract(r, 1) for r in registers)
     pairs = [fb.split(register) for register in registers]
     return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
 

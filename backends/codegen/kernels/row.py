@@ -16,6 +16,7 @@ from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.reduction import flatten, unflatten
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
+from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
 from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel, read_from, results_of
 from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
 from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_rows, why_no_rows
@@ -23,6 +24,7 @@ from xlalite.backends.codegen.kernels.sweep import Registers, Step, Sweep, Sweep
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.decision import Number
 from xlalite.passes.fusion.place import Domain
 
 
@@ -49,6 +51,12 @@ def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
         _for_rows(frame, plan.domain.row_dims, kernel)
     frame.fb.ret()
     return frame.function
+
+
+def _figures(request: KernelRequest) -> dict[str, Number]:
+    """Reductions recognised as extremes with their positions."""
+    found = [a for a in plan_rows(request.body).accumulations if isinstance(a, ExtremeAccumulation)]
+    return {"extremes": "; ".join(f"{a.reduce.name}: {a.extreme}" for a in found)} if found else {}
 
 
 def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, columns: int) -> int:
@@ -153,6 +161,8 @@ class _RowKernel:
         reduction = _Pass(row, level, accumulations, kept_now)
         if all(accumulation.monoids is not None for accumulation in accumulations):
             results = self._reduce_in_any_order(reduction)
+        elif all(accumulation.is_any_order for accumulation in accumulations):
+            results = self._reduce_by_position(reduction)
         elif self._lanes > 1:
             results = self._reduce_runs(reduction)
         else:
@@ -163,31 +173,33 @@ class _RowKernel:
 
     def _reduce_in_any_order(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Known monoids: lanes start from the identity and take every so-many-th column."""
-        plan, scalar = self._plan, self._emitter(reduction.row, 1)
+        plan = self._plan
         sets = plan.accumulator_sets(reduction.level, self._lanes)
         wide = self._emitter(reduction.row, self._lanes)
         starts = [list(map(wide.spread, a.identities)) for a in reduction.accumulations]
         sweep = Sweep(plan.column_dims, self._lanes, sets)
         swept = sweep.run(self._frame.fb, [_registers(starts)] * sets, self._step(reduction, self._lanes))
-        results = []
-        for accumulation, like, mine in _by_accumulation(reduction, starts, swept):
-            joined = accumulation.join(scalar, mine, like, in_order=False)
-            results.append(accumulation.results(scalar, joined, like))
-        return results
+        return self._joined(reduction, starts, swept, in_order=False)
+
+    def _reduce_by_position(self, reduction: _Pass) -> list[tuple[Element, ...]]:
+        """Extremes with their positions: lanes start from the first columns and take every so-many-th."""
+        plan, lanes = self._plan, self._lanes
+        sets = plan.accumulator_sets(reduction.level, lanes)
+        stride = 1 if lanes > 1 else 0
+        firsts = [self._elements(reduction, lanes, (Affine(number * lanes, stride),)) for number in range(sets)]
+        sweep = Sweep(plan.column_dims, lanes, sets, sets * lanes)
+        initial = [_registers(elements) for elements in firsts]
+        swept = sweep.run(self._frame.fb, initial, self._step(reduction, lanes))
+        return self._joined(reduction, firsts[0], swept, in_order=False)
 
     def _reduce_runs(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Other reductions of one dimension: each lane takes a run of columns; runs come together in order."""
         (size,) = self._plan.column_dims
-        row, fb = reduction.row, self._frame.fb
+        fb = self._frame.fb
         sweep = SweepInOrder(size, self._lanes, self._plan.accumulator_sets(reduction.level, self._lanes))
         firsts = [self._elements(reduction, self._lanes, (sweep.position(n, 0, fb),)) for n in range(sweep.sets)]
         swept = sweep.run(fb, [_registers(elements) for elements in firsts], self._step(reduction, self._lanes))
-        scalar = self._emitter(row, 1)
-        results = []
-        for accumulation, like, mine in _by_accumulation(reduction, firsts[0], swept):
-            joined = accumulation.join(scalar, mine, like, in_order=True)
-            results.append(accumulation.results(scalar, joined, like))
-        return results
+        return self._joined(reduction, firsts[0], swept, in_order=True)
 
     def _reduce_one_by_one(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Column after column, from the initial values on."""
@@ -197,6 +209,17 @@ class _RowKernel:
         swept = sweep.run(self._frame.fb, [_registers(starts)], self._step(reduction, 1))
         parts = _by_accumulation(reduction, starts, swept)
         return [a.rounded(scalar, unflatten(mine, like)) for a, like, (mine,) in parts]
+
+    def _joined(
+        self, reduction: _Pass, like: list[list[Element]], swept: Sequence[Registers], *, in_order: bool
+    ) -> list[tuple[Element, ...]]:
+        """The results out of all sets of accumulators, elements being like the given ones."""
+        scalar = self._emitter(reduction.row, 1)
+        results = []
+        for accumulation, kinds, mine in _by_accumulation(reduction, like, swept):
+            joined = accumulation.join(scalar, mine, kinds, in_order=in_order)
+            results.append(accumulation.results(scalar, joined, kinds))
+        return results
 
     def _step(self, reduction: _Pass, lanes: int) -> Step:
         """Takes the elements at a column index into the accumulators."""
@@ -290,4 +313,4 @@ def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
     return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element
 
 
-ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain)
+ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain, figures=_figures)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
 from xlalite.backends.codegen.kernels.estimate import body_places
+from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
 from xlalite.backends.codegen.kernels.frame import result_dims, results_of
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -95,7 +96,7 @@ def plan_rows(body: HloComputation) -> RowPlan:
     places = body_places(body, domain)
     level_of = _levels(reduces)
     count = max(level_of.values()) + 1
-    levels = tuple(tuple(Accumulation.of(r) for r in reduces if level_of[r] == level) for level in range(count))
+    levels = tuple(_accumulations([r for r in reduces if level_of[r] == level]) for level in range(count))
     full = frozenset(result for result in results_of(body) if places.get(result) is Place.FULL)
     seeds: list[list[HloInstruction]] = [
         [array for accumulation in level for array in accumulation.arrays] for level in levels
@@ -103,6 +104,14 @@ def plan_rows(body: HloComputation) -> RowPlan:
     seeds.append(list(full))
     passes = [members_of_pass(seed, places) for seed in seeds]
     return RowPlan(domain, places, levels, hoisted(passes, places), _kept(passes, places, domain), full)
+
+
+def _accumulations(reduces: list[HloInstruction]) -> tuple[Accumulation, ...]:
+    """How the reductions of one pass accumulate: in any order only if all of them can."""
+    found = tuple(ExtremeAccumulation.recognised(reduce) or Accumulation.of(reduce) for reduce in reduces)
+    if all(accumulation.is_any_order for accumulation in found):
+        return found
+    return tuple(Accumulation.of(reduce) for reduce in reduces)
 
 
 def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:

@@ -26,11 +26,13 @@ class Sweep:
         dims: Sizes of the column dimensions, all but the last walked one by one.
         lanes: Lanes of a vector along the last dimension.
         sets: Accumulator sets.
+        start: Where the last dimension begins; what lies before is in the accumulators already.
     """
 
     dims: tuple[int, ...]
     lanes: int
     sets: int
+    start: int = 0
 
     def run(self, fb: FunctionBuilder, initial: Sequence[Registers], step: Step) -> list[Registers]:
         """Emits the loops; `initial` has one tuple of accumulators a set, and so has the result."""
@@ -53,8 +55,8 @@ class Sweep:
     ) -> list[Registers]:
         size, stride = self.dims[-1], 1 if self.lanes > 1 else 0
         block = self.sets * self.lanes
-        at = size // block * block
-        if at:
+        at = self.start + (size - self.start) // block * block
+        if at > self.start:
             carried = self._blocks(fb, index, carried, step, at)
         number = 0
         while at + self.lanes <= size:
@@ -72,12 +74,12 @@ class Sweep:
         stride = 1 if self.lanes > 1 else 0
         width = len(carried[0])
         block = self.sets * self.lanes
-        if end == block:
+        if end == self.start + block:
             return [
-                step((*index, Affine(number * self.lanes, stride)), None, registers)
+                step((*index, Affine(self.start + number * self.lanes, stride)), None, registers)
                 for number, registers in enumerate(carried)
             ]
-        with fb.carried_loop(0, end, block, _join(carried)) as loop:
+        with fb.carried_loop(self.start, end, block, _join(carried)) as loop:
             inside = []
             for number, registers in enumerate(_split(loop.values, width, self.sets)):
                 position = fb.add(loop.index, number * self.lanes, "nsw") if number else loop.index
