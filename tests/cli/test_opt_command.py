@@ -151,7 +151,7 @@ def test_invalid_and_foreign_files(
     (tmp_path / "binary").write_bytes(b"\x0a\xffproto")
     ran = xlalite("opt", tmp_path / "binary")
     assert ran.code == 2
-    assert "expected HLO text in UTF-8, found byte 0xff at 1" in ran.err
+    assert "expected HLO or StableHLO text in UTF-8, found byte 0xff at 1" in ran.err
     assert xlalite("opt", tmp_path).code == 2
 
 

@@ -29,7 +29,7 @@ def test_wrong_contents_name_the_file(tmp_path):
         read_module(str(path))
     other = tmp_path / "a.hlo"
     other.write_bytes(b"\xff\xff")
-    with pytest.raises(InputError, match=r"a\.hlo: expected HLO text in UTF-8, found byte 0xff at 0$"):
+    with pytest.raises(InputError, match=r"a\.hlo: expected HLO or StableHLO text in UTF-8, found byte 0xff at 0$"):
         read_module(str(other))
 
 

@@ -25,7 +25,7 @@ def read_module(path: str) -> HloModule:
     """The module in a file, or in standard input for `-`.
 
     Raises:
-        InputError: The file holds no valid HLO text; the message has the file, the line and the column.
+        InputError: The file holds no valid module; the message has the file and, for text, the line and the column.
         OSError: The file cannot be read.
     """
     return module_of(read_text(path), path)
@@ -52,9 +52,8 @@ def read_text(path: str) -> str:
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{shown_name(path)}: expected HLO text in UTF-8, found byte 0x{data[error.start]:02x} at {error.start}"
-        ) from None
+        found = f"byte 0x{data[error.start]:02x} at {error.start}"
+        raise InputError(f"{shown_name(path)}: expected HLO or StableHLO text in UTF-8, found {found}") from None
 
 
 def module_of(text: str, path: str) -> HloModule:
