@@ -7,7 +7,7 @@ their positions. The result is that of combining all columns in order, to the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -39,14 +39,20 @@ class ExtremeAccumulation(Accumulation):
     extreme: Extreme
 
     @classmethod
-    def recognised(cls, reduce: HloInstruction) -> Self | None:
-        """The accumulation of a reduction along one dimension, the positions counting up along it; None for others."""
+    def recognised(cls, reduce: HloInstruction, unread: frozenset[int]) -> Self | None:
+        """The accumulation of a reduction along one dimension, the positions counting up along it; None for others.
+
+        `unread` are numbers of the kernel's results that do not matter: of a value that nobody reads, any of equals
+        will do.
+        """
         plain = Accumulation.of(reduce)
         if plain.monoids is not None or len(reduce.attrs.dimensions) != 1 or len(plain.arrays) != 2:
             return None
         extreme = recognise_extreme(plain.function)
         if extreme is None or not _counts_up(plain.arrays[1], reduce.attrs.dimensions[0]):
             return None
+        if not _value_is_read(reduce, unread):
+            extreme = replace(extreme, last_value=extreme.last_position)
         return cls(reduce, plain.function, None, extreme)
 
     @property
@@ -75,6 +81,12 @@ class ExtremeAccumulation(Accumulation):
         self, function: HloComputation, emitter: ElementEmitter, a: Sequence[Element], b: Sequence[Element]
     ) -> list[Element]:
         return [emitter.spread(element) for element in emitter.apply(function, [*a, *b])]
+
+
+def _value_is_read(reduce: HloInstruction, unread: frozenset[int]) -> bool:
+    if reduce.is_root:
+        return 0 not in unread
+    return any(user.opcode != "get-tuple-element" or user.attrs.index == 0 for user in reduce.users)
 
 
 def _counts_up(array: HloInstruction, dimension: int) -> bool:

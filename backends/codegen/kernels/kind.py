@@ -19,11 +19,13 @@ class KernelRequest:
         body: Parameters are arrays in memory, the root (or its tuple's operands) are the results; dimensions merged.
         in_place: (result number, parameter number) pairs that share memory.
         target: What the code is for.
+        unread: Numbers of results that nobody reads; what is written there does not matter.
     """
 
     body: HloComputation
     in_place: tuple[tuple[int, int], ...] = ()
     target: TargetInfo = field(default_factory=TargetInfo.host)
+    unread: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

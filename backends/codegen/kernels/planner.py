@@ -56,7 +56,7 @@ def plan_kernel(
         target: What the code is for.
     """
     body = kernel_body(instruction)
-    request = KernelRequest(collapse(body.computation), tuple(in_place), target)
+    request = KernelRequest(collapse(body.computation), tuple(in_place), target, _unread(instruction))
     declined: list[Decision] = []
     for kind in KERNEL_KINDS:
         reason = kind.declines(request)
@@ -64,6 +64,16 @@ def plan_kernel(
             return _plan(instruction, body, kind, request, num_threads, declined)
         declined.append(Decision("kernel planner", (instruction.name,), f"not {kind.name}", reason))
     return "; ".join(f"{decision.verdict}: {decision.reason}" for decision in declined)
+
+
+def _unread(instruction: HloInstruction) -> frozenset[int]:
+    """Results of several that nobody reads."""
+    if not instruction.shape.is_tuple or instruction.is_root:
+        return frozenset()
+    if any(user.opcode != "get-tuple-element" for user in instruction.users):
+        return frozenset()
+    read = {user.attrs.index for user in instruction.users}
+    return frozenset(range(len(instruction.shape.elements))) - read
 
 
 def _plan(

@@ -43,7 +43,7 @@ def _extent(request: KernelRequest) -> int:
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
     frame = open_kernel(module, name, request.body)
-    plan = plan_rows(request.body)
+    plan = plan_rows(request.body, request.unread)
     columns = plan.column_dims
     if 0 not in plan.domain.row_dims:
         lanes = _row_lanes(module, request.body, plan, columns[-1])
@@ -55,7 +55,7 @@ def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
 
 def _figures(request: KernelRequest) -> dict[str, Number]:
     """Reductions recognised as extremes with their positions."""
-    found = [a for a in plan_rows(request.body).accumulations if isinstance(a, ExtremeAccumulation)]
+    found = [a for a in plan_rows(request.body, request.unread).accumulations if isinstance(a, ExtremeAccumulation)]
     return {"extremes": "; ".join(f"{a.reduce.name}: {a.extreme}" for a in found)} if found else {}
 
 

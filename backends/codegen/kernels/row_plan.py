@@ -89,14 +89,14 @@ def why_no_rows(body: HloComputation) -> str | None:
     return None
 
 
-def plan_rows(body: HloComputation) -> RowPlan:
-    """The plan of a computation that `why_no_rows` lets pass."""
+def plan_rows(body: HloComputation, unread: frozenset[int] = frozenset()) -> RowPlan:
+    """The plan of a computation that `why_no_rows` lets pass; `unread` are numbers of results that do not matter."""
     reduces = [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
     domain = reduced_domain(reduces[0])
     places = body_places(body, domain)
     level_of = _levels(reduces)
     count = max(level_of.values()) + 1
-    levels = tuple(_accumulations([r for r in reduces if level_of[r] == level]) for level in range(count))
+    levels = tuple(_accumulations([r for r in reduces if level_of[r] == level], unread) for level in range(count))
     full = frozenset(result for result in results_of(body) if places.get(result) is Place.FULL)
     seeds: list[list[HloInstruction]] = [
         [array for accumulation in level for array in accumulation.arrays] for level in levels
@@ -106,9 +106,9 @@ def plan_rows(body: HloComputation) -> RowPlan:
     return RowPlan(domain, places, levels, hoisted(passes, places), _kept(passes, places, domain), full)
 
 
-def _accumulations(reduces: list[HloInstruction]) -> tuple[Accumulation, ...]:
+def _accumulations(reduces: list[HloInstruction], unread: frozenset[int]) -> tuple[Accumulation, ...]:
     """How the reductions of one pass accumulate: in any order only if all of them can."""
-    found = tuple(ExtremeAccumulation.recognised(reduce) or Accumulation.of(reduce) for reduce in reduces)
+    found = tuple(ExtremeAccumulation.recognised(r, unread) or Accumulation.of(r) for r in reduces)
     if all(accumulation.is_any_order for accumulation in found):
         return found
     return tuple(Accumulation.of(reduce) for reduce in reduces)

@@ -245,7 +245,7 @@ class _ModuleEmitter:
         return tuple(found)
 
     def _kernel(self, instruction: HloInstruction, plan: KernelPlan) -> Function:
-        key = ("kernel", plan.kind.name, fingerprint(plan.request.body), plan.request.in_place)
+        key = ("kernel", plan.kind.name, fingerprint(plan.request.body), plan.request.in_place, plan.request.unread)
 
         def build() -> Function:
             self._emitted.kernel_count += 1

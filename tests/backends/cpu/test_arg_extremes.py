@@ -170,6 +170,23 @@ def test_an_initial_value_that_wins_gives_its_own_position(rng: np.random.Genera
     assert recognised(run(text, [np.asarray(a) for a in arguments]))
 
 
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("form", ["jax", "first_value_last_position"])
+def test_only_one_of_the_results_is_read(rng: np.random.Generator, form: str, index: int) -> None:
+    """The signs of zeros need a position of their own, unless nobody reads values."""
+    shape = ("f32[12]", "s32[12]")[index]
+    text = program(form, "maximum", "f32", "s32", (67,))
+    head, _ = text.split(" ROOT t = ")
+    module = parse(f"{head} ROOT n = {shape} get-tuple-element(r0), index={index} }}")
+    executable = get_backend("cpu").compile(module, CompileOptions(use_cache=False))
+    assert len(recognised(executable)) == 1
+    arguments = [rows(rng, 67, np.float32), start("maximum", np.float32)]
+    found, expected = np.asarray(executable(*arguments)), np.asarray(evaluate(module, *arguments))
+    np.testing.assert_array_equal(found, expected)
+    signs = [np.signbit(array) & ~np.isnan(array) for array in (found, expected)]
+    np.testing.assert_array_equal(*signs)
+
+
 @pytest.mark.parametrize(
     "positions",
     [
