@@ -94,7 +94,9 @@ class Perturbation:
         return np.where(np.signbit(moved) == np.signbit(values), moved, np.copysign(0.0, values))
 
     def _signed_nans(self, values: AnyArray) -> AnyArray:
-        signs = self._generator.choice([-1.0, 1.0], values.shape)
+        # A machine gives all that one instruction makes the same sign: that is tried as often as one sign for each.
+        one_for_all = self._generator.random() < 0.5
+        signs = self._generator.choice([-1.0, 1.0], () if one_for_all else values.shape)
         return np.where(np.isnan(values), np.copysign(values, signs), values)
 
 
