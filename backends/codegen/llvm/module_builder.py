@@ -1,6 +1,7 @@
 """The text of one LLVM module: its functions, declarations, constants, attribute groups and metadata."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
@@ -35,6 +36,7 @@ class ModuleBuilder:
         self._intrinsics: dict[tuple[str, Type, tuple[Type, ...]], Function] = {}
         self._uniform_intrinsics: dict[tuple[str, Type], str] = {}
         self._defined_once: dict[Hashable, Function] = {}
+        self._uses: Counter[Hashable] = Counter()
         self._attribute_groups: dict[str, str] = {}
         self._metadata: list[str] = []
         self._shared_metadata: dict[str, str] = {}
@@ -135,6 +137,11 @@ class ModuleBuilder:
         if found is None:
             found = self._defined_once[key] = build()
         return found
+
+    def count_use(self, key: Hashable) -> int:
+        """How often something was used in this module, this time included; its maker says what the key stands for."""
+        self._uses[key] += 1
+        return self._uses[key]
 
     def lookup(self, name: str) -> Function | None:
         """The function declared or defined under a name, if any."""

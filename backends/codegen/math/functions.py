@@ -29,12 +29,14 @@ class MathFunction:
         inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
             the module is defined once and called.
         in_double: whether f32 is computed in f64 and rounded.
+        places: in how many places of a module the code may stand; None for what is an instruction or two.
     """
 
     emit: Callable[..., Value]
     arity: int = 1
     inlined: tuple[Type, ...] = (F32,)
     in_double: bool = False
+    places: int | None = 64
 
 
 MATH_FUNCTIONS: dict[str, MathFunction] = {
@@ -63,16 +65,16 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "power": MathFunction(power.emit_pow, arity=2, inlined=()),
     "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
     "cbrt": MathFunction(roots.emit_cbrt),
-    "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64)),
-    "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64)),
+    "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64), places=None),
+    "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64), places=None),
 }
 
 
 def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
     """Appends a function of floating-point values (scalars or vectors, all of one type) and returns its result.
 
-    The hot functions of f32 stand in place (12 to 40 instructions); long ones become an internal function of the
-    module, defined once per type. f16 and bf16 are computed in f32 and rounded once.
+    The hot functions of f32 stand in place (12 to 40 instructions), unless a module has them in very many; long ones
+    become an internal function of the module, defined once per type. f16 and bf16 are computed in f32 and rounded once.
 
     Raises:
         LLVMBuildError: for an unknown name, a wrong number of operands or operands that are no floats of one type.
@@ -94,9 +96,14 @@ def _emit(fb: FunctionBuilder, name: str, function: MathFunction, arguments: tup
     if scalar.bits == 16:
         widened = tuple(fb.fpext(argument, F32) for argument in arguments)
         return narrow(fb, _emit(fb, name, function, widened), scalar)
-    if scalar in function.inlined:
+    if scalar in function.inlined and _has_place(fb, name, function):
         return _in_place(fb, function, arguments)
     return fb.call(_shared(fb, name, function, arguments[0].type), *arguments)
+
+
+def _has_place(fb: FunctionBuilder, name: str, function: MathFunction) -> bool:
+    """Whether one more place is few enough: LLVM would take long over hundreds of copies, which nothing calls often."""
+    return function.places is None or fb.module.count_use(("math", name)) <= function.places
 
 
 def _in_place(fb: FunctionBuilder, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
