@@ -56,8 +56,7 @@ ROOMS: dict[str, Room] = {
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
     "xlalite": Room((*BELOW_CLIENT, "xlalite.client"), NUMERIC),
     # level 7
-    "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.interop"), (*NUMERIC, "rich")),
-    "xlalite.interop": Room(BELOW_TOOLS, NUMERIC),
+    "xlalite.cli": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.__main__": Room(("xlalite.cli",)),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
@@ -90,9 +91,9 @@ class FunctionGraph(Graph):
         """The captured tensors of the outer graph, in the order of their placeholders."""
         return tuple(self.captures)
 
-    @property
+    @cached_property
     def recorded(self) -> tuple[Tensor, ...]:
-        """The values that would be others if the function ran again, in creation order."""
+        """The values that would be others if the function ran again, in creation order; asked for once it is traced."""
         return tuple(
             output
             for operation in self.get_operations()
