@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import dependencies_first
 from xlalite.hlo.types.shape import ProgramShape
 
 if TYPE_CHECKING:
@@ -205,31 +206,7 @@ class HloComputation:
         Raises:
             XlaliteError: The instructions form a cycle.
         """
-        order: list[HloInstruction] = []
-        state: dict[HloInstruction, bool] = {}
-        for start in self.instructions:
-            if start in state:
-                continue
-            stack = [start]
-            while stack:
-                instruction = stack[-1]
-                done = state.get(instruction)
-                if done:
-                    stack.pop()
-                    continue
-                if done is False:
-                    state[instruction] = True
-                    order.append(instruction)
-                    stack.pop()
-                    continue
-                state[instruction] = False
-                for before in (*reversed(instruction.operands), *reversed(instruction.control_predecessors)):
-                    found = state.get(before)
-                    if found is False:
-                        raise XlaliteError(f"computation {self.name}: %{before.name} depends on itself")
-                    if found is None:
-                        stack.append(before)
-        return tuple(order)
+        return dependencies_first(self.instructions)
 
     def set_order(self, order: Sequence[HloInstruction]) -> None:
         """Reorders the instructions; `order` must hold exactly the ones that are here.

@@ -11,12 +11,11 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 
-from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Attrs
-from xlalite.hlo.ir.order import structural_order
+from xlalite.hlo.ir.traversal import callees, calls_itself, post_order, structural_order
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
@@ -136,32 +135,13 @@ class Fingerprints:
 
     def of_computation(self, computation: HloComputation) -> str:
         """The digest of a computation, called computations included."""
-        known = self._computations.get(computation)
-        if known is not None:
-            return known
-        # Callees first, without recursion: chains of calls may be long.
-        stack = [computation]
-        opened: set[HloComputation] = set()
-        while stack:
-            current = stack[-1]
-            if current in self._computations:
-                stack.pop()
-                continue
-            waiting = [
-                callee
-                for instruction in current.instructions
-                for callee in instruction.called_computations
-                if callee not in self._computations
-            ]
-            if waiting:
-                if current in opened:
-                    raise XlaliteError(f"fingerprint: computation {current.name} calls itself")
-                opened.add(current)
-                stack.extend(dict.fromkeys(waiting))
-                continue
-            stack.pop()
-            self._computations[current] = self._digest_computation(current)
+        if computation not in self._computations:
+            for one in post_order([computation], self._unknown_callees, calls_itself):
+                self._computations[one] = self._digest_computation(one)
         return self._computations[computation]
+
+    def _unknown_callees(self, computation: HloComputation) -> list[HloComputation]:
+        return [callee for callee in callees(computation) if callee not in self._computations]
 
     def of_instruction(self, instruction: HloInstruction) -> str:
         """The digest of one instruction: its operands count by shape and by which of them are the same."""

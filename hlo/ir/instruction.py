@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ir.op import Attrs, OpDef, Trait
+from xlalite.hlo.ir.traversal import callees, reachable
 from xlalite.hlo.spelling.attributes import NoAttrs
 from xlalite.hlo.types.shape import Shape
 
@@ -189,15 +190,8 @@ class HloInstruction:
     def _with_what_it_calls(self) -> Iterator[HloInstruction]:
         """It and all instructions that run on its behalf; a function called from many places once."""
         yield self
-        seen = dict.fromkeys(self.called_computations)
-        waiting = list(seen)
-        while waiting:
-            for instruction in waiting.pop().instructions:
-                yield instruction
-                for callee in instruction.called_computations:
-                    if callee not in seen:
-                        seen[callee] = None
-                        waiting.append(callee)
+        for computation in reachable(self.called_computations, callees):
+            yield from computation.instructions
 
     def replace_operand(self, position: int, new: HloInstruction) -> None:
         """Puts `new` at a position; users of both stay right. The shapes must be compatible.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal as LiteralType
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import callees_first
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.hlo.types.shape import ProgramShape, ShapeIndex
 
@@ -78,14 +80,21 @@ class HloModule:
 
     def computations(self) -> tuple[HloComputation, ...]:
         """All computations, callees before callers, the entry last; those that nobody calls come first."""
-        order: dict[HloComputation, None] = {}
         starts = [*self._computations.values()]
         if self._entry is not None:
             starts.remove(self._entry)
             starts.append(self._entry)
-        for start in starts:
-            _visit_callees_first(start, order)
-        return tuple(order)
+        return callees_first(starts)
+
+    def instructions(self) -> Iterator[HloInstruction]:
+        """All instructions of all computations, each in its order; the module may change meanwhile.
+
+        What has been removed before its turn is left out, what is added to a computation already begun too.
+        """
+        for computation in self.computations():
+            for instruction in computation.instructions:
+                if instruction.parent is computation:
+                    yield instruction
 
     def find(self, name: str) -> HloComputation:
         """The computation with a name.
@@ -201,23 +210,3 @@ class HloModule:
     def __repr__(self) -> str:
         """Name and size."""
         return f"HloModule({self.name}, {len(self._computations)} computations)"
-
-
-def _visit_callees_first(start: HloComputation, order: dict[HloComputation, None]) -> None:
-    stack = [(start, False)]
-    open_computations: set[HloComputation] = set()
-    while stack:
-        computation, callees_done = stack.pop()
-        if computation in order:
-            continue
-        if callees_done:
-            order[computation] = None
-            continue
-        if computation in open_computations:
-            raise XlaliteError(f"computation {computation.name} calls itself")
-        open_computations.add(computation)
-        stack.append((computation, True))
-        callees = dict.fromkeys(
-            callee for instruction in computation.instructions for callee in instruction.called_computations
-        )
-        stack.extend((callee, False) for callee in reversed(callees) if callee not in order)

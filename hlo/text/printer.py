@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.order import canonical_order
+from xlalite.hlo.ir.traversal import canonical_order
 from xlalite.hlo.text.async_text import wrapped_instruction
 from xlalite.hlo.text.header_text import format_header
 from xlalite.hlo.text.instruction_printer import InstructionPrinter

@@ -13,7 +13,6 @@ import numpy as np
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.text import format_literal
 from xlalite.hlo.tools.shrinking_moves import MOVES, Variant, constants_for_parameters
 from xlalite.hlo.types.literal import Literal, Value
@@ -109,7 +108,7 @@ class _Search:
 
 def _size(case: Case) -> tuple[float, ...]:
     """What is smaller comes first: fewer operations, then elements, then rare types, then odd numbers."""
-    instructions = list(all_instructions(case.module))
+    instructions = list(case.module.instructions())
     weight = sum(_WEIGHTS.get(one.opcode, _OTHERS_WEIGH) for one in instructions)
     leaves = [leaf for one in instructions for _, leaf in one.shape.leaves() if leaf.is_array]
     elements = sum(leaf.element_count + leaf.rank for leaf in leaves)

@@ -20,7 +20,6 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs
 from xlalite.hlo.types.dtype import DType
@@ -50,7 +49,7 @@ def widen(module: HloModule) -> Widened:
     Raises:
         EvaluationError: The module draws random numbers or has side effects, so no two runs need agree.
     """
-    for instruction in all_instructions(module):
+    for instruction in module.instructions():
         if instruction.op.has(Trait.SIDE_EFFECT) or instruction.op.has(Trait.NON_DETERMINISTIC):
             raise EvaluationError(f"widening {module.name}: {instruction!r} may differ from run to run")
     result = Widened(HloModule(f"{module.name}_in_f64"))

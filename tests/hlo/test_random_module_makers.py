@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from xlalite.hlo.evaluation.evaluator import evaluate
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.verification.verifier import verify
 
@@ -29,7 +28,7 @@ def test_makers_make_their_operation(growing: Any, random_arguments: Any) -> Non
             module = growing.make_random_module(random.Random(f"{opcode}{seed}"), 1, (opcode,))
             verify(module)
             evaluate(module, *random_arguments(module, seed, 0.1))
-            made |= {instruction.opcode for instruction in all_instructions(module)}
+            made |= {instruction.opcode for instruction in module.instructions()}
     assert made == {*growing.MAKERS, *growing.MADE_ALONG}
 
 

@@ -10,7 +10,6 @@ from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.monoid import recognise_monoid
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.types.shape import Shape
 
 
@@ -37,7 +36,7 @@ def is_ordinary(module: HloModule) -> bool:
 
     XLA takes the initial value of a reduction for an identity, and its rewrites overflow with large constants.
     """
-    for instruction in all_instructions(module):
+    for instruction in module.instructions():
         if instruction.opcode == "reduce" and not starts_from_identity(instruction):
             return False
         if instruction.opcode == "constant" and instruction.shape.dtype.is_floating:

@@ -18,7 +18,6 @@ from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.tools.referee import Referee
 from xlalite.hlo.tools.shrinking import Case, shrink
 from xlalite.hlo.types.literal import Value
@@ -41,7 +40,7 @@ def _multiplies_complex_numbers(module: HloModule) -> bool:
     """Whether a reducer does: products of infinite complex numbers depend on the order, which HLO leaves open."""
     return any(
         inner.opcode == "multiply" and inner.shape.dtype.is_complex
-        for instruction in all_instructions(module)
+        for instruction in module.instructions()
         if instruction.op.calls.applies_to_elements
         for callee in instruction.called_computations
         for inner in callee.instructions

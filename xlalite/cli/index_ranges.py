@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ir.walking import all_instructions, callers
+from xlalite.hlo.ir.traversal import callers
 
 _PASSED_ON = frozenset({"call", "fusion"})
 
@@ -19,7 +19,7 @@ def largest_indices(module: HloModule) -> dict[int, int]:
     """
     called_by = callers(module)
     limits: dict[HloInstruction, int] = {}
-    waiting = [use for instruction in all_instructions(module) for use in _index_operands(instruction)]
+    waiting = [use for instruction in module.instructions() for use in _index_operands(instruction)]
     while waiting:
         instruction, limit = waiting.pop()
         if not (instruction.shape.is_array and instruction.shape.dtype.is_integral):

@@ -6,7 +6,6 @@ import pytest
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.text import parse
 from xlalite.hlo.tools.referee import Referee, distances
@@ -143,7 +142,7 @@ def leaves(value: Value) -> list[np.ndarray]:
 def test_every_operation_is_near_its_f64_value(op_case, op_dtype, rng) -> None:
     """And widening gives a valid module that computes the same integers."""
     module = parse(op_case.text(op_dtype))
-    opcodes = {instruction.op for instruction in all_instructions(module)}
+    opcodes = {instruction.op for instruction in module.instructions()}
     if not op_case.is_local or any(op.has(Trait.SIDE_EFFECT) or op.has(Trait.NON_DETERMINISTIC) for op in opcodes):
         with pytest.raises(EvaluationError):
             Referee(module, op_case.arguments(module, op_dtype, rng))

@@ -3,7 +3,6 @@
 import numpy as np
 
 from xlalite.hlo.evaluation.evaluator import evaluate
-from xlalite.hlo.ir.walking import all_instructions
 from xlalite.hlo.text import parse
 from xlalite.hlo.tools.shrinking import Case, shrink
 
@@ -27,7 +26,7 @@ ARGUMENTS = (np.linspace(-1, 1, 24).reshape(4, 6), np.ones((6, 4)))
 
 
 def opcodes(case: Case) -> list[str]:
-    return [instruction.opcode for instruction in all_instructions(case.module)]
+    return [instruction.opcode for instruction in case.module.instructions()]
 
 
 def test_nothing_but_the_culprit_remains() -> None:

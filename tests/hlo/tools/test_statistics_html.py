@@ -1,9 +1,8 @@
-"""Numbers about modules, ways through them, and their HTML."""
+"""Numbers about modules, and their HTML."""
 
 from html.parser import HTMLParser
 
 from xlalite.hlo import collect_statistics, parse
-from xlalite.hlo.ir.walking import all_instructions, callers, dependencies, dependents
 
 TEXT = """HloModule m
 double {
@@ -32,20 +31,6 @@ def test_statistics_of_a_module_and_of_a_computation():
     assert found.mean_fan_out == 7 / 8
     assert "8 instructions in 2 computations" in str(found)
     assert collect_statistics(module.find("double")).depth == 2
-
-
-def test_walks():
-    module = parse(TEXT)
-    main = module.entry_computation
-    names = [one.name for one in all_instructions(module)]
-    assert names[:2] == ["p", "d"]
-    assert len(names) == 8
-    assert {one.name for one in dependencies(main.find("two"))} == {"one", "x"}
-    assert [one.name for one in dependents(main.find("one"))] == ["two", "three", "t"]
-    assert {one.name for one in dependents(main.find("k"))} == {"three", "t"}
-    found = callers(module)
-    assert [one.name for one in found[module.find("double")]] == ["one", "two"]
-    assert found[main] == ()
 
 
 class Checker(HTMLParser):
