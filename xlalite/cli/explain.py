@@ -34,11 +34,11 @@ def run(words: Sequence[str]) -> int:
     if arguments.name is None:
         lines = list(_all_decisions(decisions, in_full=arguments.all))
     else:
-        optimised = parse(backend.compile_to(_HLO_STAGE, module, options).text)
+        optimized = parse(backend.compile_to(_HLO_STAGE, module, options).text)
         name = arguments.name.removeprefix("%")
-        places = _find(optimised, name)
-        decisions = _about({name, *_names_of_kernels(optimised, places)}, decisions)
-        lines = list(_story(name, module, places, optimised, decisions, in_full=arguments.all))
+        places = _find(optimized, name)
+        decisions = _about({name, *_names_of_kernels(optimized, places)}, decisions)
+        lines = list(_story(name, module, places, optimized, decisions, in_full=arguments.all))
     if arguments.json:
         print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
     else:
@@ -80,7 +80,7 @@ def _story(
     name: str,
     given: HloModule,
     places: Sequence[HloInstruction],
-    optimised: HloModule,
+    optimized: HloModule,
     decisions: Sequence[Decision],
     *,
     in_full: bool,
@@ -92,7 +92,7 @@ def _story(
     """
     before = _find(given, name)
     if not before and not places and not decisions:
-        raise UsageError(_unknown(name, given, optimised))
+        raise UsageError(_unknown(name, given, optimized))
     for instruction in before:
         yield f"given, in {_home(instruction)}: {print_instruction(instruction)}"
     for instruction in places:

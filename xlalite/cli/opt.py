@@ -119,8 +119,8 @@ def _run_passes(
     records = _run_pipeline(Pipeline("opt", passes), module, options.debug)
     if stage == "hlo":
         return StageOutput(module.to_string(options.debug.text_preset), tuple(module.decisions), records)
-    unoptimised = dataclasses.replace(options, optimize=False)
-    output = backend.compile_to(stage, module, unoptimised)
+    unoptimized = dataclasses.replace(options, optimize=False)
+    output = backend.compile_to(stage, module, unoptimized)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.compilation.code_version import code_version
 from xlalite.backends.cpu.emission.emitted_module import EmittedModule
-from xlalite.backends.cpu.native.jit import JitOptions, emit_assembly, optimised_ir
+from xlalite.backends.cpu.native.jit import JitOptions, emit_assembly, optimized_ir
 from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
@@ -128,7 +128,7 @@ class CompiledModule:
         if self.dumper is None:
             return
         text = self.emitted.text
-        self.dumper.write_artefact(Artefact.LLVM_OPTIMIZED, optimised_ir(text, self.jit_options))
+        self.dumper.write_artefact(Artefact.LLVM_OPTIMIZED, optimized_ir(text, self.jit_options))
         self.dumper.write_artefact(Artefact.ASM, emit_assembly(text, self.jit_options))
         self.dumper.write_artefact(Artefact.OBJECT, image)
 

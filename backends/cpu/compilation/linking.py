@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.compilation.host_calls import HostCall, bind_host_calls
+from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import bytes_of, keep_alive, pooled, symbol_of
 from xlalite.backends.cpu.emission.emitted_module import EmittedModule
 from xlalite.backends.cpu.native.aligned_memory import ByteArray
@@ -35,7 +35,7 @@ class CallRecord:
         donations: (input, output) pairs that share memory.
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
         code_bytes: Size of the object code.
-        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
+        evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         given_constants: Sizes of the constants that the code takes from the module as given, by name.
     """
 
@@ -43,7 +43,7 @@ class CallRecord:
     donations: tuple[tuple[int, int], ...]
     has_loops: bool
     code_bytes: int
-    host_calls: Mapping[str, str]
+    evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
 
     @staticmethod
@@ -61,7 +61,7 @@ class CallRecord:
             tuple((_typed(source, int), _typed(target, int)) for source, target in record["donations"]),
             _typed(record["has_loops"], bool),
             len(code.image),
-            {name: _typed(text, str) for name, text in _typed(record["host_calls"], dict).items()},
+            {name: _typed(text, str) for name, text in _typed(record["evaluator_calls"], dict).items()},
             {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
         )
 
@@ -78,7 +78,7 @@ class LinkedCode:
 
     module: LinkedModule
     record: CallRecord
-    failures: tuple[HostCall, ...]
+    failures: tuple[EvaluatorCall, ...]
 
 
 def link_module(compiled: CompiledModule) -> LinkedCode:
@@ -105,13 +105,13 @@ def _linked(code: ObjectCode, given: HloModule) -> LinkedCode:
     """The code in memory, with the constants and callbacks that it names."""
     record = CallRecord.from_json(code)
     constants = pooled({**code.constants, **_given_constants(record.given_constants, given)})
-    host_calls = bind_host_calls(record.host_calls)
+    evaluator_calls = bind_evaluator_calls(record.evaluator_calls)
     imports = dict(runtime_imports())
     imports |= {name: constant.address for name, constant in constants.items()}
-    imports |= {name: call.address for name, call in host_calls.items()}
+    imports |= {name: call.address for name, call in evaluator_calls.items()}
     linked = link([code], imports)
-    keep_alive(linked, (*constants.values(), *host_calls.values()))
-    return LinkedCode(linked, record, tuple(host_calls.values()))
+    keep_alive(linked, (*constants.values(), *evaluator_calls.values()))
+    return LinkedCode(linked, record, tuple(evaluator_calls.values()))
 
 
 def _given_constants(sizes: Mapping[str, int], given: HloModule) -> dict[str, ByteArray]:
@@ -134,7 +134,7 @@ def _source(compiled: CompiledModule) -> IrSource:
         "arena_bytes": _arena_bytes(emitted, assignment),
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
         "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
-        "host_calls": dict(emitted.host_calls),
+        "evaluator_calls": dict(emitted.evaluator_calls),
         "given_constants": {name: data.size for name, data in wanted.items() if name in given},
     }
     compiled.note_step("machine code")

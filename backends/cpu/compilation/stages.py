@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from xlalite.backends.base import CompileOptions, StageOutput, checked_stage
 from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.native.jit import emit_assembly, optimised_ir
+from xlalite.backends.cpu.native.jit import emit_assembly, optimized_ir
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.instrumentation import Instrumentation
 
@@ -78,8 +78,8 @@ _SHOWN: dict[str, Callable[[CompiledModule], str]] = {
     "hlo-backend": lambda compiled: _text(compiled.optimized, compiled.options),
     "buffer-assignment": lambda compiled: compiled.assignment.report,
     "llvm-before-optimizations": lambda compiled: compiled.emitted.text,
-    "llvm-after-optimizations": lambda compiled: optimised_ir(compiled.emitted.text, compiled.jit_options),
-    "llvm": lambda compiled: optimised_ir(compiled.emitted.text, compiled.jit_options),
+    "llvm-after-optimizations": lambda compiled: optimized_ir(compiled.emitted.text, compiled.jit_options),
+    "llvm": lambda compiled: optimized_ir(compiled.emitted.text, compiled.jit_options),
     "asm": lambda compiled: emit_assembly(compiled.emitted.text, compiled.jit_options),
 }
 _WITH_CODE = ("llvm-before-optimizations", "llvm-after-optimizations", "llvm", "asm")

@@ -1,1 +1,1 @@
-"""The entry function: kernels, control flow and host calls in the order of the schedule."""
+"""The entry function: kernels, control flow and calls of the evaluator in the order of the schedule."""

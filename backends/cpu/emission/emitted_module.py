@@ -19,7 +19,7 @@ class EmittedModule:
         text: LLVM IR.
         constants: Values that the linker must find under the names `constant_pool.symbol_of` gives.
         decisions: Kernels chosen, with reasons.
-        host_calls: HLO text of what the evaluator computes, by the name that the code calls.
+        evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         kernel_count: Number of distinct kernels.
         uses_threads: Whether some kernel may be split.
         scratch_bytes: Memory for kernels behind the arena.
@@ -28,7 +28,7 @@ class EmittedModule:
     text: str
     constants: list[Literal] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
-    host_calls: dict[str, str] = field(default_factory=dict)
+    evaluator_calls: dict[str, str] = field(default_factory=dict)
     kernel_count: int = 0
     uses_threads: bool = False
     scratch_bytes: int = 0

@@ -31,7 +31,7 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
-from xlalite.backends.cpu.emission.host_emission import host_module, host_symbol, why_on_host
+from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
@@ -73,7 +73,7 @@ class _ModuleEmitter:
         self._chunks = StepChunks()
         self._sharing = ConstantSharing()
         self._constants: dict[str, Value] = {}
-        self._host_call_numbers: dict[str, int] = {}
+        self._evaluator_call_numbers: dict[str, int] = {}
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
             "while": self._emit_while,
             "conditional": self._emit_conditional,
@@ -182,13 +182,13 @@ class _ModuleEmitter:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
 
     def _emit_kernel(self, instruction: HloInstruction) -> None:
-        reason = why_on_host(instruction)
+        reason = why_evaluated(instruction)
         if reason is not None:
-            self._emit_host_call(instruction, reason)
+            self._emit_evaluator_call(instruction, reason)
             return
         plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
         if isinstance(plan, str):
-            self._emit_host_call(instruction, plan)
+            self._emit_evaluator_call(instruction, plan)
             return
         self._emitted.decisions.extend(plan.decisions)
         if _is_scalar_work(plan):
@@ -214,13 +214,13 @@ class _ModuleEmitter:
         open_slots(self._fb, area, self._num_threads)
         return area
 
-    def _emit_host_call(self, instruction: HloInstruction, reason: str) -> None:
+    def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
         """Asks the evaluator; a failure ends the program with the call's number."""
-        fb, computed = self._fb, host_module(instruction)
-        symbol = host_symbol(computed)
-        if symbol not in self._emitted.host_calls:
-            self._emitted.host_calls[symbol] = computed.to_string("short_parsable")
-        number = self._host_call_numbers.setdefault(symbol, len(self._emitted.host_calls))
+        fb, computed = self._fb, evaluated_module(instruction)
+        symbol = evaluator_symbol(computed)
+        if symbol not in self._emitted.evaluator_calls:
+            self._emitted.evaluator_calls[symbol] = computed.to_string("short_parsable")
+        number = self._evaluator_call_numbers.setdefault(symbol, len(self._emitted.evaluator_calls))
         work = {"bytes": sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes}
         self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
         pointers = [

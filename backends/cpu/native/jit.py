@@ -106,7 +106,7 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     images: list[bytes] = []
     exports: list[str] = []
     for text in source.text.split(NEXT_MODULE):
-        with _optimised(text, options) as module:
+        with _optimized(text, options) as module:
             images.append(_target_machine(options.speed_level, options.max_isa).emit_object(module))
             exports += _exported_names(module)
     return ObjectCode(joined(images), tuple(exports), source.record, source.constants, source.summary)
@@ -123,7 +123,7 @@ def emit_assembly(text: str, options: JitOptions | None = None) -> str:
     return _for_each_module(text, options, lambda module: str(machine.emit_assembly(module)))
 
 
-def optimised_ir(text: str, options: JitOptions | None = None) -> str:
+def optimized_ir(text: str, options: JitOptions | None = None) -> str:
     """The module after the IR passes, as text.
 
     Raises:
@@ -176,13 +176,13 @@ def host_fingerprint() -> str:
 def _for_each_module(text: str, options: JitOptions, show: Callable[[llvm.ModuleRef], str]) -> str:
     shown = []
     for one in text.split(NEXT_MODULE):
-        with _optimised(one, options) as module:
+        with _optimized(one, options) as module:
             shown.append(show(module))
     return NEXT_MODULE.join(shown)
 
 
 @contextlib.contextmanager
-def _optimised(text: str, options: JitOptions) -> Iterator[llvm.ModuleRef]:
+def _optimized(text: str, options: JitOptions) -> Iterator[llvm.ModuleRef]:
     """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
     machine = _target_machine(options.speed_level, options.max_isa)
     with llvm.create_context() as context, _parsed(text, context) as module:

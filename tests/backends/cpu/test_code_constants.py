@@ -54,7 +54,7 @@ RECORD = {
     "arena_bytes": 64,
     "donations": [[0, 1]],
     "has_loops": False,
-    "host_calls": {"f": "HloModule"},
+    "evaluator_calls": {"f": "HloModule"},
     "given_constants": {},
 }
 
@@ -72,8 +72,8 @@ def test_record_of_a_call_is_read() -> None:
         ("donations", [["0", "1"]]),
         ("donations", 3),
         ("has_loops", 1),
-        ("host_calls", []),
-        ("host_calls", {"f": None}),
+        ("evaluator_calls", []),
+        ("evaluator_calls", {"f": None}),
         ("given_constants", {"c": "12"}),
     ],
 )

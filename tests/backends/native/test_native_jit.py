@@ -13,7 +13,7 @@ from xlalite.backends.cpu.native.jit import (
     emit_assembly,
     host_fingerprint,
     link,
-    optimised_ir,
+    optimized_ir,
 )
 from xlalite.hlo.errors import CodegenError
 
@@ -89,13 +89,13 @@ def test_missing_symbol_is_a_link_error():
 
 def test_passes_run_in_the_given_order():
     text = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}"
-    assert "add" in optimised_ir(text, JitOptions(passes=()))
-    assert "add" not in optimised_ir(text, JitOptions(passes=(IrPass.INSTRUCTION_COMBINE,)))
+    assert "add" in optimized_ir(text, JitOptions(passes=()))
+    assert "add" not in optimized_ir(text, JitOptions(passes=(IrPass.INSTRUCTION_COMBINE,)))
 
 
 @pytest.mark.parametrize("ir_pass", IrPass)
 def test_every_pass_exists(ir_pass):
-    assert "@answer" in optimised_ir(ANSWER, JitOptions(passes=(ir_pass,)))
+    assert "@answer" in optimized_ir(ANSWER, JitOptions(passes=(ir_pass,)))
 
 
 def test_assembly_shows_the_function():

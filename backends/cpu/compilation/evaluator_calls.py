@@ -1,7 +1,7 @@
 """Callbacks by which compiled code asks the evaluator, for operations without a kernel.
 
-The linker binds the name that the code calls (`host_emission`) to a callback made from the HLO text in the code's
-record.
+The linker binds the name that the code calls (`emission/evaluated.py`) to a callback made from the HLO text in the
+code's record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xlalite.hlo.types.shape import Shape
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 
-class HostCall:
+class EvaluatorCall:
     """One callback: evaluates a module on arrays at given addresses."""
 
     def __init__(self, text: str) -> None:
@@ -55,9 +55,9 @@ class HostCall:
         return 0
 
 
-def bind_host_calls(texts: Mapping[str, str]) -> dict[str, HostCall]:
+def bind_evaluator_calls(texts: Mapping[str, str]) -> dict[str, EvaluatorCall]:
     """Callbacks for the names that code calls."""
-    return {symbol: HostCall(text) for symbol, text in texts.items()}
+    return {symbol: EvaluatorCall(text) for symbol, text in texts.items()}
 
 
 def _value_at(shape: Shape, pointers: Iterator[int]) -> Value:

@@ -16,7 +16,7 @@ from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.simplify.constant_folding import is_uniform
 
 
-def why_on_host(instruction: HloInstruction) -> str | None:
+def why_evaluated(instruction: HloInstruction) -> str | None:
     """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
     if instruction.opcode == "fusion":
         missing = _without_rule(instruction.called_computations[0])
@@ -58,7 +58,7 @@ def _changes_width(instruction: HloInstruction) -> bool:
     return instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims
 
 
-def host_module(instruction: HloInstruction) -> HloModule:
+def evaluated_module(instruction: HloInstruction) -> HloModule:
     """A module that computes one instruction from parameters, one for each operand."""
     module = HloModule(instruction.name)
     copies: dict[HloComputation, HloComputation] = {}
@@ -79,6 +79,6 @@ def host_module(instruction: HloInstruction) -> HloModule:
     return module
 
 
-def host_symbol(module: HloModule) -> str:
+def evaluator_symbol(module: HloModule) -> str:
     """The name under which code calls it."""
     return f"xlalite_host_{fingerprint(module)}"
