@@ -38,6 +38,11 @@ class GatherAttrs:
     indices_are_sorted: bool = attribute(BOOL, default=False)
 
     @property
+    def dropped_dims(self) -> tuple[int, ...]:
+        """Operand dimensions that the result does not have."""
+        return (*self.collapsed_slice_dims, *self.operand_batching_dims)
+
+    @property
     def index_map(self) -> IndexMap:
         """How index vectors address the operand."""
         return IndexMap(
@@ -117,7 +122,7 @@ def _gather_shape(context: ShapeContext) -> Shape:
         len(attrs.slice_sizes) == operand.rank,
         f"slice_sizes has {len(attrs.slice_sizes)} entries for an operand of rank {operand.rank}",
     )
-    dropped = (*attrs.collapsed_slice_dims, *attrs.operand_batching_dims)
+    dropped = attrs.dropped_dims
     for dim, size in enumerate(attrs.slice_sizes):
         context.require(
             0 <= size <= operand.dims[dim], f"slice size {size} of dimension {dim} is not in [0, {operand.dims[dim]}]"
@@ -150,7 +155,7 @@ def _gather(instruction: HloInstruction, operands: Sequence[Value], call: Caller
         array_value(operands[1]),
         attrs.index_map,
         whole_dimensions(instruction.operand(0).shape, attrs.slice_sizes, array_value(operands[0])),
-        (*attrs.collapsed_slice_dims, *attrs.operand_batching_dims),
+        attrs.dropped_dims,
         attrs.offset_dims,
     )
 

@@ -6,7 +6,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.dtype import DType
 
-_MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "pad", "reverse"})
+_MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "gather", "pad", "reverse"})
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
 _CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
 

@@ -103,4 +103,6 @@ def _reads(user: HloInstruction, number: int, count: int) -> int:
     elif user.opcode == "dot":
         attrs: DotAttrs = user.attrs
         summed = attrs.rhs_contracting_dims if number else attrs.lhs_contracting_dims
+    elif user.opcode == "gather" and number == 1:
+        summed = tuple(range(len(dims)))[user.attrs.index_vector_dim :][:1]
     return count * math.prod(dims[d] for d in summed)

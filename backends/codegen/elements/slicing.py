@@ -11,7 +11,7 @@ from collections.abc import Callable
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
-from xlalite.backends.codegen.llvm import I64, Value, constant
+from xlalite.backends.codegen.llvm import I64, Value, constant, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 
 
@@ -28,19 +28,24 @@ def clamped_starts(
     emitter: ElementEmitter, starts: tuple[HloInstruction, ...], dims: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[Position, ...]:
     """Start indices of a dynamic slice or update, clamped so that the window of `sizes` lies inside `dims`."""
-    fb = emitter.fb
-    positions: list[Position] = []
-    for start, dim, size in zip(starts, dims, sizes, strict=True):
-        if dim == size:
-            positions.append(Affine(0))
-            continue
-        value = emitter.scalar_register(start)
-        dtype = start.shape.dtype
-        if dtype.bits < 64:
-            value = (fb.sext if dtype.is_signed else fb.zext)(value, I64)
-        clamped = fb.smin(fb.smax(value, 0), dim - size) if dtype.is_signed else fb.umin(value, dim - size)
-        positions.append(Affine(clamped))
-    return tuple(positions)
+    return tuple(
+        Affine(0) if dim == size else clamped_start(emitter, start, (), dim - size)
+        for start, dim, size in zip(starts, dims, sizes, strict=True)
+    )
+
+
+def clamped_start(emitter: ElementEmitter, starts: HloInstruction, index: Index, last: int) -> Position:
+    """The start index at `index` of an array of them, clamped into [0, last]; one position where all lanes share it."""
+    fb, dtype = emitter.fb, starts.shape.dtype
+    value = emitter.register(starts, index)
+    if value.type.is_vector and all(isinstance(at, Affine) and at.step == 0 for at in index):
+        # What is computed once a row is kept in every lane.
+        value = fb.extract(value, 0)
+    wide = vector(I64, emitter.lanes) if value.type.is_vector else I64
+    if dtype.bits < 64:
+        value = (fb.sext if dtype.is_signed else fb.zext)(value, wide)
+    clamped = fb.smin(fb.smax(value, 0), last) if dtype.is_signed else fb.umin(value, last)
+    return Lanes(clamped) if wide.is_vector else Affine(clamped)
 
 
 def _dynamic_slice(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

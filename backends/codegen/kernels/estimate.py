@@ -68,7 +68,7 @@ def _element_count(instruction: HloInstruction) -> int:
     return shape.elements[0].element_count if shape.is_tuple and shape.elements else shape.element_count
 
 
-_READS_A_PART = frozenset({"slice", "dynamic-slice"})
+_READS_A_PART = frozenset({"slice", "dynamic-slice", "gather"})
 
 
 def _bytes_read(parameter: HloInstruction) -> int:

@@ -83,6 +83,10 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[{n},3] broadcast(p0), dimensions={{0}}", line)
             yield program(f"{line} select(p0, p1, p2)", f"pred[{n}]", line, line)
             yield program(f"{line} dynamic-slice(p0, p1), dynamic_slice_sizes={{{n}}}", f"{t}[{n + 2}]", "s32[]")
+            rows = "start_index_map={0}, index_vector_dim=1, offset_dims="
+            window = f"collapsed_slice_dims={{0}}, slice_sizes={{1,{n}}}"
+            yield program(f"{t}[3,{n}] gather(p0, p1), {rows}{{1}}, {window}", f"{t}[5,{n}]", "s32[3,1]")
+            yield program(f"{t}[{n},3] gather(p0, p1), {rows}{{1}}, slice_sizes={{3}}", f"{t}[5]", f"s32[{n},1]")
             copied = [f"x = {t}[{n + 2}] copy(p0)"]
             update = f"{t}[{n + 2}] dynamic-update-slice(x, p1, p2)"
             yield program(update, f"{t}[{n + 2}]", line, "s32[]", lines=copied)
