@@ -14,7 +14,7 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").
 
 # What the pages on passes and kernels add, and this repository has not.
 OF_EXAMPLES = {
-    *("passes/simplify/select_sinker.py", "tests/passes/test_select_sinker.py"),
+    *("passes/simplify/select_sinker.py", "tests/passes/simplify/test_select_sinker.py"),
     "backends/codegen/kernels/pad.py",
 }
 

@@ -50,7 +50,7 @@ MADE_ALONG = {
     "copy-done": "copy-start",
     "get-tuple-element": "tuple",
 }
-_OTHER_DEVICES = "takes values from other devices: tests/hlo/test_spmd.py"
+_OTHER_DEVICES = "takes values from other devices: tests/hlo/evaluation/test_spmd.py"
 _HOST = "talks to the host"
 _RUN_TIME_SIZES = "has sizes known at run time only"
 _RANDOM = "differs from run to run"

@@ -1,6 +1,6 @@
 """erf: an odd polynomial near 0, and 1 - 2**-g(x) beyond, where g is a polynomial for -log2(erfc(x)).
 
-The coefficients are best approximations made by tests/backends/math/minimax.py; errors are relative to erf.
+The coefficients are best approximations made by tests/backends/codegen/math/minimax.py; errors are relative to erf.
 """
 
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value

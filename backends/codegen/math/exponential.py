@@ -1,8 +1,8 @@
 """exp, exp2, expm1 and the pieces that hyperbolic functions build on.
 
 x = n * ln 2 + r with |r| <= ln 2 / 2, and e**r = 1 + r + r**2 * q(r). Coefficients of q are best approximations on
-[-0.34675, 0.34675], made by tests/backends/math/minimax.py; errors are those of e**r (EXP) or relative to e**r - 1
-(EXPM1).
+[-0.34675, 0.34675], made by tests/backends/codegen/math/minimax.py; errors are those of e**r (EXP) or relative to
+e**r - 1 (EXPM1).
 """
 
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value

@@ -9,7 +9,7 @@ from xlalite.backends.codegen.math import double_double as dd
 from xlalite.backends.codegen.math.floating import bits_of, with_sign_of
 from xlalite.backends.codegen.math.polynomial import estrin
 
-# On [0, 0.4147], error 2^-61.6 of atan; made by tests/backends/math/minimax.py.
+# On [0, 0.4147], error 2^-61.6 of atan; made by tests/backends/codegen/math/minimax.py.
 _ATAN = (
     -0.33333333333333326,
     0.19999999999997112,

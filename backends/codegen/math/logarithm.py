@@ -1,7 +1,8 @@
 """log, log1p, log2, log10 and the pieces that inverse hyperbolic functions and pow build on.
 
 x = 2**e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f - f**2 / 2 + f**3 * p(f). Coefficients of p
-are best approximations on [-0.2929, 0.4143], made by tests/backends/math/minimax.py; errors are relative to log(1 + f).
+are best approximations on [-0.2929, 0.4143], made by tests/backends/codegen/math/minimax.py; errors are relative to
+log(1 + f).
 """
 
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ def emit_rsqrt(fb: FunctionBuilder, x: Value) -> Value:
     return fb.select(fb.fcmp("one", residual, 0.0), corrected, result)
 
 
-# z**(-1/3) on [0.3535, 2.8288], relative error 2^-9.6; made by tests/backends/math/minimax.py.
+# z**(-1/3) on [0.3535, 2.8288], relative error 2^-9.6; made by tests/backends/codegen/math/minimax.py.
 _INVERSE_CUBE_ROOT = (
     2.1248335842993487,
     -3.0518605329413666,

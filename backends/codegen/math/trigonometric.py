@@ -1,7 +1,7 @@
 """sin, cos, tan.
 
 f32 sin and cos reduce by pi, so that one odd polynomial serves both; f64 reduces by pi / 2 to a pair and chooses
-between two polynomials. Coefficients are best approximations made by tests/backends/math/minimax.py; errors are
+between two polynomials. Coefficients are best approximations made by tests/backends/codegen/math/minimax.py; errors are
 relative to the function.
 """
 

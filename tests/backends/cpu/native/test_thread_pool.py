@@ -236,7 +236,7 @@ def test_single_thread_needs_no_native_pool():
 
 FORK = """
 import ctypes, os, sys, threading
-sys.path.insert(0, "tests/backends/native")
+sys.path.insert(0, "tests/backends/cpu/native")
 import numpy as np
 from test_thread_pool import COUNT, Job, meet, thread_ids
 from xlalite.backends.cpu.native.jit import IrSource, compile_ir, link

@@ -4,7 +4,7 @@
 fixes it, and fits the rest again, until every coefficient is rounded. `TABLES` names each table of the package with its
 function, interval and weight. Run as a script it prints them anew:
 
-    python tests/backends/math/minimax.py [name ...]
+    python tests/backends/codegen/math/minimax.py [name ...]
 
 Error means the largest value of weight(x) * |polynomial(x) - f(x)| on the interval, with rounded coefficients and exact
 evaluation; weights make it relative to the function that the polynomial is a part of.
