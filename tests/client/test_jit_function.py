@@ -115,6 +115,15 @@ def test_each_signature_is_compiled_once_and_the_difference_is_kept() -> None:
     assert double.__name__ == "double"
 
 
+def test_a_function_may_call_itself_while_it_is_traced() -> None:
+    @xl.jit(static_argnames="depth")
+    def total(x: Any, depth: int) -> Any:
+        return x if depth == 0 else x + total(N32, depth - 1)
+
+    np.testing.assert_array_equal(total(X32, 2), X32 + 2 * N32)
+    assert len(total.decisions) == 3
+
+
 def test_static_arguments_are_passed_as_they_are() -> None:
     @xl.jit(static_argnames=["power"], num_threads=1)
     def raised(x: Any, *, power: int) -> Any:
@@ -229,8 +238,11 @@ def test_operators_that_assign_give_the_name_a_new_value() -> None:
 
 def test_random_numbers_drawn_while_tracing_are_warned_of() -> None:
     noisy = xl.jit(lambda x: x + np.random.random())
-    with pytest.warns(UserWarning, match="drew numbers from np.random while it was traced; they are constants"):
+    with pytest.warns(
+        UserWarning, match="drew numbers from np.random while it was traced; they are constants"
+    ) as warned:
         noisy(X32)
+    assert warned[0].filename == __file__, "the warning should point at the call"
     np.testing.assert_array_equal(noisy(X32), noisy(X32))
 
 

@@ -8,7 +8,7 @@ import xlalite as tf
 from xlalite.clustering import ClusteringOptions, cluster_operations
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.runtime.compilation_cache import CompilationCache
+from xlalite.runtime.compilation import CompilationCache
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.plan import Plan, PlanRequest
 from xlalite.runtime.plan_builder import PlanBuilder

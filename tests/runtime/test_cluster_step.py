@@ -116,7 +116,7 @@ def test_lazy_mode_compiles_a_new_signature_when_it_comes_back(machine: Callable
         counts.append(runtime.cache.statistics().compilations)
     assert counts == [1, 1, 2, 2, 2]
     (step,) = plan.cluster_steps
-    assert [(each.verdict, each.reason) for each in step.compiler.decisions] == [
+    assert [(each.verdict, each.reason) for each in step.compiler.history.decisions] == [
         ("compiled", "first signature"),
         ("runs op by op", "first use of a new signature"),
         ("compiled again", "the shape of an argument changed"),

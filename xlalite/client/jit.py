@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import ParameterArgument
+from xlalite.framework.meaning.signatures import Signature, SignatureCache
 from xlalite.hlo.errors import TracingError
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
@@ -32,7 +32,7 @@ from xlalite.ops.functions.array import placeholder
 from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
-from xlalite.runtime.recompilation import explain_compilation
+from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, CompilationHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,7 @@ class _Given:
 
 
 class JitFunction:
-    """A function that is traced and compiled once for each signature; safe for concurrent calls.
-
-    Attributes:
-        decisions: What was compiled, and which argument differed from the nearest signature.
-    """
+    """A function that is traced and compiled once for each signature; safe for concurrent calls."""
 
     def __init__(
         self,
@@ -85,14 +81,13 @@ class JitFunction:
     ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
-        self.decisions: list[Decision] = []
         self._function = function
         self._static_names, self._static_positions = _static_parameters(function, static_argnames, static_argnums)
         self._num_threads = num_threads
-        self._compiled: dict[Hashable, _Compiled] = {}
-        self._flat: dict[Hashable, _Compiled] = {}
-        self._signatures: list[tuple[Hashable, ...]] = []
-        self._lock = threading.Lock()
+        self._history = CompilationHistory(function.__name__)
+        self._cache: SignatureCache[_Compiled] = SignatureCache(most=REMEMBERED_SIGNATURES)
+        # Programs for arrays alone, by their shapes and types.
+        self._quick: dict[Hashable, _Compiled] = {}
 
     def __set_name__(self, owner: type, name: str) -> None:
         """As a method: the object it belongs to is a static argument."""
@@ -113,17 +108,24 @@ class JitFunction:
             return compiled.assemble(compiled.function(*arrays))
         # The usual call, of arrays only, needs no look into the structure of its arguments.
         kinds = tuple([(each.shape, each.dtype) if type(each) is np.ndarray else None for each in arguments])
-        known = self._flat.get(kinds)
+        known = self._quick.get(kinds)
         if known is not None:
             return known.assemble(known.function(*arguments))
         compiled, arrays = self._find(arguments, named)
         if None not in kinds:
-            self._flat[kinds] = compiled
+            if len(self._quick) == REMEMBERED_SIGNATURES:
+                self._quick.clear()
+            self._quick[kinds] = compiled
         return compiled.assemble(compiled.function(*arrays))
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What was compiled, and which argument differed from the nearest signature."""
+        return self._history.decisions
 
     def __repr__(self) -> str:
         """The function, and for which signatures it is compiled."""
-        shapes = "; ".join(str(compiled.executable.program_shape) for compiled in self._compiled.values())
+        shapes = "; ".join(str(compiled.executable.program_shape) for compiled in self._cache.made())
         return f"<jit of {self._function.__name__}, compiled for {shapes or 'nothing yet'}>"
 
     def executable(self, *arguments: Any, **named: Any) -> Executable:
@@ -132,9 +134,8 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forgets all compiled programs."""
-        with self._lock:
-            self._compiled.clear()
-            self._flat.clear()
+        self._cache.clear()
+        self._quick.clear()
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
@@ -143,20 +144,16 @@ class JitFunction:
         leaves, structure = flatten(([None if i in fixed else each for i, each in enumerate(arguments)], dynamic))
         arrays = [_as_array(leaf) for leaf in leaves]
         kinds = tuple([(*each.shape, _type_name(each, leaf)) for each, leaf in zip(arrays, leaves, strict=True)])
+        static_values = (*fixed.items(), *sorted(static.items()))
         try:
-            key = (structure, (*fixed.items(), *sorted(static.items())), kinds)
-            found = self._compiled.get(key)
+            hash(static_values)
         except TypeError as error:
             raise TracingError(f"{self._function.__name__}: static arguments must be hashable: {error}") from None
-        if found is None:
-            with self._lock:
-                found = self._compiled.get(key)
-                if found is None:
-                    given = _Given(structure, fixed, static, leaves, arrays)
-                    found = self._compiled[key] = self._compile(given, (key[:2], *kinds))
-        return found, arrays
+        signature = ((structure, static_values), *kinds)
+        given = _Given(structure, fixed, static, leaves, arrays)
+        return self._cache.obtain(signature, lambda: self._compile(given, signature)), arrays
 
-    def _compile(self, given: _Given, signature: tuple[Hashable, ...]) -> _Compiled:
+    def _compile(self, given: _Given, signature: Signature) -> _Compiled:
         name = self._function.__name__
         flags = flags_from_environment()
         options = RuntimeOptions(
@@ -178,18 +175,13 @@ class JitFunction:
             reason = why_not_compilable(operation)
             if reason is not None:
                 raise TracingError(f"{name} cannot be compiled: {reason}\n  in {operation.describe()}")
-        earlier = [each for each in self._signatures if len(each) == len(signature)]
-        decision = explain_compilation(name, [tensor.op.name for tensor in inputs], signature, earlier)
+        decision = self._history.explain([tensor.op.name for tensor in inputs], signature)
         arguments = [
             ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape))
             for tensor, array in zip(inputs, arrays, strict=True)
         ]
         compiled = compile_operations(name, operations, arguments, outputs, options, decision)
-        if len(self._compiled) == _MAX_SIGNATURES:
-            del self._compiled[next(iter(self._compiled))]
-            self._flat.clear()
-        self._signatures = [*self._signatures[1 - _MAX_SIGNATURES :], signature]
-        self.decisions.append(decision)
+        self._history.add(signature, decision)
         return _Compiled(compiled.executable, compiled.function, _assembler(result_structure))
 
 
@@ -242,7 +234,6 @@ def jit(
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _NUMBERS = frozenset({bool, int, float, complex})
-_MAX_SIGNATURES = 256
 
 
 def _static_parameters(
@@ -278,7 +269,7 @@ def _watching_random_numbers(name: str) -> Iterator[None]:
         warnings.warn(
             f"{name} drew numbers from np.random while it was traced; they are constants of the compiled program, the "
             "same in every call. Pass random arrays as arguments, or use xlalite's random functions",
-            stacklevel=6,
+            stacklevel=8,
         )
 
 

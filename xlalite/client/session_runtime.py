@@ -11,7 +11,7 @@ from xlalite.framework.graph.jit_scope import XLA_COMPILE
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.runtime import options as runtime_options
-from xlalite.runtime.compilation_cache import CompilationCache
+from xlalite.runtime.compilation import CompilationCache
 from xlalite.runtime.plan import Plan
 from xlalite.runtime.plan_builder import PlanBuilder
 from xlalite.runtime.report import JitReport, jit_report

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
+from xlalite.framework.meaning.signatures import Signature
 from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
-from xlalite.runtime.compilation import compile_operations
-from xlalite.runtime.compilation_cache import CompilationCache, CompiledCluster, Signature
+from xlalite.runtime.compilation import CompilationCache, CompiledCluster, compile_operations
 from xlalite.runtime.compile_policy import CompilePolicy, Verdict
 from xlalite.runtime.options import CompileMode, RuntimeOptions
-from xlalite.runtime.recompilation import explain_compilation
+from xlalite.runtime.recompilation import STAGE, CompilationHistory
 
 if TYPE_CHECKING:
     from xlalite.clustering.result import Cluster
 
 _LOG = logging.getLogger("xlalite")
-_REMEMBERED_SIGNATURES = 256
-_STAGE = "compilation"
 _FALLBACK = "runs op by op"
 
 
@@ -36,7 +35,7 @@ class ClusterCompiler:
     Attributes:
         array_tensors: Inputs that become parameters.
         constant_tensors: Inputs whose values must be known.
-        decisions: What was compiled, what was not, and why.
+        history: What was compiled, what was not, and why.
         policy: How often the cluster ran and was compiled.
     """
 
@@ -45,14 +44,13 @@ class ClusterCompiler:
         constant = set(cluster.constant_inputs)
         self.array_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i not in constant)
         self.constant_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i in constant)
-        self.decisions: list[Decision] = []
         self.policy = CompilePolicy(options.compile_mode, options.lazy_compile_threshold)
+        self.history = CompilationHistory(cluster.name)
         self._cluster = cluster
         self._cache = cache
         self._options = options
         self._lock = threading.Lock()
         self._cannot_compile = False
-        self._earlier: list[Signature] = []
 
     def obtain(
         self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
@@ -72,41 +70,45 @@ class ClusterCompiler:
             if verdict is Verdict.COMPILE:
                 return self._compile(signature, arrays, constants)
             if not was_megamorphic:
-                self._note_fallback(verdict)
+                self._note_fallback(verdict.value)
+                if verdict is Verdict.MEGAMORPHIC:
+                    self._warn_of_changing_inputs()
             return None
 
     def _compile(
         self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
     ) -> CompiledCluster | None:
         cluster = self._cluster
-        decision = explain_compilation(cluster.name, self._argument_names(), signature, self._earlier)
+        decision = self.history.explain(self._argument_names(), signature)
         arguments = self._lowering_arguments(signature, arrays, constants)
+        start = time.perf_counter()
         try:
-            compiled = compile_operations(
-                cluster.name, cluster.operations, arguments, cluster.outputs, self._options, decision
+            compiled = self._cache.obtain(
+                signature,
+                lambda: compile_operations(
+                    cluster.name, cluster.operations, arguments, cluster.outputs, self._options, decision
+                ),
             )
         except (LoweringError, VerificationError, PassError, CodegenError) as error:
             if self._options.compile_mode is CompileMode.STRICT:
                 raise
             self._cannot_compile = True
-            reason = str(error).splitlines()[0]
-            self.decisions.append(Decision(_STAGE, (cluster.name,), _FALLBACK, reason))
+            self._note_fallback(str(error).splitlines()[0])
             _LOG.warning("%s cannot be compiled and runs op by op: %s", cluster.name, error)
             return None
         self.policy.compilations += 1
-        self.decisions.append(decision)
-        self._earlier = [*self._earlier[1 - _REMEMBERED_SIGNATURES :], signature]
-        self._cache.add(signature, compiled)
-        _LOG.info("%s in %.1f ms", decision, 1e3 * compiled.compile_seconds)
+        self.history.add(signature, decision)
+        _LOG.info("%s in %.1f ms", decision, 1e3 * (time.perf_counter() - start))
         return compiled
 
-    def _note_fallback(self, verdict: Verdict) -> None:
-        decision = Decision(_STAGE, (self._cluster.name,), _FALLBACK, verdict.value)
-        if decision not in self.decisions:
-            self.decisions.append(decision)
-        if verdict is Verdict.MEGAMORPHIC:
-            again = [each for each in self.decisions if each.verdict == "compiled again"]
-            _LOG.warning("%s is not compiled any more: its inputs keep changing; %s", self._cluster.name, again[-1])
+    def _note_fallback(self, reason: str) -> None:
+        decision = Decision(STAGE, (self._cluster.name,), _FALLBACK, reason)
+        if decision not in self.history.decisions:
+            self.history.decisions.append(decision)
+
+    def _warn_of_changing_inputs(self) -> None:
+        again = [each for each in self.history.decisions if each.verdict == "compiled again"]
+        _LOG.warning("%s is not compiled any more: its inputs keep changing; %s", self._cluster.name, again[-1])
 
     def _argument_names(self) -> list[str]:
         tensors = (*self.array_tensors, *self.constant_tensors)

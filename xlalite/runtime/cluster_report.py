@@ -49,7 +49,7 @@ def plan_report(plan: Plan) -> str:
     lines = [_title(plan), plan.clustering.report()]
     for step in plan.cluster_steps:
         lines.append(f"{step.cluster.name} ran {step.runs} times")
-        lines += [f"  {decision}" for decision in step.compiler.decisions]
+        lines += [f"  {decision}" for decision in step.compiler.history.decisions]
     return "\n".join(lines)
 
 
@@ -57,7 +57,7 @@ def _explain(plan: Plan, name: str) -> str:
     if plan.clustering is None:
         return f"{name} runs by itself: the JIT is off"
     steps = [step for step in plan.cluster_steps if any(each.name == name for each in step.cluster.operations)]
-    compiled = [str(decision) for step in steps for decision in step.compiler.decisions]
+    compiled = [str(decision) for step in steps for decision in step.compiler.history.decisions]
     return "\n".join([plan.clustering.explain(name), *compiled])
 
 

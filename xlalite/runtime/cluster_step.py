@@ -10,8 +10,9 @@ import numpy as np
 
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array
+from xlalite.framework.meaning.signatures import Signature
 from xlalite.runtime.cluster_compiler import ClusterCompiler
-from xlalite.runtime.compilation_cache import CompilationCache, CompiledCluster, Signature
+from xlalite.runtime.compilation import CompilationCache, CompiledCluster
 from xlalite.runtime.host_step import Registers, Step
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.trace import StepTrace, tensor_label

@@ -1,18 +1,52 @@
-"""Makes machine code of one signature of a cluster."""
+"""Makes machine code of one signature of a cluster, and keeps it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.meaning.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
+from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.types.decision import Decision
-from xlalite.runtime.compilation_cache import CompiledCluster
 from xlalite.runtime.options import RuntimeOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCluster:
+    """One signature of a cluster as machine code.
+
+    Attributes:
+        executable: The program: array inputs, then variables, in; outputs, then new values of variables, out.
+        function: Its quickest callable.
+        variables: Positions, among the cluster's variables, of those that have a parameter.
+        updates: For each new value, the position of its variable.
+        donated: Positions of the variables whose memory the new value takes.
+        output_count: Number of outputs.
+    """
+
+    executable: Executable
+    function: Callable[..., object]
+    variables: tuple[int, ...]
+    updates: tuple[int, ...]
+    donated: tuple[int, ...]
+    output_count: int
+
+
+class CompilationCache(SignatureCache[CompiledCluster]):
+    """Compiled signatures of all clusters of a session."""
+
+    def __init__(self, limit_bytes: int | None = None) -> None:
+        """An empty cache, perhaps with a limit for the bytes of code."""
+        super().__init__(limit_bytes=limit_bytes or sys.maxsize, size_of=lambda each: each.executable.code_size_bytes)
+
+    def executables(self) -> tuple[Executable, ...]:
+        """The compiled programs, in the order of their compilation."""
+        return tuple(each.executable for each in self.made())
 
 
 def compile_operations(
@@ -40,22 +74,20 @@ def compile_operations(
         CodegenError: The backend cannot make code of it.
     """
     backend = get_backend(options.backend)
-    start = time.perf_counter()
     lowered = lower_operations(operations, arguments, outputs, name)
     lowered.module.decisions.insert(0, reason)
     aliased = _alias_variables(lowered)
     compile_options = CompileOptions(num_threads=options.num_threads, donate_arguments=True, debug=options.debug)
     executable = backend.compile(lowered.module, compile_options)
     names = [argument.data.name for argument in arguments if isinstance(argument, VariableArgument)]
-    compiled = CompiledCluster(
+    return CompiledCluster(
         executable,
+        executable.function,
         variables=tuple(names.index(p.data.name) for p in lowered.parameters if isinstance(p, VariableArgument)),
         updates=tuple(names.index(update.data.name) for update in lowered.updates),
         donated=tuple(names.index(data.name) for data in aliased),
         output_count=lowered.output_count,
     )
-    compiled.compile_seconds = time.perf_counter() - start
-    return compiled
 
 
 def _alias_variables(lowered: LoweredOperations) -> list[HandleData]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 
-from xlalite.runtime.compilation_cache import Signature
+from xlalite.framework.meaning.signatures import Signature
 from xlalite.runtime.options import CompileMode
 
 MANY_COMPILATIONS = 10

@@ -85,7 +85,7 @@ class Plan:
     def decisions(self) -> tuple[Decision, ...]:
         """What clustering and compilation decided so far."""
         clustered = () if self.clustering is None else self.clustering.decisions
-        return (*clustered, *(decision for step in self.cluster_steps for decision in step.compiler.decisions))
+        return (*clustered, *(decision for step in self.cluster_steps for decision in step.compiler.history.decisions))
 
     def run(
         self,

@@ -11,7 +11,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import HostValue
 from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.runtime.cluster_step import ClusterStep
-from xlalite.runtime.compilation_cache import CompilationCache
+from xlalite.runtime.compilation import CompilationCache
 from xlalite.runtime.host_step import HostStep, Registers, ReleaseStep, Step
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.plan import Plan, PlanRequest

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
+from xlalite.framework.meaning.signatures import Signature
 from xlalite.hlo.types.decision import Decision, Number
-from xlalite.runtime.compilation_cache import Signature
 
-_DECIDED_BY = "compilation"
+STAGE = "compilation"
+REMEMBERED_SIGNATURES = 256
+
+
+class CompilationHistory:
+    """What one cluster or function was compiled for, the latest signatures, and what was decided each time.
+
+    Attributes:
+        decisions: Everything that was decided, in order.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Nothing was compiled yet."""
+        self.decisions: list[Decision] = []
+        self._name = name
+        self._signatures: deque[Signature] = deque(maxlen=REMEMBERED_SIGNATURES)
+
+    def explain(self, arguments: Sequence[str], signature: Signature) -> Decision:
+        """The record of a compilation that is about to begin; arguments as for `explain_compilation`."""
+        earlier = [each for each in tuple(self._signatures) if len(each) == len(signature)]
+        return explain_compilation(self._name, arguments, signature, earlier)
+
+    def add(self, signature: Signature, decision: Decision) -> None:
+        """Notes a compilation that is done."""
+        self._signatures.append(signature)
+        self.decisions.append(decision)
 
 
 def explain_compilation(
@@ -24,18 +50,18 @@ def explain_compilation(
         earlier: What it was compiled for before.
     """
     if not earlier:
-        return Decision(_DECIDED_BY, (cluster,), "compiled", "first signature")
+        return Decision(STAGE, (cluster,), "compiled", "first signature")
     if signature in earlier:
-        return Decision(_DECIDED_BY, (cluster,), "compiled again", "it had been dropped from the cache")
+        return Decision(STAGE, (cluster,), "compiled again", "it had been dropped from the cache")
     nearest = min(reversed(earlier), key=lambda other: len(_differences(signature, other)))
     changed = _differences(signature, nearest)
     if 0 in changed:
         reason = "the structure or a static argument changed"
-        return Decision(_DECIDED_BY, (cluster,), "compiled again", reason)
+        return Decision(STAGE, (cluster,), "compiled again", reason)
     names = tuple(arguments[position - 1] for position in changed)
     found, before = signature[changed[0]], nearest[changed[0]]
     return Decision(
-        _DECIDED_BY, (cluster, *names), "compiled again", _reason(found, before), _numbers(found, before, len(changed))
+        STAGE, (cluster, *names), "compiled again", _reason(found, before), _numbers(found, before, len(changed))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.framework.graph.operation import Operation
-from xlalite.runtime.compilation_cache import CacheStatistics
+from xlalite.framework.meaning.signatures import CacheStatistics
 from xlalite.runtime.plan import Plan
 
 _REASONS_SHOWN = 3

@@ -5,8 +5,6 @@ So an operation means the same whether it runs alone or in a compiled cluster. M
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +18,7 @@ from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
@@ -27,8 +26,6 @@ from xlalite.hlo.types.shape import Shape
 
 if TYPE_CHECKING:
     from xlalite.framework.meaning.lowering import Argument
-
-_CACHE_ENTRIES = 4096
 
 
 def run_operation_on_host(
@@ -51,7 +48,8 @@ def run_operation_on_host(
         except ShapeError as error:
             raise InvalidArgumentError(None, operation, str(error)) from None
     values = [_current_value(each, context) for each in inputs]
-    compiled = _CACHE.find(operation, inputs, values)
+    signature = _signature(operation, inputs, values)
+    compiled = _CACHE.obtain(signature, lambda: _compile(operation, inputs, values))
     arguments = [value for position in compiled.parameter_positions if (value := values[position]) is not None]
     results = compiled.evaluator.call(compiled.computation, arguments)
     if not isinstance(results, tuple):
@@ -109,29 +107,7 @@ class _Compiled:
     updates: tuple[tuple[int, int], ...]
 
 
-class _Cache:
-    """The latest modules by signature; safe for concurrent use."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, _Compiled] = OrderedDict()
-
-    def find(self, operation: Operation, inputs: Sequence[HostValue], values: Sequence[Array | None]) -> _Compiled:
-        key = _signature(operation, inputs, values)
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-                return found
-        compiled = _compile(operation, inputs, values)
-        with self._lock:
-            self._entries[key] = compiled
-            if len(self._entries) > _CACHE_ENTRIES:
-                self._entries.popitem(last=False)
-        return compiled
-
-
-_CACHE = _Cache()
+_CACHE: SignatureCache[_Compiled] = SignatureCache(most=4096)
 
 
 def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence[Array | None]) -> _Compiled:
