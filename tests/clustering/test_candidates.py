@@ -8,12 +8,13 @@ from xlalite.clustering.op_groups import GROUPS
 from xlalite.contrib.compiler.jit import experimental_jit_scope
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
-from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.framework.graph.op_spec import OP_SPECS, OpGroup, OpSpec
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
 from xlalite.ops.functions import array, control_flow, math as m, random_ops
 from xlalite.ops.functions.array import placeholder
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.shape_rules import no_outputs
 
 Make = Callable[..., Any]
 
@@ -109,9 +110,27 @@ def test_a_group_stands_for_its_operations(graph: Graph, cluster: Make) -> None:
     assert cluster([out], [x], ops_to_cluster=("PW", "RED")).names == [{*(each.op.name for each in made), out.op.name}]
 
 
-@pytest.mark.parametrize("group", sorted(GROUPS))
-def test_groups_name_declared_operations(group: str) -> None:
-    assert GROUPS[group] <= OP_SPECS.keys()
+def test_groups_are_those_that_operations_declare() -> None:
+    for group in OpGroup:
+        assert GROUPS[group.value] == {name for name, spec in OP_SPECS.items() if spec.group is group}
+    assert GROUPS["FUSIBLE"] == {name for name, spec in OP_SPECS.items() if spec.group is not None}
+
+
+@pytest.mark.parametrize(("group", "name"), [("PW", "Add"), ("RED", "Sum"), ("PWRED", "Softmax"), ("MISC", "Reshape")])
+def test_an_operation_is_in_its_group(group: str, name: str) -> None:
+    assert [found for found in GROUPS if name in GROUPS[found]] == [group, "FUSIBLE"]
+
+
+def test_a_matrix_product_is_in_no_group() -> None:
+    assert not any("MatMul" in members for members in GROUPS.values())
+
+
+@pytest.mark.parametrize("decision", ["gradient", "group"])
+def test_gradient_and_group_of_an_operation_must_be_decided(decision: str) -> None:
+    decisions: dict[str, Any] = {"gradient": None, "group": None}
+    del decisions[decision]
+    with pytest.raises(TypeError, match=decision):
+        OpSpec("NeverDeclared", no_outputs, **decisions)
 
 
 @pytest.mark.parametrize("option", ["ops_to_cluster", "cluster_exclude_ops"])

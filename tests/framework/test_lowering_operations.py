@@ -182,4 +182,3 @@ def test_declarations_are_complete(name: str) -> None:
     spec = OP_SPECS[name]
     assert spec.lower is not None or spec.host_kernel is not None
     assert spec.is_compilable or spec.why_host
-    assert not (spec.gradient is not None and not spec.is_differentiable)

@@ -1,18 +1,18 @@
 """The declaration of a graph operation, and the table of all declarations.
 
-An operation is declared once, in `xlalite/ops/<family>.py`, as one `OpSpec`. Graph construction, clustering, lowering,
-gradients and op-by-op execution read that declaration and know no operation by name.
+An operation is declared once, in `xlalite/ops/declarations/<family>.py`, as one `OpSpec`. Graph construction,
+clustering, lowering, gradients and op-by-op execution read that declaration and know no operation by name.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, DType
+from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import NotFoundError
 from xlalite.framework.graph.tensor_shape import TensorShape
 
@@ -39,7 +39,16 @@ class VariableAccess(enum.Enum):
     MODIFY = "modify"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class OpGroup(enum.Enum):
+    """What kind of work an operation does; the values are TensorFlow's names for the lists of such operations."""
+
+    ELEMENTWISE = "PW"
+    REDUCTION = "RED"
+    ELEMENTWISE_WITH_REDUCTION = "PWRED"
+    MOVEMENT = "MISC"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OpSpec:
     """One graph operation.
 
@@ -53,12 +62,11 @@ class OpSpec:
             `constant_inputs` or `preferred_constant_inputs` are left out, the context gives their values.
         host_kernel: Computes the outputs from host values; required when `lower` is None, otherwise a faster way.
         gradient: Gradients for the inputs, given those of the outputs (None: no gradient arrives there); returns one
-            tensor or None for each input.
-        is_differentiable: False when nothing flows back through the operation, which is no error.
+            tensor or None for each input. None instead of a function: nothing flows back, which is no error.
+        group: The list of operations to cluster that it belongs to; None when it is in no list but that of all.
         constant_inputs: Names of inputs whose values must be known when the operation is compiled.
         preferred_constant_inputs: Names of inputs that make better code when their values are known, but need not be.
         further_constant_inputs: Positions of inputs that must be known because of what this very operation is.
-        types: Element types, of inputs and outputs, with which the operation can be compiled.
         is_stateful: Whether two runs may differ or leave a trace, so that it is never folded or merged.
         variable_access: What it does to variables.
         is_metadata: Whether it reads only the shape of its inputs.
@@ -67,18 +75,17 @@ class OpSpec:
         why_not_compilable: Why this very operation cannot be compiled although others can; None when it can.
     """
 
-    name: str
-    infer: InferFunction
+    name: str = field(kw_only=False)
+    infer: InferFunction = field(kw_only=False)
+    gradient: GradientFunction | None
+    group: OpGroup | None
     inputs: tuple[str, ...] = ()
     attrs: tuple[str, ...] = ()
     lower: LowerFunction | None = None
     host_kernel: HostKernel | None = None
-    gradient: GradientFunction | None = None
-    is_differentiable: bool = True
     constant_inputs: tuple[str, ...] = ()
     preferred_constant_inputs: tuple[str, ...] = ()
     further_constant_inputs: Callable[[Operation], Sequence[int]] | None = None
-    types: frozenset[DType] = COMPILABLE_TYPES
     is_stateful: bool = False
     variable_access: VariableAccess = VariableAccess.NONE
     is_metadata: bool = False

@@ -18,7 +18,7 @@ def why_not_compilable(operation: Operation, depth: int = 0) -> str | None:
         if tensor.dtype.name == "resource":
             if tensor.handle_data is None:
                 return f"{operation.type}: {tensor.name!r} is not a known variable"
-        elif tensor.dtype not in spec.types:
+        elif tensor.dtype.is_host_only:
             return f"{operation.type}: element type {tensor.dtype.name} of {tensor.name!r} cannot be compiled"
     own = None if spec.why_not_compilable is None else spec.why_not_compilable(operation)
     return f"{operation.type}: {own}" if own is not None else _why_bodies_are_not(operation, depth)

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, NUMERIC_TYPES
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
+from xlalite.ops.helpers.declare import ELEMENTWISE, ELEMENTWISE_WITH_REDUCTION, REAL_TYPES, declare, declare_unary
 from xlalite.ops.helpers.emit import sum_axes, zeros_like
-from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type, unchanged
-
-_REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
-Build = Callable[[Builder, Operation, Handle], Handle]
-
-
-def _declare(
-    name: str,
-    build: Build,
-    gradient: OneOutputGradient,
-    allowed: Collection[DType] = FLOATING_TYPES,
-    attrs: tuple[str, ...] = (),
-) -> None:
-    register(
-        OpSpec(
-            name,
-            unchanged(allowed),
-            inputs=("features",),
-            attrs=attrs,
-            lower=lambda ctx, op, inputs: [build(ctx.builder, op, inputs[0])],
-            gradient=of_one_output(gradient),
-            types=frozenset(allowed),
-        )
-    )
 
 
 def _where_positive(x: Tensor, positive: Tensor, otherwise: Tensor) -> Tensor:
@@ -54,7 +31,7 @@ def _relu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("ReluGrad", [grad, op.outputs[0]])]
 
 
-_declare("Relu", lambda b, op, x: b.op("maximum", (x, zeros_like(b, x))), _relu_gradient, _REAL)
+declare_unary("Relu", lambda b, x: b.op("maximum", (x, zeros_like(b, x))), _relu_gradient, REAL_TYPES)
 
 
 def _relu_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
@@ -66,21 +43,15 @@ def _relu_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("ReluGrad", [grad, op.inputs[1]]), node("ZerosLike", [op.inputs[1]])]
 
 
-register(
-    OpSpec(
-        "ReluGrad",
-        unchanged(_REAL),
-        inputs=("gradients", "features"),
-        lower=_relu_grad_lower,
-        gradient=of_one_output(_relu_grad_gradient),
-    )
+declare(
+    "ReluGrad", ("gradients", "features"), unchanged(REAL_TYPES), _relu_grad_lower, _relu_grad_gradient, ELEMENTWISE
 )
 
 
 # Relu6(x) = min(max(x, 0), 6).
 
 
-def _relu6(b: Builder, op: Operation, x: Handle) -> Handle:
+def _relu6(b: Builder, x: Handle) -> Handle:
     return b.op("clamp", (b.constant(0, x.dtype), x, b.constant(6, x.dtype)))
 
 
@@ -90,21 +61,24 @@ def _relu6_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_where_positive(x, node("SelectV2", [below, grad, zeros]), zeros)]
 
 
-_declare("Relu6", _relu6, _relu6_gradient, _REAL)
+declare_unary("Relu6", _relu6, _relu6_gradient, REAL_TYPES)
 
 
 # LeakyRelu(x) = x where positive, alpha x elsewhere.
 
 
-def _leaky(b: Builder, op: Operation, x: Handle) -> Handle:
-    return b.select(b.compare(x, 0, "GT"), x, x * op.get_attr("alpha"))
+def _leaky_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    b, (x,) = ctx.builder, inputs
+    return [b.select(b.compare(x, 0, "GT"), x, x * op.get_attr("alpha"))]
 
 
 def _leaky_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_where_positive(op.inputs[0], grad, grad * op.get_attr("alpha"))]
 
 
-_declare("LeakyRelu", _leaky, _leaky_gradient, attrs=("alpha",))
+declare(
+    "LeakyRelu", ("features",), unchanged(FLOATING_TYPES), _leaky_lower, _leaky_gradient, ELEMENTWISE, attrs=("alpha",)
+)
 
 
 # Elu(x) = x where positive, e^x - 1 elsewhere; Selu is a scaled one.
@@ -113,7 +87,7 @@ _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
 
 
-def _elu(b: Builder, op: Operation, x: Handle) -> Handle:
+def _elu(b: Builder, x: Handle) -> Handle:
     return b.select(b.compare(x, 0, "GT"), x, b.op("exponential-minus-one", (x,)))
 
 
@@ -121,7 +95,7 @@ def _elu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_where_positive(op.inputs[0], grad, grad * (op.outputs[0] + 1))]
 
 
-def _selu(b: Builder, op: Operation, x: Handle) -> Handle:
+def _selu(b: Builder, x: Handle) -> Handle:
     negative = b.op("exponential-minus-one", (x,)) * (_SELU_SCALE * _SELU_ALPHA)
     return b.select(b.compare(x, 0, "GT"), x * _SELU_SCALE, negative)
 
@@ -131,14 +105,14 @@ def _selu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_where_positive(op.inputs[0], grad * _SELU_SCALE, negative)]
 
 
-_declare("Elu", _elu, _elu_gradient)
-_declare("Selu", _selu, _selu_gradient)
+declare_unary("Elu", _elu, _elu_gradient, FLOATING_TYPES)
+declare_unary("Selu", _selu, _selu_gradient, FLOATING_TYPES)
 
 
 # Softplus(x) = log(1 + e^x), computed so that e^x cannot overflow; Softsign(x) = x / (1 + |x|).
 
 
-def _softplus(b: Builder, op: Operation, x: Handle) -> Handle:
+def _softplus(b: Builder, x: Handle) -> Handle:
     decay = b.op("exponential", (-b.op("abs", (x,)),))
     return b.op("maximum", (x, zeros_like(b, x))) + b.op("log-plus-one", (decay,))
 
@@ -147,7 +121,7 @@ def _softplus_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [grad * node("Sigmoid", [op.inputs[0]])]
 
 
-def _softsign(b: Builder, op: Operation, x: Handle) -> Handle:
+def _softsign(b: Builder, x: Handle) -> Handle:
     return x / (b.op("abs", (x,)) + 1)
 
 
@@ -155,8 +129,8 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [grad / node("Square", [1 + node("Abs", [op.inputs[0]])])]
 
 
-_declare("Softplus", _softplus, _softplus_gradient)
-_declare("Softsign", _softsign, _softsign_gradient)
+declare_unary("Softplus", _softplus, _softplus_gradient, FLOATING_TYPES)
+declare_unary("Softsign", _softsign, _softsign_gradient, FLOATING_TYPES)
 
 
 # BiasAdd(value, bias): bias along the channel dimension, the last one (NHWC) or the second (NCHW).
@@ -191,15 +165,14 @@ def _bias_add_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [grad, node("BiasAddGrad", [grad], {"data_format": op.get_attr("data_format")})]
 
 
-register(
-    OpSpec(
-        "BiasAdd",
-        _bias_add_infer,
-        inputs=("value", "bias"),
-        attrs=("data_format",),
-        lower=_bias_add_lower,
-        gradient=of_one_output(_bias_add_gradient),
-    )
+declare(
+    "BiasAdd",
+    ("value", "bias"),
+    _bias_add_infer,
+    _bias_add_lower,
+    _bias_add_gradient,
+    ELEMENTWISE_WITH_REDUCTION,
+    attrs=("data_format",),
 )
 
 
@@ -221,15 +194,14 @@ def _bias_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("BiasAdd", [zeros, grad], {"data_format": op.get_attr("data_format")})]
 
 
-register(
-    OpSpec(
-        "BiasAddGrad",
-        _bias_grad_infer,
-        inputs=("out_backprop",),
-        attrs=("data_format",),
-        lower=_bias_grad_lower,
-        gradient=of_one_output(_bias_grad_gradient),
-    )
+declare(
+    "BiasAddGrad",
+    ("out_backprop",),
+    _bias_grad_infer,
+    _bias_grad_lower,
+    _bias_grad_gradient,
+    ELEMENTWISE_WITH_REDUCTION,
+    attrs=("data_format",),
 )
 
 
@@ -247,15 +219,7 @@ def _add_n_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [grad] * len(op.inputs)
 
 
-register(
-    OpSpec(
-        "AddN",
-        unchanged(NUMERIC_TYPES),
-        inputs=("inputs*",),
-        lower=_add_n_lower,
-        gradient=of_one_output(_add_n_gradient),
-    )
-)
+declare("AddN", ("inputs*",), unchanged(NUMERIC_TYPES), _add_n_lower, _add_n_gradient, ELEMENTWISE)
 
 
 # L2Loss(t) = sum(t^2) / 2.
@@ -276,4 +240,4 @@ def _l2_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [op.inputs[0] * grad]
 
 
-register(OpSpec("L2Loss", _l2_infer, inputs=("t",), lower=_l2_lower, gradient=of_one_output(_l2_gradient)))
+declare("L2Loss", ("t",), _l2_infer, _l2_lower, _l2_gradient, ELEMENTWISE_WITH_REDUCTION)

@@ -4,45 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, FLOATING_TYPES, INTEGER_TYPES, DType, bool_
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, DType, bool_
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.helpers.emit import broadcast_pair, broadcast_to
-from xlalite.ops.helpers.gradient_rules import of_one_output, sum_to
+from xlalite.ops.helpers.declare import ELEMENTWISE, REAL_TYPES, declare, declare_binary
+from xlalite.ops.helpers.emit import broadcast_to
+from xlalite.ops.helpers.gradient_rules import sum_to
 from xlalite.ops.helpers.node import node
-from xlalite.ops.helpers.shape_rules import broadcast_shapes, broadcasting, require_same_type, require_type
+from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims
-
-_ORDERED: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
 
 
 def _declare_comparison(name: str, direction: str, allowed: Collection[DType]) -> None:
-    def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        return [ctx.builder.compare(*broadcast_pair(ctx.builder, inputs[0], inputs[1]), direction)]
-
-    register(OpSpec(name, broadcasting(allowed, bool_), inputs=("x", "y"), lower=lower, is_differentiable=False))
-
-
-def _declare_logic(name: str, opcode: str) -> None:
-    def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        return [ctx.builder.op(opcode, broadcast_pair(ctx.builder, inputs[0], inputs[1]))]
-
-    register(OpSpec(name, broadcasting({bool_}), inputs=("x", "y"), lower=lower, is_differentiable=False))
+    declare_binary(name, lambda b, x, y: b.compare(x, y, direction), None, allowed, bool_)
 
 
 _declare_comparison("Equal", "EQ", COMPILABLE_TYPES)
 _declare_comparison("NotEqual", "NE", COMPILABLE_TYPES)
-_declare_comparison("Less", "LT", _ORDERED)
-_declare_comparison("LessEqual", "LE", _ORDERED)
-_declare_comparison("Greater", "GT", _ORDERED)
-_declare_comparison("GreaterEqual", "GE", _ORDERED)
-_declare_logic("LogicalAnd", "and")
-_declare_logic("LogicalOr", "or")
+_declare_comparison("Less", "LT", REAL_TYPES)
+_declare_comparison("LessEqual", "LE", REAL_TYPES)
+_declare_comparison("Greater", "GT", REAL_TYPES)
+_declare_comparison("GreaterEqual", "GE", REAL_TYPES)
+declare_binary("LogicalAnd", "and", None, {bool_})
+declare_binary("LogicalOr", "or", None, {bool_})
 
 
 # SelectV2(condition, t, e): all three are broadcast together.
@@ -73,15 +62,7 @@ def _select_v2_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     ]
 
 
-register(
-    OpSpec(
-        "SelectV2",
-        _select_v2_infer,
-        inputs=("condition", "t", "e"),
-        lower=_select_v2_lower,
-        gradient=of_one_output(_select_v2_gradient),
-    )
-)
+declare("SelectV2", ("condition", "t", "e"), _select_v2_infer, _select_v2_lower, _select_v2_gradient, ELEMENTWISE)
 
 
 # Select(condition, t, e): equal shapes; the condition may also be a scalar or choose whole rows.
@@ -115,12 +96,4 @@ def _select_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [None, node("Select", [condition, grad, zeros]), node("Select", [condition, zeros, grad])]
 
 
-register(
-    OpSpec(
-        "Select",
-        _select_infer,
-        inputs=("condition", "t", "e"),
-        lower=_select_lower,
-        gradient=of_one_output(_select_gradient),
-    )
-)
+declare("Select", ("condition", "t", "e"), _select_infer, _select_lower, _select_gradient, ELEMENTWISE)

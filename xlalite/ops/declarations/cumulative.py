@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES
-from xlalite.framework.graph.op_spec import GradientFunction, OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.emit import pad, reverse
-from xlalite.ops.helpers.gradient_rules import of_one_output
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import constant_axes, normalize_axis, require_scalar, require_type
 
@@ -34,7 +35,7 @@ def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: int) -> 
     return pad(b, x, b.constant(identity, x.dtype), padding)
 
 
-def _declare(name: str, combine: Combine, identity: int, gradient: GradientFunction | None) -> None:
+def _declare(name: str, combine: Combine, identity: int, gradient: OneOutputGradient | None) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         """Doubles the span of each partial result until it covers the dimension (Hillis and Steele 1986)."""
         b, x = ctx.builder, inputs[0]
@@ -48,16 +49,8 @@ def _declare(name: str, combine: Combine, identity: int, gradient: GradientFunct
             span *= 2
         return [reverse(b, total, backwards)]
 
-    register(
-        OpSpec(
-            name,
-            _infer,
-            inputs=("x", "axis"),
-            attrs=("exclusive", "reverse"),
-            lower=lower,
-            gradient=gradient,
-            constant_inputs=("axis",),
-        )
+    declare(
+        name, ("x", "axis"), _infer, lower, gradient, None, attrs=("exclusive", "reverse"), constant_inputs=("axis",)
     )
 
 
@@ -73,5 +66,5 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Cumsum", [op.outputs[0] * grad, axis], attrs) / x, None]
 
 
-_declare("Cumsum", lambda a, b: a + b, 0, of_one_output(_sum_gradient))
-_declare("Cumprod", lambda a, b: a * b, 1, of_one_output(_product_gradient))
+_declare("Cumsum", lambda a, b: a + b, 0, _sum_gradient)
+_declare("Cumprod", lambda a, b: a * b, 1, _product_gradient)

@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, complex64, complex128
-from xlalite.framework.graph.op_spec import OpSpec, register
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
-from xlalite.ops.helpers.emit import broadcast_pair
-from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output, sum_to_operands
+from xlalite.ops.helpers.declare import FLOAT_OR_COMPLEX, REAL_TYPES, declare_binary
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient, sum_to_operands
 from xlalite.ops.helpers.node import node
-from xlalite.ops.helpers.shape_rules import broadcasting
-
-BuildBinary = Callable[[Builder, Handle, Handle], Handle]
-_REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
-_FLOAT_OR_COMPLEX: frozenset[DType] = FLOATING_TYPES | {complex64, complex128}
 
 
 def conjugate(x: Tensor) -> Tensor:
     """The complex conjugate; real tensors are left as they are."""
     return node("Conj", [x]) if x.dtype.is_complex else x
-
-
-def _declare(
-    name: str,
-    build: BuildBinary,
-    gradient: OneOutputGradient | None,
-    allowed: Collection[DType] = NUMERIC_TYPES,
-) -> None:
-    def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        return [build(ctx.builder, *broadcast_pair(ctx.builder, inputs[0], inputs[1]))]
-
-    register(
-        OpSpec(
-            name,
-            broadcasting(allowed),
-            inputs=("x", "y"),
-            lower=lower,
-            gradient=None if gradient is None else of_one_output(gradient),
-            is_differentiable=gradient is not None,
-            types=frozenset(allowed),
-        )
-    )
 
 
 def _add_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -148,32 +118,30 @@ def _squared_difference(b: Builder, x: Handle, y: Handle) -> Handle:
     return difference * difference
 
 
-_declare("Add", lambda b, x, y: x + y, _add_gradient)
-_declare("AddV2", lambda b, x, y: x + y, _add_gradient)
-_declare("Sub", lambda b, x, y: x - y, _sub_gradient)
-_declare("Mul", lambda b, x, y: x * y, _mul_gradient)
-_declare("RealDiv", lambda b, x, y: x / y, _divide_gradient, _FLOAT_OR_COMPLEX)
-_declare("Div", lambda b, x, y: x / y, _divide_gradient)
-_declare("DivNoNan", _divide_no_nan, _div_no_nan_gradient, _FLOAT_OR_COMPLEX)
-_declare("TruncateDiv", lambda b, x, y: x / y, None, INTEGER_TYPES)
-_declare("FloorDiv", _floor_divide, None, _REAL)
-_declare("FloorMod", _floor_modulo, _floor_mod_gradient, _REAL)
-_declare("Mod", lambda b, x, y: x % y, None, _REAL)
-_declare("TruncateMod", lambda b, x, y: x % y, None, _REAL)
-_declare("Pow", lambda b, x, y: x**y, _pow_gradient)
-_declare("Maximum", lambda b, x, y: b.op("maximum", (x, y)), _choice_gradient("GreaterEqual"), _REAL)
-_declare("Minimum", lambda b, x, y: b.op("minimum", (x, y)), _choice_gradient("LessEqual"), _REAL)
-_declare("SquaredDifference", _squared_difference, _squared_difference_gradient, _REAL)
-_declare("Atan2", lambda b, x, y: b.op("atan2", (x, y)), _atan2_gradient, FLOATING_TYPES)
-_declare("Xlogy", _x_log_y, _xlogy_gradient, FLOATING_TYPES)
-_declare("BitwiseAnd", lambda b, x, y: x & y, None, INTEGER_TYPES)
-_declare("BitwiseOr", lambda b, x, y: x | y, None, INTEGER_TYPES)
-_declare("BitwiseXor", lambda b, x, y: x ^ y, None, INTEGER_TYPES)
+def _shift_right(b: Builder, x: Handle, y: Handle) -> Handle:
+    return b.op("shift-right-arithmetic" if x.dtype.is_signed else "shift-right-logical", (x, y))
 
 
-def _shift(opcode_signed: str, opcode_unsigned: str) -> Any:
-    return lambda b, x, y: b.op(opcode_signed if x.dtype.is_signed else opcode_unsigned, (x, y))
-
-
-_declare("LeftShift", _shift("shift-left", "shift-left"), None, INTEGER_TYPES)
-_declare("RightShift", _shift("shift-right-arithmetic", "shift-right-logical"), None, INTEGER_TYPES)
+declare_binary("Add", lambda b, x, y: x + y, _add_gradient)
+declare_binary("AddV2", lambda b, x, y: x + y, _add_gradient)
+declare_binary("Sub", lambda b, x, y: x - y, _sub_gradient)
+declare_binary("Mul", lambda b, x, y: x * y, _mul_gradient)
+declare_binary("RealDiv", lambda b, x, y: x / y, _divide_gradient, FLOAT_OR_COMPLEX)
+declare_binary("Div", lambda b, x, y: x / y, _divide_gradient)
+declare_binary("DivNoNan", _divide_no_nan, _div_no_nan_gradient, FLOAT_OR_COMPLEX)
+declare_binary("TruncateDiv", lambda b, x, y: x / y, None, INTEGER_TYPES)
+declare_binary("FloorDiv", _floor_divide, None, REAL_TYPES)
+declare_binary("FloorMod", _floor_modulo, _floor_mod_gradient, REAL_TYPES)
+declare_binary("Mod", lambda b, x, y: x % y, None, REAL_TYPES)
+declare_binary("TruncateMod", lambda b, x, y: x % y, None, REAL_TYPES)
+declare_binary("Pow", lambda b, x, y: x**y, _pow_gradient)
+declare_binary("Maximum", "maximum", _choice_gradient("GreaterEqual"), REAL_TYPES)
+declare_binary("Minimum", "minimum", _choice_gradient("LessEqual"), REAL_TYPES)
+declare_binary("SquaredDifference", _squared_difference, _squared_difference_gradient, REAL_TYPES)
+declare_binary("Atan2", "atan2", _atan2_gradient, FLOATING_TYPES)
+declare_binary("Xlogy", _x_log_y, _xlogy_gradient, FLOATING_TYPES)
+declare_binary("BitwiseAnd", lambda b, x, y: x & y, None, INTEGER_TYPES)
+declare_binary("BitwiseOr", lambda b, x, y: x | y, None, INTEGER_TYPES)
+declare_binary("BitwiseXor", lambda b, x, y: x ^ y, None, INTEGER_TYPES)
+declare_binary("LeftShift", "shift-left", None, INTEGER_TYPES)
+declare_binary("RightShift", _shift_right, None, INTEGER_TYPES)

@@ -3,67 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from xlalite.framework.graph.dtypes import (
     FLOATING_TYPES,
     INTEGER_TYPES,
     NUMERIC_TYPES,
-    DType,
     bool_,
     complex64,
     complex128,
     float32,
     float64,
 )
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.ops.declarations.elementwise_binary import conjugate
-from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output
+from xlalite.ops.helpers.declare import COMPLEX_TYPES, ELEMENTWISE, FLOAT_OR_COMPLEX, REAL_TYPES, declare, declare_unary
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_type, unchanged
 
-BuildUnary = Callable[[Builder, Handle], Handle]
-_FLOAT_OR_COMPLEX: frozenset[DType] = FLOATING_TYPES | {complex64, complex128}
-_COMPLEX: frozenset[DType] = frozenset({complex64, complex128})
-_REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
 
-
-def _declare(
-    name: str,
-    build: BuildUnary | str,
-    slope: Callable[[Operation], Tensor] | None,
-    allowed: Collection[DType] = _FLOAT_OR_COMPLEX,
-) -> None:
-    """Declares an operation by its HLO and its derivative."""
-
-    def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-        assert slope is not None
-        return [grad * conjugate(slope(op))]
-
-    _declare_with_gradient(name, build, None if slope is None else gradient, allowed)
-
-
-def _declare_with_gradient(
-    name: str, build: BuildUnary | str, gradient: OneOutputGradient | None, allowed: Collection[DType]
-) -> None:
-    def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        return [ctx.builder.op(build, inputs) if isinstance(build, str) else build(ctx.builder, inputs[0])]
-
-    register(
-        OpSpec(
-            name,
-            unchanged(allowed),
-            inputs=("x",),
-            lower=lower,
-            gradient=None if gradient is None else of_one_output(gradient),
-            is_differentiable=gradient is not None,
-            types=frozenset(allowed),
-        )
-    )
+def _along(slope: Callable[[Operation], Tensor]) -> OneOutputGradient:
+    """The gradient that follows from a derivative."""
+    return lambda op, grad: [grad * conjugate(slope(op))]
 
 
 def _x(op: Operation) -> Tensor:
@@ -82,85 +47,58 @@ def _one_minus_square(op: Operation) -> Tensor:
     return 1 - _x(op) * _x(op)  # type: ignore[no-any-return]
 
 
-def _inverse_of_one_plus_square(op: Operation) -> Tensor:
-    return 1 / (1 + _x(op) * _x(op))  # type: ignore[no-any-return]
-
-
-def _abs_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [grad * _of("Sign", op)]
-
-
-def _tanh_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [node("TanhGrad", [conjugate(_y(op)), grad])]
-
-
-def _sigmoid_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [node("SigmoidGrad", [conjugate(_y(op)), grad])]
-
-
-def _negate_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [-grad]
-
-
-def _square(b: Builder, x: Handle) -> Handle:
-    return x * x
-
-
 def _reciprocal(b: Builder, x: Handle) -> Handle:
     return b.full(1, x.dtype, x.dims) / x
 
 
-_declare_with_gradient("Neg", "negate", _negate_gradient, NUMERIC_TYPES)
-_declare_with_gradient("Abs", "abs", _abs_gradient, _REAL)
-_declare("Sign", "sign", None, NUMERIC_TYPES)
-_declare("Exp", "exponential", _y)
-_declare("Expm1", "exponential-minus-one", lambda op: _of("Exp", op))
-_declare("Log", "log", lambda op: _of("Reciprocal", op))
-_declare("Log1p", "log-plus-one", lambda op: 1 / (1 + _x(op)))
-_declare("Sqrt", "sqrt", lambda op: 0.5 / _y(op))
-_declare("Rsqrt", "rsqrt", lambda op: -0.5 * _y(op) * _y(op) * _y(op))
-_declare("Square", _square, lambda op: 2 * _x(op), NUMERIC_TYPES)
-_declare("Reciprocal", _reciprocal, lambda op: -_y(op) * _y(op))
-_declare("Inv", _reciprocal, lambda op: -_y(op) * _y(op))
-_declare_with_gradient("Tanh", "tanh", _tanh_gradient, _FLOAT_OR_COMPLEX)
-_declare_with_gradient("Sigmoid", "logistic", _sigmoid_gradient, _FLOAT_OR_COMPLEX)
-_declare("Sin", "sine", lambda op: _of("Cos", op))
-_declare("Cos", "cosine", lambda op: -_of("Sin", op))
-_declare("Tan", "tan", lambda op: 1 + _y(op) * _y(op))
-_declare("Sinh", "sinh", lambda op: _of("Cosh", op))
-_declare("Cosh", "cosh", lambda op: _of("Sinh", op))
-_declare("Asin", "asin", lambda op: node("Rsqrt", [_one_minus_square(op)]))
-_declare("Acos", "acos", lambda op: -node("Rsqrt", [_one_minus_square(op)]))
-_declare("Atan", "atan", _inverse_of_one_plus_square)
-_declare("Erf", "erf", lambda op: 2 / math.sqrt(math.pi) * node("Exp", [-_of("Square", op)]), FLOATING_TYPES)
-_declare("Floor", "floor", None, FLOATING_TYPES)
-_declare("Ceil", "ceil", None, FLOATING_TYPES)
-_declare("Rint", "round-nearest-even", None, FLOATING_TYPES)
-_declare("Round", lambda b, x: b.op("round-nearest-even", (x,)) if x.dtype.is_floating else x, None, _REAL)
-_declare("LogicalNot", "not", None, {bool_})
-_declare("Invert", "not", None, INTEGER_TYPES)
+declare_unary("Neg", "negate", lambda op, grad: [-grad], NUMERIC_TYPES)
+declare_unary("Abs", "abs", lambda op, grad: [grad * _of("Sign", op)], REAL_TYPES)
+declare_unary("Sign", "sign", None, NUMERIC_TYPES)
+declare_unary("Exp", "exponential", _along(_y))
+declare_unary("Expm1", "exponential-minus-one", _along(lambda op: _of("Exp", op)))
+declare_unary("Log", "log", _along(lambda op: _of("Reciprocal", op)))
+declare_unary("Log1p", "log-plus-one", _along(lambda op: 1 / (1 + _x(op))))
+declare_unary("Sqrt", "sqrt", _along(lambda op: 0.5 / _y(op)))
+declare_unary("Rsqrt", "rsqrt", _along(lambda op: -0.5 * _y(op) * _y(op) * _y(op)))
+declare_unary("Square", lambda b, x: x * x, _along(lambda op: 2 * _x(op)), NUMERIC_TYPES)
+declare_unary("Reciprocal", _reciprocal, _along(lambda op: -_y(op) * _y(op)))
+declare_unary("Inv", _reciprocal, _along(lambda op: -_y(op) * _y(op)))
+declare_unary("Tanh", "tanh", lambda op, grad: [node("TanhGrad", [conjugate(_y(op)), grad])])
+declare_unary("Sigmoid", "logistic", lambda op, grad: [node("SigmoidGrad", [conjugate(_y(op)), grad])])
+declare_unary("Sin", "sine", _along(lambda op: _of("Cos", op)))
+declare_unary("Cos", "cosine", _along(lambda op: -_of("Sin", op)))
+declare_unary("Tan", "tan", _along(lambda op: 1 + _y(op) * _y(op)))
+declare_unary("Sinh", "sinh", _along(lambda op: _of("Cosh", op)))
+declare_unary("Cosh", "cosh", _along(lambda op: _of("Sinh", op)))
+declare_unary("Asin", "asin", _along(lambda op: node("Rsqrt", [_one_minus_square(op)])))
+declare_unary("Acos", "acos", _along(lambda op: -node("Rsqrt", [_one_minus_square(op)])))
+declare_unary("Atan", "atan", _along(lambda op: 1 / (1 + _x(op) * _x(op))))
+declare_unary(
+    "Erf", "erf", _along(lambda op: 2 / math.sqrt(math.pi) * node("Exp", [-_of("Square", op)])), FLOATING_TYPES
+)
+declare_unary("Floor", "floor", None, FLOATING_TYPES)
+declare_unary("Ceil", "ceil", None, FLOATING_TYPES)
+declare_unary("Rint", "round-nearest-even", None, FLOATING_TYPES)
+declare_unary("Round", lambda b, x: b.op("round-nearest-even", (x,)) if x.dtype.is_floating else x, None, REAL_TYPES)
+declare_unary("LogicalNot", "not", None, {bool_})
+declare_unary("Invert", "not", None, INTEGER_TYPES)
 
 
 # The conjugate and the parts of complex numbers.
-
-
-def _conj_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [node("Conj", [grad])]
 
 
 def _conjugate(b: Builder, x: Handle) -> Handle:
     return b.op("complex", (b.op("real", (x,)), -b.op("imag", (x,))))
 
 
-_declare_with_gradient("Conj", _conjugate, _conj_gradient, _COMPLEX)
-
+declare_unary("Conj", _conjugate, lambda op, grad: [node("Conj", [grad])], COMPLEX_TYPES)
 
 _COMPONENT = {complex64: float32, complex128: float64}
 
 
 def _component(op: Operation) -> Sequence[OutputType]:
     x = op.inputs[0]
-    require_type(x, _COMPLEX)
+    require_type(x, COMPLEX_TYPES)
     return [(_COMPONENT[x.dtype], x.shape)]
 
 
@@ -170,15 +108,7 @@ def _as_complex(op: Operation, grad: Tensor) -> Tensor:
 
 def _declare_component(name: str, opcode: str, gradient: OneOutputGradient) -> None:
     """Declares an operation that gives a real number for each complex one."""
-    register(
-        OpSpec(
-            name,
-            _component,
-            inputs=("x",),
-            lower=lambda ctx, op, inputs: [ctx.builder.op(opcode, inputs)],
-            gradient=of_one_output(gradient),
-        )
-    )
+    declare(name, ("x",), _component, lambda ctx, op, inputs: [ctx.builder.op(opcode, inputs)], gradient, None)
 
 
 # Gradients of complex numbers are conjugated derivatives, so that a step against them makes the result smaller.
@@ -190,8 +120,9 @@ _declare_component("Imag", "imag", lambda op, grad: [_as_complex(op, grad) * 1j]
 # The derivatives of tanh and sigmoid in terms of the result y; both are (y, dy) -> dx.
 
 
-def _grad_lower(build: Callable[[Handle, Handle], Handle]) -> Callable[..., Sequence[Handle]]:
-    return lambda ctx, op, inputs: [build(inputs[0], inputs[1])]
+def _declare_derivative(name: str, build: Callable[[Handle, Handle], Handle], gradient: OneOutputGradient) -> None:
+    types = unchanged(FLOAT_OR_COMPLEX)
+    declare(name, ("y", "dy"), types, lambda ctx, op, inputs: [build(*inputs)], gradient, ELEMENTWISE)
 
 
 def _tanh_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -204,56 +135,12 @@ def _sigmoid_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | Non
     return [grad * dy * (1 - 2 * y), node("SigmoidGrad", [y, grad])]
 
 
-register(
-    OpSpec(
-        "TanhGrad",
-        unchanged(_FLOAT_OR_COMPLEX),
-        inputs=("y", "dy"),
-        lower=_grad_lower(lambda y, dy: dy * (1 - y * y)),
-        gradient=of_one_output(_tanh_grad_gradient),
-        types=_FLOAT_OR_COMPLEX,
-    )
-)
-register(
-    OpSpec(
-        "SigmoidGrad",
-        unchanged(_FLOAT_OR_COMPLEX),
-        inputs=("y", "dy"),
-        lower=_grad_lower(lambda y, dy: dy * y * (1 - y)),
-        gradient=of_one_output(_sigmoid_grad_gradient),
-        types=_FLOAT_OR_COMPLEX,
-    )
-)
+_declare_derivative("TanhGrad", lambda y, dy: dy * (1 - y * y), _tanh_grad_gradient)
+_declare_derivative("SigmoidGrad", lambda y, dy: dy * y * (1 - y), _sigmoid_grad_gradient)
 
 
 # Tests of floating-point numbers.
 
-
-def _to_bool(op: Operation) -> Sequence[OutputType]:
-    require_type(op.inputs[0], FLOATING_TYPES)
-    return [(bool_, op.inputs[0].shape)]
-
-
-def _is_nan(b: Builder, x: Handle) -> Handle:
-    return b.compare(x, x, "NE")
-
-
-def _is_inf(b: Builder, x: Handle) -> Handle:
-    return b.compare(b.op("abs", (x,)), math.inf, "EQ")
-
-
-def _declare_test(name: str, build: BuildUnary) -> None:
-    register(
-        OpSpec(
-            name,
-            _to_bool,
-            inputs=("x",),
-            lower=lambda ctx, op, inputs: [build(ctx.builder, inputs[0])],
-            is_differentiable=False,
-        )
-    )
-
-
-_declare_test("IsNan", _is_nan)
-_declare_test("IsInf", _is_inf)
-_declare_test("IsFinite", lambda b, x: b.op("is-finite", (x,)))
+declare_unary("IsNan", lambda b, x: b.compare(x, x, "NE"), None, FLOATING_TYPES, bool_)
+declare_unary("IsInf", lambda b, x: b.compare(b.op("abs", (x,)), math.inf, "EQ"), None, FLOATING_TYPES, bool_)
+declare_unary("IsFinite", "is-finite", None, FLOATING_TYPES, bool_)

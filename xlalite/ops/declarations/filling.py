@@ -8,7 +8,7 @@ import numpy as np
 
 from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, INTEGER_TYPES, NUMERIC_TYPES, int32
 from xlalite.framework.graph.errors import ElementTypeError
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -18,8 +18,9 @@ from xlalite.framework.meaning.static_value import constant_value, constant_valu
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import ELEMENTWISE, MOVEMENT, declare
 from xlalite.ops.helpers.emit import broadcast_to
-from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor, sum_to
+from xlalite.ops.helpers.gradient_rules import shape_tensor, sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_scalar, require_type, unchanged
 from xlalite.ops.helpers.static_broadcast import broadcast_dims
@@ -57,16 +58,7 @@ def all_axes(x: Tensor) -> Tensor:
     return node("Range", [constant(0), rank, constant(1)])
 
 
-register(
-    OpSpec(
-        "Fill",
-        _fill_infer,
-        inputs=("dims", "value"),
-        lower=_fill_lower,
-        gradient=of_one_output(_fill_gradient),
-        constant_inputs=("dims",),
-    )
-)
+declare("Fill", ("dims", "value"), _fill_infer, _fill_lower, _fill_gradient, MOVEMENT, constant_inputs=("dims",))
 
 
 # ZerosLike(x) and OnesLike(x).
@@ -77,15 +69,7 @@ def _declare_like(name: str, number: int) -> None:
         dtype = op.outputs[0].dtype.hlo
         return [ctx.builder.full(number, dtype, ctx.dims(op.inputs[0]))]
 
-    register(
-        OpSpec(
-            name,
-            unchanged(COMPILABLE_TYPES),
-            inputs=("x",),
-            lower=lower,
-            is_differentiable=False,
-        )
-    )
+    declare(name, ("x",), unchanged(COMPILABLE_TYPES), lower, None, ELEMENTWISE)
 
 
 _declare_like("ZerosLike", 0)
@@ -125,15 +109,14 @@ def _broadcast_to_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | Non
     return [sum_to(grad, op.inputs[0], grad), None]
 
 
-register(
-    OpSpec(
-        "BroadcastTo",
-        _broadcast_to_infer,
-        inputs=("input", "shape"),
-        lower=_broadcast_to_lower,
-        gradient=of_one_output(_broadcast_to_gradient),
-        constant_inputs=("shape",),
-    )
+declare(
+    "BroadcastTo",
+    ("input", "shape"),
+    _broadcast_to_infer,
+    _broadcast_to_lower,
+    _broadcast_to_gradient,
+    MOVEMENT,
+    constant_inputs=("shape",),
 )
 
 
@@ -172,15 +155,8 @@ def _tile_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Sum", [node("Reshape", [grad, split]), axes], {"keep_dims": False}), None]
 
 
-register(
-    OpSpec(
-        "Tile",
-        _tile_infer,
-        inputs=("input", "multiples"),
-        lower=_tile_lower,
-        gradient=of_one_output(_tile_gradient),
-        constant_inputs=("multiples",),
-    )
+declare(
+    "Tile", ("input", "multiples"), _tile_infer, _tile_lower, _tile_gradient, MOVEMENT, constant_inputs=("multiples",)
 )
 
 
@@ -215,15 +191,14 @@ def _range_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     return [ctx.builder.constant(values, op.outputs[0].dtype.hlo)]
 
 
-register(
-    OpSpec(
-        "Range",
-        _range_infer,
-        inputs=("start", "limit", "delta"),
-        lower=_range_lower,
-        is_differentiable=False,
-        constant_inputs=("start", "limit", "delta"),
-    )
+declare(
+    "Range",
+    ("start", "limit", "delta"),
+    _range_infer,
+    _range_lower,
+    None,
+    MOVEMENT,
+    constant_inputs=("start", "limit", "delta"),
 )
 
 
@@ -250,13 +225,6 @@ def _linspace_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, .
     return [b.select(is_last, b.broadcast(stop, [count]), line)]
 
 
-register(
-    OpSpec(
-        "LinSpace",
-        _linspace_infer,
-        inputs=("start", "stop", "num"),
-        lower=_linspace_lower,
-        is_differentiable=False,
-        constant_inputs=("num",),
-    )
+declare(
+    "LinSpace", ("start", "stop", "num"), _linspace_infer, _linspace_lower, None, MOVEMENT, constant_inputs=("num",)
 )

@@ -20,6 +20,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_scalar, require_type
@@ -94,15 +95,14 @@ def _transpose(x: Tensor, order: Sequence[int]) -> Tensor:
     return node("Transpose", [x, constant(np.array(order, np.int32))])
 
 
-register(
-    OpSpec(
-        "GatherV2",
-        _gather_infer,
-        inputs=("params", "indices", "axis"),
-        lower=_gather_lower,
-        gradient=of_one_output(_gather_gradient),
-        constant_inputs=("axis",),
-    )
+declare(
+    "GatherV2",
+    ("params", "indices", "axis"),
+    _gather_infer,
+    _gather_lower,
+    _gather_gradient,
+    MOVEMENT,
+    constant_inputs=("axis",),
 )
 
 
@@ -134,6 +134,7 @@ register(
         inputs=("resource", "indices"),
         lower=_resource_gather_lower,
         gradient=of_one_output(_resource_gather_gradient),
+        group=None,
         variable_access=VariableAccess.READ,
     )
 )
@@ -181,15 +182,14 @@ def _segment_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("SelectV2", [mask, rows, node("ZerosLike", [rows])]), None, None]
 
 
-register(
-    OpSpec(
-        "UnsortedSegmentSum",
-        _segment_infer,
-        inputs=("data", "segment_ids", "num_segments"),
-        lower=_segment_lower,
-        gradient=of_one_output(_segment_gradient),
-        constant_inputs=("num_segments",),
-    )
+declare(
+    "UnsortedSegmentSum",
+    ("data", "segment_ids", "num_segments"),
+    _segment_infer,
+    _segment_lower,
+    _segment_gradient,
+    MOVEMENT,
+    constant_inputs=("num_segments",),
 )
 
 
@@ -221,14 +221,13 @@ def _one_hot_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
     return [b.select(b.compare(spread, positions, "EQ"), b.broadcast(on, dims), b.broadcast(off, dims))]
 
 
-register(
-    OpSpec(
-        "OneHot",
-        _one_hot_infer,
-        inputs=("indices", "depth", "on_value", "off_value"),
-        attrs=("axis",),
-        lower=_one_hot_lower,
-        is_differentiable=False,
-        constant_inputs=("depth",),
-    )
+declare(
+    "OneHot",
+    ("indices", "depth", "on_value", "off_value"),
+    _one_hot_infer,
+    _one_hot_lower,
+    None,
+    MOVEMENT,
+    attrs=("axis",),
+    constant_inputs=("depth",),
 )

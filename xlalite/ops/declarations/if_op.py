@@ -13,7 +13,7 @@ import numpy as np
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.errors import ElementTypeError
 from xlalite.framework.graph.function_graph import FunctionGraph, replay_function, trace_function
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -24,6 +24,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.types.shape import Shape
+from xlalite.ops.helpers.declare import declare_outputs
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 from xlalite.ops.helpers.node import operation
 from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, zeros_for
@@ -126,14 +127,13 @@ def _if_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Te
     return [by_position.get(position) for position in range(len(op.inputs))]
 
 
-register(
-    OpSpec(
-        "If",
-        _if_infer,
-        inputs=("cond", "input*"),
-        attrs=("then_branch", "else_branch"),
-        lower=_if_lower,
-        host_kernel=_if_on_host,
-        gradient=_if_gradient,
-    )
+declare_outputs(
+    "If",
+    ("cond", "input*"),
+    _if_infer,
+    _if_lower,
+    _if_gradient,
+    None,
+    attrs=("then_branch", "else_branch"),
+    host_kernel=_if_on_host,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xlalite.framework.graph.dtypes import INTEGER_TYPES
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -16,8 +16,9 @@ from xlalite.framework.meaning.static_value import constant_value, constant_valu
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import MOVEMENT, declare, declare_outputs
 from xlalite.ops.helpers.emit import concatenate, slice_dims
-from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
+from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_type
 
@@ -77,15 +78,8 @@ def _concat_partial_shape(tensor: Tensor) -> TensorShape:
     return result
 
 
-register(
-    OpSpec(
-        "ConcatV2",
-        _concat_infer,
-        inputs=("values*", "axis"),
-        lower=_concat_lower,
-        gradient=of_one_output(_concat_gradient),
-        constant_inputs=("axis",),
-    )
+declare(
+    "ConcatV2", ("values*", "axis"), _concat_infer, _concat_lower, _concat_gradient, MOVEMENT, constant_inputs=("axis",)
 )
 register_partial_shape("ConcatV2", _concat_partial_shape)
 
@@ -122,16 +116,7 @@ def _pack_partial_shape(tensor: Tensor) -> TensorShape:
     return TensorShape([None if size is None or int(size) == -1 else int(size) for size in sizes])
 
 
-register(
-    OpSpec(
-        "Pack",
-        _pack_infer,
-        inputs=("values*",),
-        attrs=("axis",),
-        lower=_pack_lower,
-        gradient=of_one_output(_pack_gradient),
-    )
-)
+declare("Pack", ("values*",), _pack_infer, _pack_lower, _pack_gradient, MOVEMENT, attrs=("axis",))
 register_partial_shape("Pack", _pack_partial_shape)
 
 
@@ -177,16 +162,7 @@ def _pieces(ctx: LoweringContext, x: Handle, axis: int, sizes: Sequence[int]) ->
     return pieces
 
 
-register(
-    OpSpec(
-        "Unpack",
-        _unpack_infer,
-        inputs=("value",),
-        attrs=("num", "axis"),
-        lower=_unpack_lower,
-        gradient=_unpack_gradient,
-    )
-)
+declare_outputs("Unpack", ("value",), _unpack_infer, _unpack_lower, _unpack_gradient, MOVEMENT, attrs=("num", "axis"))
 
 
 # Split(split_dim, value) into equal parts; SplitV(value, size_splits, split_dim) into parts of given sizes.
@@ -249,25 +225,23 @@ def _split_v_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequen
     return [node("ConcatV2", [*_all_gradients(op, grads), op.inputs[2]]), None, None]
 
 
-register(
-    OpSpec(
-        "Split",
-        _split_infer,
-        inputs=("split_dim", "value"),
-        attrs=("num_split",),
-        lower=_split_lower,
-        gradient=_split_gradient,
-        constant_inputs=("split_dim",),
-    )
+declare_outputs(
+    "Split",
+    ("split_dim", "value"),
+    _split_infer,
+    _split_lower,
+    _split_gradient,
+    MOVEMENT,
+    attrs=("num_split",),
+    constant_inputs=("split_dim",),
 )
-register(
-    OpSpec(
-        "SplitV",
-        _split_v_infer,
-        inputs=("value", "size_splits", "split_dim"),
-        attrs=("num_split",),
-        lower=_split_v_lower,
-        gradient=_split_v_gradient,
-        constant_inputs=("size_splits", "split_dim"),
-    )
+declare_outputs(
+    "SplitV",
+    ("value", "size_splits", "split_dim"),
+    _split_v_infer,
+    _split_v_lower,
+    _split_v_gradient,
+    MOVEMENT,
+    attrs=("num_split",),
+    constant_inputs=("size_splits", "split_dim"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.framework.graph.dtypes import NUMERIC_TYPES
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -14,8 +14,9 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.ops.declarations.elementwise_binary import conjugate
+from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.emit import broadcast_to
-from xlalite.ops.helpers.gradient_rules import of_one_output, sum_to
+from xlalite.ops.helpers.gradient_rules import sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims
@@ -71,16 +72,8 @@ def _matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tenso
     return node("MatMul", [a, b], {"transpose_a": transpose_a, "transpose_b": transpose_b})
 
 
-register(
-    OpSpec(
-        "MatMul",
-        _matmul_infer,
-        inputs=("a", "b"),
-        attrs=("transpose_a", "transpose_b"),
-        lower=_matmul_lower,
-        gradient=of_one_output(_matmul_gradient),
-        types=NUMERIC_TYPES,
-    )
+declare(
+    "MatMul", ("a", "b"), _matmul_infer, _matmul_lower, _matmul_gradient, None, attrs=("transpose_a", "transpose_b")
 )
 
 
@@ -142,14 +135,12 @@ def _batch(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
     return node("BatchMatMulV2", [x, y], {"adj_x": adj_x, "adj_y": adj_y})
 
 
-register(
-    OpSpec(
-        "BatchMatMulV2",
-        _batch_matmul_infer,
-        inputs=("x", "y"),
-        attrs=("adj_x", "adj_y"),
-        lower=_batch_matmul_lower,
-        gradient=of_one_output(_batch_matmul_gradient),
-        types=NUMERIC_TYPES,
-    )
+declare(
+    "BatchMatMulV2",
+    ("x", "y"),
+    _batch_matmul_infer,
+    _batch_matmul_lower,
+    _batch_matmul_gradient,
+    None,
+    attrs=("adj_x", "adj_y"),
 )

@@ -14,6 +14,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Handle
+from xlalite.ops.helpers.declare import ELEMENTWISE, MOVEMENT, declare_outputs
 from xlalite.ops.helpers.gradient_rules import of_one_output
 from xlalite.ops.helpers.shape_rules import no_outputs, require_type
 
@@ -57,7 +58,8 @@ register(
         _placeholder_infer,
         attrs=("dtype", "shape"),
         host_kernel=_placeholder_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=None,
         is_stateful=True,
         why_host="its value is fed",
     )
@@ -70,68 +72,41 @@ def _default_infer(op: Operation) -> Sequence[OutputType]:
     return [(value.dtype, shape)]
 
 
-register(
-    OpSpec(
-        "PlaceholderWithDefault",
-        _default_infer,
-        inputs=("input",),
-        attrs=("shape",),
-        lower=_pass_on,
-        host_kernel=_pass_on_host,
-        gradient=_same_gradient,
-    )
+declare_outputs(
+    "PlaceholderWithDefault",
+    ("input",),
+    _default_infer,
+    _pass_on,
+    _same_gradient,
+    MOVEMENT,
+    attrs=("shape",),
+    host_kernel=_pass_on_host,
 )
 
 
 # Identity and IdentityN.
 
 
-register(
-    OpSpec(
-        "Identity",
-        _like_inputs,
-        inputs=("input",),
-        lower=_pass_on,
-        host_kernel=_pass_on_host,
-        gradient=_same_gradient,
-    )
+declare_outputs("Identity", ("input",), _like_inputs, _pass_on, _same_gradient, ELEMENTWISE, host_kernel=_pass_on_host)
+declare_outputs(
+    "IdentityN", ("input*",), _like_inputs, _pass_on, _same_gradient, ELEMENTWISE, host_kernel=_pass_on_host
 )
-register(
-    OpSpec(
-        "IdentityN",
-        _like_inputs,
-        inputs=("input*",),
-        lower=_pass_on,
-        host_kernel=_pass_on_host,
-        gradient=_same_gradient,
-    )
-)
-register(
-    OpSpec(
-        "StopGradient",
-        _like_inputs,
-        inputs=("input",),
-        lower=_pass_on,
-        host_kernel=_pass_on_host,
-        is_differentiable=False,
-    )
-)
+declare_outputs("StopGradient", ("input",), _like_inputs, _pass_on, None, ELEMENTWISE, host_kernel=_pass_on_host)
 
 
 def _prevented(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     raise LookupError(f"gradients through {op.name!r} are forbidden: {op.get_attr('message') or 'PreventGradient'}")
 
 
-register(
-    OpSpec(
-        "PreventGradient",
-        _like_inputs,
-        inputs=("input",),
-        attrs=("message",),
-        lower=_pass_on,
-        host_kernel=_pass_on_host,
-        gradient=of_one_output(_prevented),
-    )
+declare_outputs(
+    "PreventGradient",
+    ("input",),
+    _like_inputs,
+    _pass_on,
+    of_one_output(_prevented),
+    MOVEMENT,
+    attrs=("message",),
+    host_kernel=_pass_on_host,
 )
 
 
@@ -142,7 +117,9 @@ def _nothing(context: HostContext, op: Operation, inputs: tuple[HostValue, ...])
     return ()
 
 
-register(OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, is_differentiable=False, is_stateful=True))
+register(
+    OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, gradient=None, group=MOVEMENT, is_stateful=True)
+)
 
 
 # Assert(condition, data...): fails the step when the condition is false.
@@ -167,7 +144,8 @@ register(
         _assert_infer,
         inputs=("condition", "data*"),
         host_kernel=_assert_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=None,
         is_stateful=True,
         why_host="it stops the step from the host when its condition is false",
     )

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from xlalite.framework.graph import dtypes
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, bool_
-from xlalite.framework.graph.op_spec import GradientFunction, OpSpec, OutputType, register
+from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES, DType, bool_
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -22,8 +22,9 @@ from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import ELEMENTWISE_WITH_REDUCTION, MOVEMENT, REAL_TYPES, REDUCTION, declare
 from xlalite.ops.helpers.emit import accumulator_type, reduce_axes
-from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import (
     constant_axes,
@@ -34,7 +35,6 @@ from xlalite.ops.helpers.shape_rules import (
     require_type,
 )
 
-_REAL: frozenset[DType] = FLOATING_TYPES | INTEGER_TYPES
 Identity = Callable[[HloDType], complex | Array]
 _LOWEST: Identity = partial(monoid_identity, MonoidKind.MAXIMUM)
 _HIGHEST: Identity = partial(monoid_identity, MonoidKind.MINIMUM)
@@ -67,24 +67,22 @@ def _axes(ctx: LoweringContext, op: Operation, rank: int) -> list[int]:
 
 
 def _declare(
-    name: str, opcode: str, identity: Identity, allowed: Collection[DType], gradient: GradientFunction | None
+    name: str, opcode: str, identity: Identity, allowed: Collection[DType], gradient: OneOutputGradient | None
 ) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         x = inputs[0]
         axes = _axes(ctx, op, x.shape.rank)
         return [reduce_axes(ctx.builder, x, opcode, identity(x.dtype), axes, op.get_attr("keep_dims"))]
 
-    register(
-        OpSpec(
-            name,
-            _infer(allowed),
-            inputs=("x", "axis"),
-            attrs=("keep_dims",),
-            lower=lower,
-            gradient=gradient,
-            is_differentiable=gradient is not None,
-            constant_inputs=("axis",),
-        )
+    declare(
+        name,
+        ("x", "axis"),
+        _infer(allowed),
+        lower,
+        gradient,
+        REDUCTION,
+        attrs=("keep_dims",),
+        constant_inputs=("axis",),
     )
 
 
@@ -148,10 +146,10 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_spread(op, grad) * alone * partial / without_zeros, None]
 
 
-_declare("Sum", "add", lambda dtype: 0, NUMERIC_TYPES, of_one_output(_sum_gradient))
-_declare("Prod", "multiply", lambda dtype: 1, NUMERIC_TYPES, of_one_output(_product_gradient))
-_declare("Max", "maximum", _LOWEST, _REAL, of_one_output(_extreme_gradient))
-_declare("Min", "minimum", _HIGHEST, _REAL, of_one_output(_extreme_gradient))
+_declare("Sum", "add", lambda dtype: 0, NUMERIC_TYPES, _sum_gradient)
+_declare("Prod", "multiply", lambda dtype: 1, NUMERIC_TYPES, _product_gradient)
+_declare("Max", "maximum", _LOWEST, REAL_TYPES, _extreme_gradient)
+_declare("Min", "minimum", _HIGHEST, REAL_TYPES, _extreme_gradient)
 _declare("All", "and", lambda dtype: True, {bool_}, None)
 _declare("Any", "or", lambda dtype: False, {bool_}, None)
 
@@ -166,16 +164,15 @@ def _mean_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...])
     return [b.convert(total / b.constant(count, wide), x.dtype)]
 
 
-register(
-    OpSpec(
-        "Mean",
-        _infer(NUMERIC_TYPES),
-        inputs=("x", "axis"),
-        attrs=("keep_dims",),
-        lower=_mean_lower,
-        gradient=of_one_output(_mean_gradient),
-        constant_inputs=("axis",),
-    )
+declare(
+    "Mean",
+    ("x", "axis"),
+    _infer(NUMERIC_TYPES),
+    _mean_lower,
+    _mean_gradient,
+    REDUCTION,
+    attrs=("keep_dims",),
+    constant_inputs=("axis",),
 )
 
 
@@ -192,15 +189,14 @@ def _kept_shape_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle,
     return [ctx.builder.constant(sizes, op.outputs[0].dtype.hlo)]
 
 
-register(
-    OpSpec(
-        "_KeptShape",
-        _kept_shape_infer,
-        inputs=("shape", "axis"),
-        lower=_kept_shape_lower,
-        is_differentiable=False,
-        constant_inputs=("shape", "axis"),
-    )
+declare(
+    "_KeptShape",
+    ("shape", "axis"),
+    _kept_shape_infer,
+    _kept_shape_lower,
+    None,
+    MOVEMENT,
+    constant_inputs=("shape", "axis"),
 )
 
 
@@ -209,7 +205,7 @@ register(
 
 def _arg_infer(op: Operation) -> Sequence[OutputType]:
     x, axis = op.inputs
-    require_type(x, _REAL)
+    require_type(x, REAL_TYPES)
     require_type(axis, INTEGER_TYPES, "dimension")
     require_scalar(axis, "dimension")
     if x.shape.dims is None:
@@ -250,16 +246,15 @@ def _declare_arg(name: str, direction: str, identity: Identity) -> None:
         start = (b.constant(identity(x.dtype), x.dtype), b.constant(0, index_type))
         return [b.reduce((x, indices), start, [axis], function)[1]]
 
-    register(
-        OpSpec(
-            name,
-            _arg_infer,
-            inputs=("x", "dimension"),
-            attrs=("output_type",),
-            lower=lower,
-            is_differentiable=False,
-            constant_inputs=("dimension",),
-        )
+    declare(
+        name,
+        ("x", "dimension"),
+        _arg_infer,
+        lower,
+        None,
+        ELEMENTWISE_WITH_REDUCTION,
+        attrs=("output_type",),
+        constant_inputs=("dimension",),
     )
 
 

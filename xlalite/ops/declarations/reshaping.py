@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xlalite.framework.graph.dtypes import INTEGER_TYPES
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -17,7 +17,8 @@ from xlalite.framework.meaning.static_value import constant_value, constant_valu
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
-from xlalite.ops.helpers.gradient_rules import of_one_output, reshape_like
+from xlalite.ops.helpers.declare import MOVEMENT, declare
+from xlalite.ops.helpers.gradient_rules import reshape_like
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_rank, require_type
 
@@ -62,15 +63,14 @@ def _reshape_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
     return [ctx.builder.reshape(x, _complete(TensorShape(x.dims), TensorShape(sizes), exact=True).known_dims())]
 
 
-register(
-    OpSpec(
-        "Reshape",
-        _reshape_infer,
-        inputs=("tensor", "shape"),
-        lower=_reshape_lower,
-        gradient=of_one_output(_reshape_gradient),
-        constant_inputs=("shape",),
-    )
+declare(
+    "Reshape",
+    ("tensor", "shape"),
+    _reshape_infer,
+    _reshape_lower,
+    _reshape_gradient,
+    MOVEMENT,
+    constant_inputs=("shape",),
 )
 
 
@@ -98,15 +98,8 @@ def _expand_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
     return [ctx.builder.reshape(inputs[0], [size for size in sizes if size is not None])]
 
 
-register(
-    OpSpec(
-        "ExpandDims",
-        _expand_infer,
-        inputs=("input", "dim"),
-        lower=_expand_lower,
-        gradient=of_one_output(_reshape_gradient),
-        constant_inputs=("dim",),
-    )
+declare(
+    "ExpandDims", ("input", "dim"), _expand_infer, _expand_lower, _reshape_gradient, MOVEMENT, constant_inputs=("dim",)
 )
 
 
@@ -136,16 +129,7 @@ def _squeeze_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
     return [ctx.builder.reshape(inputs[0], [size for size in sizes if size is not None])]
 
 
-register(
-    OpSpec(
-        "Squeeze",
-        _squeeze_infer,
-        inputs=("input",),
-        attrs=("squeeze_dims",),
-        lower=_squeeze_lower,
-        gradient=of_one_output(_reshape_gradient),
-    )
-)
+declare("Squeeze", ("input",), _squeeze_infer, _squeeze_lower, _reshape_gradient, MOVEMENT, attrs=("squeeze_dims",))
 
 
 # Transpose(x, perm): result dimension i is dimension perm[i] of x.
@@ -186,15 +170,14 @@ def _transpose_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Transpose", [grad, inverse]), None]
 
 
-register(
-    OpSpec(
-        "Transpose",
-        _transpose_infer,
-        inputs=("x", "perm"),
-        lower=_transpose_lower,
-        gradient=of_one_output(_transpose_gradient),
-        constant_inputs=("perm",),
-    )
+declare(
+    "Transpose",
+    ("x", "perm"),
+    _transpose_infer,
+    _transpose_lower,
+    _transpose_gradient,
+    MOVEMENT,
+    constant_inputs=("perm",),
 )
 
 
@@ -212,16 +195,7 @@ def _invert_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
     return [ctx.builder.constant(inverse, op.outputs[0].dtype.hlo)]
 
 
-register(
-    OpSpec(
-        "InvertPermutation",
-        _invert_infer,
-        inputs=("x",),
-        lower=_invert_lower,
-        is_differentiable=False,
-        constant_inputs=("x",),
-    )
-)
+declare("InvertPermutation", ("x",), _invert_infer, _invert_lower, None, MOVEMENT, constant_inputs=("x",))
 
 
 def _same_vector(tensor: Tensor) -> TensorShape:

@@ -15,6 +15,7 @@ from xlalite.framework.meaning.host import HostContext, HostValue, require_varia
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import register_partial_shape
 from xlalite.hlo.building.builder import Handle
+from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
 
@@ -35,7 +36,16 @@ def _declare_query(
         return [ctx.builder.constant(value, dtype.hlo) for value in values]
 
     register(
-        OpSpec(name, infer, inputs=inputs, attrs=("out_type",), lower=lower, is_differentiable=False, is_metadata=True)
+        OpSpec(
+            name,
+            infer,
+            inputs=inputs,
+            attrs=("out_type",),
+            lower=lower,
+            gradient=None,
+            group=MOVEMENT,
+            is_metadata=True,
+        )
     )
 
 
@@ -84,7 +94,8 @@ register(
         attrs=("out_type",),
         lower=_variable_shape_lower,
         host_kernel=_variable_shape_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=MOVEMENT,
         variable_access=VariableAccess.READ,
         is_metadata=True,
     )
@@ -108,15 +119,14 @@ def _gradient_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Hand
     return [ctx.builder.constant(np.asarray(found, dtype.as_numpy_dtype), dtype.hlo) for found in axes]
 
 
-register(
-    OpSpec(
-        "BroadcastGradientArgs",
-        _gradient_args_infer,
-        inputs=("s0", "s1"),
-        lower=_gradient_args_lower,
-        is_differentiable=False,
-        constant_inputs=("s0", "s1"),
-    )
+declare(
+    "BroadcastGradientArgs",
+    ("s0", "s1"),
+    _gradient_args_infer,
+    _gradient_args_lower,
+    None,
+    MOVEMENT,
+    constant_inputs=("s0", "s1"),
 )
 
 
@@ -135,13 +145,12 @@ def _broadcast_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Han
     return [ctx.builder.constant(np.asarray(sizes, dtype.as_numpy_dtype), dtype.hlo)]
 
 
-register(
-    OpSpec(
-        "BroadcastArgs",
-        _broadcast_args_infer,
-        inputs=("s0", "s1"),
-        lower=_broadcast_args_lower,
-        is_differentiable=False,
-        constant_inputs=("s0", "s1"),
-    )
+declare(
+    "BroadcastArgs",
+    ("s0", "s1"),
+    _broadcast_args_infer,
+    _broadcast_args_lower,
+    None,
+    MOVEMENT,
+    constant_inputs=("s0", "s1"),
 )

@@ -17,6 +17,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.emit import pad, reverse, slice_dims
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node
@@ -88,6 +89,7 @@ register(
         inputs=("input", "begin", "size"),
         lower=_slice_lower,
         gradient=of_one_output(_slice_gradient),
+        group=MOVEMENT,
         constant_inputs=("size",),
         preferred_constant_inputs=("begin",),
         further_constant_inputs=_begin_of_a_rest,
@@ -137,16 +139,7 @@ def _pad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 
 
 for _name, _inputs in (("Pad", ("input", "paddings")), ("PadV2", ("input", "paddings", "constant_values"))):
-    register(
-        OpSpec(
-            _name,
-            _pad_infer,
-            inputs=_inputs,
-            lower=_pad_lower,
-            gradient=of_one_output(_pad_gradient),
-            constant_inputs=("paddings",),
-        )
-    )
+    declare(_name, _inputs, _pad_infer, _pad_lower, _pad_gradient, MOVEMENT, constant_inputs=("paddings",))
 
 
 # ReverseV2(tensor, axis).
@@ -172,13 +165,12 @@ def _reverse_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("ReverseV2", [grad, op.inputs[1]]), None]
 
 
-register(
-    OpSpec(
-        "ReverseV2",
-        _reverse_infer,
-        inputs=("tensor", "axis"),
-        lower=_reverse_lower,
-        gradient=of_one_output(_reverse_gradient),
-        constant_inputs=("axis",),
-    )
+declare(
+    "ReverseV2",
+    ("tensor", "axis"),
+    _reverse_infer,
+    _reverse_lower,
+    _reverse_gradient,
+    MOVEMENT,
+    constant_inputs=("axis",),
 )

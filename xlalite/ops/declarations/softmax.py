@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, int32, int64
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -13,8 +13,8 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.declare import ELEMENTWISE_WITH_REDUCTION, declare, declare_outputs
 from xlalite.ops.helpers.emit import broadcast_pair, max_axes, sum_axes
-from xlalite.ops.helpers.gradient_rules import of_one_output
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
 
@@ -51,7 +51,7 @@ def _softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [(grad - total) * softmax]
 
 
-register(OpSpec("Softmax", _infer, inputs=("logits",), lower=_softmax_lower, gradient=of_one_output(_softmax_gradient)))
+declare("Softmax", ("logits",), _infer, _softmax_lower, _softmax_gradient, ELEMENTWISE_WITH_REDUCTION)
 
 
 def _log_softmax_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
@@ -69,15 +69,7 @@ def _log_softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None
     return [grad - total * node("Exp", [op.outputs[0]])]
 
 
-register(
-    OpSpec(
-        "LogSoftmax",
-        _infer,
-        inputs=("logits",),
-        lower=_log_softmax_lower,
-        gradient=of_one_output(_log_softmax_gradient),
-    )
-)
+declare("LogSoftmax", ("logits",), _infer, _log_softmax_lower, _log_softmax_gradient, ELEMENTWISE_WITH_REDUCTION)
 
 
 # SoftmaxCrossEntropyWithLogits(features, labels): [batch, classes] -> loss [batch] and d loss / d features.
@@ -120,15 +112,13 @@ def _xent_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[
     return [logit_grad, label_grad]
 
 
-register(
-    OpSpec(
-        "SoftmaxCrossEntropyWithLogits",
-        _xent_infer,
-        inputs=("features", "labels"),
-        lower=_xent_lower,
-        gradient=_xent_gradient,
-        types=FLOATING_TYPES,
-    )
+declare_outputs(
+    "SoftmaxCrossEntropyWithLogits",
+    ("features", "labels"),
+    _xent_infer,
+    _xent_lower,
+    _xent_gradient,
+    ELEMENTWISE_WITH_REDUCTION,
 )
 
 
@@ -176,12 +166,11 @@ def _sparse_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequenc
     return [node("ExpandDims", [loss_grad, constant(-1)]) * op.outputs[1], None]
 
 
-register(
-    OpSpec(
-        "SparseSoftmaxCrossEntropyWithLogits",
-        _sparse_infer,
-        inputs=("features", "labels"),
-        lower=_sparse_lower,
-        gradient=_sparse_gradient,
-    )
+declare_outputs(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    ("features", "labels"),
+    _sparse_infer,
+    _sparse_lower,
+    _sparse_gradient,
+    ELEMENTWISE_WITH_REDUCTION,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import ElementTypeError
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Handle
@@ -16,15 +16,12 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.random import RandomAlgorithm
 from xlalite.hlo.types.dtype import DType as HloType
 from xlalite.hlo.types.shape import Shape
+from xlalite.ops.helpers.declare import declare
 
 _SOURCES: frozenset[DType] = dtypes.FLOATING_TYPES
 _TARGETS: frozenset[DType] = frozenset({dtypes.int8, dtypes.int16, dtypes.int32})
 # What the input `alg` may be, and how many words of the counter belong to the generator's state.
-_ALGORITHMS = {
-    1: (RandomAlgorithm.PHILOX, 2),
-    2: (RandomAlgorithm.THREE_FRY, 1),
-    3: (RandomAlgorithm.PHILOX, 2),
-}
+_ALGORITHMS = {1: (RandomAlgorithm.PHILOX, 2), 2: (RandomAlgorithm.THREE_FRY, 1), 3: (RandomAlgorithm.PHILOX, 2)}
 
 
 def _infer(op: Operation) -> Sequence[OutputType]:
@@ -55,15 +52,13 @@ def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> S
     return [b.op("stochastic-convert", (x, generated[1]), shape=Shape.array(op.outputs[0].dtype.hlo, x.dims))]
 
 
-register(
-    OpSpec(
-        "StochasticCastToInt",
-        _infer,
-        inputs=("input", "key", "counter", "alg"),
-        attrs=("Tout",),
-        lower=_lower,
-        constant_inputs=("alg",),
-        types=_SOURCES | _TARGETS | {dtypes.uint64},
-        is_differentiable=False,
-    )
+declare(
+    "StochasticCastToInt",
+    ("input", "key", "counter", "alg"),
+    _infer,
+    _lower,
+    None,
+    None,
+    attrs=("Tout",),
+    constant_inputs=("alg",),
 )

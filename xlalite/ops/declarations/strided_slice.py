@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xlalite.framework.graph.dtypes import INTEGER_TYPES
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -17,8 +17,9 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape, register_partial_shape
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
+from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.emit import pad, reverse, slice_dims
-from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
+from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 
@@ -221,16 +222,15 @@ def _partial_shape(tensor: Tensor) -> TensorShape:
     return TensorShape([known.dims[part.start + i * part.step] for i in range(part.count)])
 
 
-register(
-    OpSpec(
-        "StridedSlice",
-        _infer,
-        inputs=("input", "begin", "end", "strides"),
-        attrs=MASKS,
-        lower=_lower,
-        gradient=of_one_output(_gradient),
-        constant_inputs=("begin", "end", "strides"),
-    )
+declare(
+    "StridedSlice",
+    ("input", "begin", "end", "strides"),
+    _infer,
+    _lower,
+    _gradient,
+    MOVEMENT,
+    attrs=MASKS,
+    constant_inputs=("begin", "end", "strides"),
 )
 register_partial_shape("StridedSlice", _partial_shape)
 
@@ -261,14 +261,13 @@ def _grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [None, None, None, None, node("StridedSlice", [grad, *op.inputs[1:4]], masks)]
 
 
-register(
-    OpSpec(
-        "StridedSliceGrad",
-        _grad_infer,
-        inputs=("shape", "begin", "end", "strides", "dy"),
-        attrs=MASKS,
-        lower=_grad_lower,
-        gradient=of_one_output(_grad_gradient),
-        constant_inputs=("shape", "begin", "end", "strides"),
-    )
+declare(
+    "StridedSliceGrad",
+    ("shape", "begin", "end", "strides", "dy"),
+    _grad_infer,
+    _grad_lower,
+    _grad_gradient,
+    MOVEMENT,
+    attrs=MASKS,
+    constant_inputs=("shape", "begin", "end", "strides"),
 )

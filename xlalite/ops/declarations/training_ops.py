@@ -80,7 +80,8 @@ def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule:
             inputs=(*handles, *inputs),
             attrs=attrs,
             lower=lower,
-            is_differentiable=False,
+            gradient=None,
+            group=None,
             is_stateful=True,
             variable_access=VariableAccess.MODIFY,
         )

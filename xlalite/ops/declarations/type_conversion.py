@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.framework.graph.errors import ElementTypeError
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -13,7 +13,7 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.shape import Shape
-from xlalite.ops.helpers.gradient_rules import of_one_output
+from xlalite.ops.helpers.declare import ELEMENTWISE, declare
 from xlalite.ops.helpers.node import node
 
 
@@ -42,11 +42,7 @@ def _cast_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Cast", [grad], {"dtype": source}) if source.is_differentiable else None]
 
 
-register(
-    OpSpec(
-        "Cast", _cast_infer, inputs=("x",), attrs=("dtype",), lower=_cast_lower, gradient=of_one_output(_cast_gradient)
-    )
-)
+declare("Cast", ("x",), _cast_infer, _cast_lower, _cast_gradient, ELEMENTWISE, attrs=("dtype",))
 
 
 def _bitcast_infer(op: Operation) -> Sequence[OutputType]:
@@ -73,6 +69,4 @@ def _bitcast_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
     return [ctx.builder.op("bitcast-convert", (x,), shape=Shape.array(wanted.hlo, dims))]
 
 
-register(
-    OpSpec("Bitcast", _bitcast_infer, inputs=("x",), attrs=("dtype",), lower=_bitcast_lower, is_differentiable=False)
-)
+declare("Bitcast", ("x",), _bitcast_infer, _bitcast_lower, None, ELEMENTWISE, attrs=("dtype",))

@@ -43,7 +43,8 @@ register(
         _handle_infer,
         attrs=("dtype", "shape"),
         host_kernel=_handle_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=None,
         is_stateful=True,
         why_host="it names a variable; compiled code takes the variable itself as an argument",
     )
@@ -78,6 +79,7 @@ register(
         lower=_read_lower,
         host_kernel=_read_on_host,
         gradient=of_one_output(_read_gradient),
+        group=None,
         variable_access=VariableAccess.READ,
     )
 )
@@ -105,7 +107,8 @@ register(
         inputs=("resource",),
         lower=_initialized_lower,
         host_kernel=_initialized_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=None,
         variable_access=VariableAccess.READ,
     )
 )
@@ -151,7 +154,8 @@ register(
         inputs=("resource", "value"),
         lower=_assign_lower,
         host_kernel=_assign_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=None,
         is_stateful=True,
         variable_access=VariableAccess.WRITE,
     )
@@ -172,7 +176,8 @@ def _declare_modify(name: str, combine: Callable[[Handle, Handle], Handle]) -> N
             _assign_infer,
             inputs=("resource", "value"),
             lower=lower,
-            is_differentiable=False,
+            gradient=None,
+            group=None,
             is_stateful=True,
             variable_access=VariableAccess.MODIFY,
         )

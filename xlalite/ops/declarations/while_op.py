@@ -253,6 +253,7 @@ register(
         lower=_while_lower,
         host_kernel=_while_on_host,
         gradient=_while_gradient,
+        group=None,
         further_constant_inputs=_counting_inputs,
         why_not_compilable=_why_not_compilable,
     )

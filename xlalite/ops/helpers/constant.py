@@ -10,7 +10,7 @@ import numpy as np
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import ElementTypeError
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OpGroup, OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
@@ -42,7 +42,8 @@ register(
         attrs=("value", "dtype"),
         lower=_const_lower,
         host_kernel=_const_on_host,
-        is_differentiable=False,
+        gradient=None,
+        group=OpGroup.ELEMENTWISE,
         is_constant=True,
     )
 )

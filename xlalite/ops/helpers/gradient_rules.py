@@ -31,10 +31,7 @@ def of_one_output(function: OneOutputGradient) -> GradientFunction:
 def sum_to_operands(op: Operation, lhs: Tensor | None, rhs: Tensor | None) -> list[Tensor | None]:
     """Gradients at the broadcast shape, each summed down to the shape of its operand."""
     x, y = op.inputs[0], op.inputs[1]
-    return [
-        None if lhs is None else sum_to(lhs, x, y),
-        None if rhs is None else sum_to(rhs, y, x),
-    ]
+    return [None if lhs is None else sum_to(lhs, x, y), None if rhs is None else sum_to(rhs, y, x)]
 
 
 def reshape_like(value: Tensor, like: Tensor) -> Tensor:

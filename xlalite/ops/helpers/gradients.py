@@ -128,21 +128,19 @@ class _Sweep:
                 self._through(operation)
 
     def _through(self, operation: Operation) -> None:
-        spec = operation.spec
-        if not spec.is_differentiable:
+        gradient = operation.spec.gradient
+        if gradient is None:
             return
         with self._surroundings(operation):
             incoming = tuple(None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs)
-            if all(gradient is None for gradient in incoming):
+            if all(arrived is None for arrived in incoming):
                 return
-            if spec.gradient is None:
-                raise LookupError(f"no gradient is defined for {operation.describe()}")
-            found = spec.gradient(operation, incoming)
+            found = gradient(operation, incoming)
         assert len(found) == len(operation.inputs), f"{operation.type}: {len(found)} gradients"
-        for tensor, gradient in zip(operation.inputs, found, strict=True):
-            if gradient is not None and tensor in self.reached:
-                _check(operation, tensor, gradient)
-                self.add(tensor, gradient)
+        for tensor, own in zip(operation.inputs, found, strict=True):
+            if own is not None and tensor in self.reached:
+                _check(operation, tensor, own)
+                self.add(tensor, own)
 
     def _forward_reach(self, sources: Sequence[Tensor], stops: set[Tensor]) -> set[Tensor]:
         """Tensors that depend on a source."""
@@ -160,7 +158,7 @@ class _Sweep:
                     self._origins[stand_in] = tensor
                     fresh.append(stand_in)
             for consumer in tensor.consumers():
-                if consumer not in visited and consumer.spec.is_differentiable:
+                if consumer not in visited and consumer.spec.gradient is not None:
                     visited.add(consumer)
                     fresh += [output for output in consumer.outputs if output not in reached]
             reached.update(fresh)

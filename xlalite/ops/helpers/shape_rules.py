@@ -30,8 +30,8 @@ def require_same_type(tensors: Sequence[Tensor]) -> DType:
     return first
 
 
-def unchanged(allowed: Collection[DType]) -> InferFunction:
-    """One output like the first input; all inputs have one allowed type and compatible shapes."""
+def unchanged(allowed: Collection[DType], result: DType | None = None) -> InferFunction:
+    """One output of the inputs' type, or of `result`; the inputs have one allowed type and compatible shapes."""
 
     def infer(op: Operation) -> Sequence[OutputType]:
         dtype = require_same_type(op.inputs)
@@ -39,7 +39,7 @@ def unchanged(allowed: Collection[DType]) -> InferFunction:
         shape = op.inputs[0].shape
         for tensor in op.inputs[1:]:
             shape = shape.merge_with(tensor.shape)
-        return [(dtype, shape)]
+        return [(result or dtype, shape)]
 
     return infer
 
