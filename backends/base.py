@@ -17,7 +17,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
 from xlalite.passes.core.debug_options import DebugOptions
-from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.core.pass_record import PassRecord
 
 
 @dataclass(frozen=True, slots=True)

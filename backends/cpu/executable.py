@@ -19,7 +19,7 @@ from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.passes.analysis.cost_analysis import cost_analysis
-from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.memory.buffers import AllocationKind
 
 _RELEASE_LOCK_BYTES = 1 << 16

@@ -17,7 +17,7 @@ from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import ProgramShape
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.analysis.cost_analysis import cost_analysis
-from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.dump.records import Artefact
 

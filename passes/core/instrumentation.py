@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from xlalite.hlo.errors import PassError, XlaliteError
@@ -17,78 +17,23 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.base import Fuel, HloPass
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.core.progress import Progress
 
 PIPELINE_START = "pipeline-start"
 PIPELINE_END = "pipeline-end"
 
 
-@dataclass(frozen=True, slots=True)
-class PassRun:
-    """Where in the pipelines a pass runs.
-
-    Attributes:
-        number: Position among all pass runs of the compilation, from 1.
-        pipeline: Name of the innermost pipeline.
-        pass_name: Name of the pass.
-        following: Name of the next pass of that pipeline, or `pipeline-end`.
-    """
-
-    number: int
-    pipeline: str
-    pass_name: str
-    following: str
-
-
-@dataclass(frozen=True, slots=True)
-class PassRecord:
-    """What one run of a pass did.
-
-    Attributes:
-        run: Which run it was.
-        changed: What the pass said.
-        time_ms: Time in the pass itself.
-        verification_ms: Time in the verifier afterwards.
-        instructions_before: Instructions of the module before the pass.
-        instructions_after: Instructions of the module after it.
-        computations_before: Computations before.
-        computations_after: Computations after.
-    """
-
-    run: PassRun
-    changed: bool
-    time_ms: float
-    verification_ms: float
-    instructions_before: int
-    instructions_after: int
-    computations_before: int
-    computations_after: int
-
-    def as_dict(self) -> dict[str, object]:
-        """The record for JSON."""
-        return {
-            "number": self.run.number,
-            "pipeline": self.run.pipeline,
-            "pass": self.run.pass_name,
-            "following": self.run.following,
-            "changed": self.changed,
-            "time_ms": round(self.time_ms, 4),
-            "verification_ms": round(self.verification_ms, 4),
-            "instructions": [self.instructions_before, self.instructions_after],
-            "computations": [self.computations_before, self.computations_after],
-        }
-
-
 class PassObserver(Protocol):
     """Sees the module before and after each pass; must not change it."""
 
-    def before_pass(self, module: HloModule, run: PassRun) -> None:
+    def before_pass(self, module: HloModule, record: PassRecord) -> None:
         """Called before the pass runs."""
 
     def after_pass(self, module: HloModule, record: PassRecord) -> None:
         """Called after the pass ran and the module was verified."""
 
-    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
+    def failed_pass(self, module: HloModule, record: PassRecord) -> str | None:
         """Called when the pass raised or broke the module; returns where it left a dump, if it did."""
 
 
@@ -137,19 +82,19 @@ class Instrumentation:
         if not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
             return False
         self._runs += 1
-        run = PassRun(self._runs, pipeline, hlo_pass.name, following)
+        record = PassRecord(self._runs, pipeline, hlo_pass.name, following)
         for observer in self._observers:
-            observer.before_pass(module, run)
+            observer.before_pass(module, record)
         before = module_fingerprint(module) if self.options.check_passes else None
         # A pass that changes nothing leaves the sizes as they are, so they are counted once a change.
         sizes_before = self._sizes if self._sizes is not None and self._sized is module else _sizes(module)
         self.progress.note(module.name, hlo_pass.name, sizes_before[1])
 
         start = time.perf_counter()
-        with self._blaming(module, run):
+        with self._blaming(module, record):
             changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run(module)
         ran = time.perf_counter()
-        with self._blaming(module, run):
+        with self._blaming(module, record):
             if changed and module.config.is_scheduled:
                 _keep_schedule(module)
             if before is not None:
@@ -162,47 +107,39 @@ class Instrumentation:
             fuel.take()
         sizes_after = _sizes(module) if changed else sizes_before
         self._sized, self._sizes = module, sizes_after
-        record = PassRecord(
-            run, changed, (ran - start) * 1e3, (verified - ran) * 1e3, sizes_before[1], sizes_after[1],
-            sizes_before[0], sizes_after[0],
-        )  # fmt: skip
+        record = replace(
+            record,
+            changed=changed,
+            time_ms=round((ran - start) * 1e3, 4),
+            verification_ms=round((verified - ran) * 1e3, 4),
+            instructions=(sizes_before[1], sizes_after[1]),
+            computations=(sizes_before[0], sizes_after[0]),
+        )
         self.records.append(record)
         for observer in self._observers:
             observer.after_pass(module, record)
         return changed
 
     @contextmanager
-    def _blaming(self, module: HloModule, run: PassRun) -> Iterator[None]:
+    def _blaming(self, module: HloModule, record: PassRecord) -> Iterator[None]:
         """Turns an error of xlalite into a `PassError` that names the pass; notes the pass on any other."""
-        where = f"pass {run.pass_name} (number {run.number}, pipeline {run.pipeline}) on module {module.name}"
+        where = f"pass {record.name} (number {record.number}, pipeline {record.pipeline}) on module {module.name}"
         try:
             yield
         except XlaliteError as error:
             failure = PassError(f"{where}: {error}")
-            self._note_dump(failure, module, run)
+            self._note_dump(failure, module, record)
             raise failure from error
         except BaseException as error:
             error.add_note(f"in {where}")
-            self._note_dump(error, module, run)
+            self._note_dump(error, module, record)
             raise
 
-    def _note_dump(self, error: BaseException, module: HloModule, run: PassRun) -> None:
+    def _note_dump(self, error: BaseException, module: HloModule, record: PassRecord) -> None:
         for observer in self._observers:
-            path = observer.failed_pass(module, run)
+            path = observer.failed_pass(module, record)
             if path is not None:
                 error.add_note(f"the module as the pass left it: {path}")
-
-
-def time_table(records: Sequence[PassRecord]) -> str:
-    """A table of the passes by total time: name, runs, changing runs, milliseconds."""
-    totals: dict[str, tuple[int, int, float]] = {}
-    for record in records:
-        runs, changes, time_ms = totals.get(record.run.pass_name, (0, 0, 0.0))
-        totals[record.run.pass_name] = (runs + 1, changes + record.changed, time_ms + record.time_ms)
-    lines = [f"{'pass':32} {'runs':>5} {'changed':>8} {'ms':>10}"]
-    for name, (runs, changes, time_ms) in sorted(totals.items(), key=lambda item: -item[1][2]):
-        lines.append(f"{name:32} {runs:5} {changes:8} {time_ms:10.3f}")
-    return "\n".join(lines)
 
 
 def _keep_schedule(module: HloModule) -> None:

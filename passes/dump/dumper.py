@@ -18,13 +18,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from xlalite.hlo.errors import DumpError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
-from xlalite.passes.core.instrumentation import PIPELINE_START, PassRecord, PassRun
+from xlalite.passes.core.instrumentation import PIPELINE_START
+from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.index import note_change, warn_of
 from xlalite.passes.dump.records import (
     DECISIONS_SUFFIX,
@@ -33,7 +35,6 @@ from xlalite.passes.dump.records import (
     REPORT_SUFFIX,
     Artefact,
     ModuleEntry,
-    PassEntry,
     Status,
     highest_number,
     write_atomically,
@@ -111,7 +112,7 @@ class ModuleDumper:
         """Writes the decisions as JSON."""
         self.write_artefact(Artefact.DECISIONS, _decisions_text(decisions))
 
-    def finish(self, passes: Sequence[PassEntry], error: BaseException | None = None) -> None:
+    def finish(self, passes: Sequence[PassRecord], error: BaseException | None = None) -> None:
         """Writes the record of the compilation, which ended well or with an error, and brings the index up to date."""
         if self.directory == STANDARD_OUTPUT:
             return
@@ -147,29 +148,30 @@ class DumpObserver:
         self._previous: dict[str, str] = {}
         self._text: str | None = None
 
-    def entries(self, records: Sequence[PassRecord]) -> tuple[PassEntry, ...]:
+    def entries(self, records: Sequence[PassRecord]) -> tuple[PassRecord, ...]:
         """What the passes did, with the files that show it."""
-        return tuple(PassEntry.of(record, self._files.get(record.run.number)) for record in records)
+        nowhere = (None, None)
+        files = (self._files.get(record.number, nowhere) for record in records)
+        return tuple(replace(record, before=b, after=a) for record, (b, a) in zip(records, files, strict=True))
 
-    def before_pass(self, module: HloModule, run: PassRun) -> None:
+    def before_pass(self, module: HloModule, record: PassRecord) -> None:
         """Writes the module as it enters a pipeline if `pipeline-start` is asked for; keeps its text if the pass is."""
-        if run.pipeline not in self._previous:
-            self._previous[run.pipeline] = PIPELINE_START
-            if self._options.dumps_pass(run.pipeline, PIPELINE_START):
-                self._dumper.write_state(self._name_before(run), self._text_now(module))
-        if self._options.dumps_pass(run.pipeline, run.pass_name):
+        if record.pipeline not in self._previous:
+            self._previous[record.pipeline] = PIPELINE_START
+            if self._options.dumps_pass(record.pipeline, PIPELINE_START):
+                self._dumper.write_state(self._name_before(record), self._text_now(module))
+        if self._options.dumps_pass(record.pipeline, record.name):
             self._text_now(module)
 
     def after_pass(self, module: HloModule, record: PassRecord) -> None:
         """Writes the module if the pass changed it and its name is asked for."""
-        run = record.run
         if record.changed:
-            self._note_change(module, run)
-        self._previous[run.pipeline] = run.pass_name
+            self._note_change(module, record)
+        self._previous[record.pipeline] = record.name
 
-    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
+    def failed_pass(self, module: HloModule, record: PassRecord) -> str | None:
         """Writes the module as the failing pass left it; None when it is too broken to print or cannot be written."""
-        suffix = f"{run.number:04d}.{run.pipeline}.failed_{run.pass_name}"
+        suffix = f"{record.number:04d}.{record.pipeline}.failed_{record.name}"
         try:
             text = self._dumper.text_of(module)
         except XlaliteError:
@@ -177,29 +179,29 @@ class DumpObserver:
         name = self._dumper.write(f"{_file_safe(suffix, _SUFFIX_BYTES)}.txt", text)
         return None if name is None else self._dumper.path_of(name)
 
-    def _note_change(self, module: HloModule, run: PassRun) -> None:
+    def _note_change(self, module: HloModule, record: PassRecord) -> None:
         dumper, text = self._dumper, self._text
         self._text = None
-        if not self._options.dumps_pass(run.pipeline, run.pass_name):
+        if not self._options.dumps_pass(record.pipeline, record.name):
             dumper.shown_in = None
             return
         assert text is not None, "before_pass keeps it"
         if dumper.shown_in is None:
-            dumper.write_state(self._name_before(run), text)
-        suffix = f"{run.number:04d}.{run.pipeline}.after_{run.pass_name}.before_{run.following}"
+            dumper.write_state(self._name_before(record), text)
+        suffix = f"{record.number:04d}.{record.pipeline}.after_{record.name}.before_{record.following}"
         before = dumper.shown_in
         dumper.write_state(_file_safe(suffix, _SUFFIX_BYTES), self._text_now(module))
         if before is not None and dumper.shown_in is not None:
-            self._files[run.number] = (before, dumper.shown_in)
+            self._files[record.number] = (before, dumper.shown_in)
 
     def _text_now(self, module: HloModule) -> str:
         if self._text is None:
             self._text = self._dumper.text_of(module)
         return self._text
 
-    def _name_before(self, run: PassRun) -> str:
-        previous = self._previous[run.pipeline]
-        suffix = f"{run.number - 1:04d}.{run.pipeline}.after_{previous}.before_{run.pass_name}"
+    def _name_before(self, record: PassRecord) -> str:
+        previous = self._previous[record.pipeline]
+        suffix = f"{record.number - 1:04d}.{record.pipeline}.after_{previous}.before_{record.name}"
         return _file_safe(suffix, _SUFFIX_BYTES)
 
 

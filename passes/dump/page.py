@@ -12,7 +12,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, PassEntry, ReportEntry, Status
+from xlalite.passes.core.pass_record import PassRecord
+from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, ReportEntry, Status
 
 _SHOWN_BYTES = 256 << 10
 """A text longer than this is shown up to here."""
@@ -89,7 +90,7 @@ class _Page:
         head = _PASSES_HEAD.replace("<table>", '<table class="passes">')
         return f"{head}{rows}</table>{_diff_hint(module.passes)}"
 
-    def _pass_row(self, entry: PassEntry, longest: float, module: str) -> str:
+    def _pass_row(self, entry: PassRecord, longest: float, module: str) -> str:
         before, after = entry.instructions
         words = f"{module} {entry.pipeline} {entry.name} {'changed' if entry.changed else 'unchanged'}"
         row = (
@@ -102,7 +103,7 @@ class _Page:
         )
         return row + self._diff_row(entry)
 
-    def _diff_row(self, entry: PassEntry) -> str:
+    def _diff_row(self, entry: PassRecord) -> str:
         if entry.before is None or entry.after is None:
             return ""
         return f'<tr class="diff"><td colspan="8">{self._diff(entry.before, entry.after)}</td></tr>\n'
@@ -209,7 +210,7 @@ def _overview_row(module: ModuleEntry) -> str:
     )
 
 
-def _diff_hint(passes: tuple[PassEntry, ...]) -> str:
+def _diff_hint(passes: tuple[PassRecord, ...]) -> str:
     if all(entry.after is not None for entry in passes if entry.changed):
         return ""
     return '<p class="faint">--xla_dump_hlo_pass_re=.* dumps the module around every pass, and shows what changed.</p>'

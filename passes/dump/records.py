@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from xlalite.hlo.errors import DumpError
-from xlalite.passes.core.instrumentation import PassRecord
+from xlalite.passes.core.pass_record import PassRecord
 
-FORMAT = 1
+FORMAT = 2
 """Version of records and index."""
 
 RECORD_SUFFIX = "record.json"
@@ -63,59 +63,6 @@ class Status(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PassEntry:
-    """One run of a pass.
-
-    Attributes:
-        number: Position among all runs of the compilation, from 1.
-        pipeline: The innermost pipeline.
-        name: The pass.
-        changed: Whether it changed the module.
-        time_ms: Time in the pass.
-        verification_ms: Time in the verifier afterwards.
-        instructions: How many there were before and after.
-        computations: How many there were before and after.
-        before: File with the module as it was; None when that was not dumped.
-        after: File with the module as it became; None when that was not dumped.
-    """
-
-    number: int
-    pipeline: str
-    name: str
-    changed: bool
-    time_ms: float
-    verification_ms: float
-    instructions: tuple[int, int]
-    computations: tuple[int, int]
-    before: str | None = None
-    after: str | None = None
-
-    @staticmethod
-    def of(record: PassRecord, files: tuple[str, str] | None) -> PassEntry:
-        """The entry of a run, with the files that show it."""
-        before, after = files or (None, None)
-        return PassEntry(
-            record.run.number,
-            record.run.pipeline,
-            record.run.pass_name,
-            record.changed,
-            round(record.time_ms, 4),
-            round(record.verification_ms, 4),
-            (record.instructions_before, record.instructions_after),
-            (record.computations_before, record.computations_after),
-            before,
-            after,
-        )
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> PassEntry:
-        """The entry that `dataclasses.asdict` wrote."""
-        return PassEntry(
-            **{**data, "instructions": tuple(data["instructions"]), "computations": tuple(data["computations"])}
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ModuleEntry:
     """One compilation.
 
@@ -140,7 +87,7 @@ class ModuleEntry:
     command: str = ""
     started: str = ""
     compile_ms: float = 0.0
-    passes: tuple[PassEntry, ...] = ()
+    passes: tuple[PassRecord, ...] = ()
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -155,7 +102,7 @@ class ModuleEntry:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> ModuleEntry:
         """The entry that `as_json` wrote."""
-        passes = tuple(map(PassEntry.from_json, data["passes"]))
+        passes = tuple(map(PassRecord.from_json, data["passes"]))
         return ModuleEntry(**{**data, "status": Status(data["status"]), "passes": passes})
 
 

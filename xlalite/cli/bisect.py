@@ -119,7 +119,7 @@ def _passes_that_change(module: HloModule, platform: str, options: CompileOption
         records = get_backend(platform).compile_to(_HLO_STAGE, module, options).pass_records
     except PassError:
         return list(PASSES)
-    return list(dict.fromkeys(record.run.pass_name for record in reversed(records) if record.changed))
+    return list(dict.fromkeys(record.name for record in reversed(records) if record.changed))
 
 
 def _verdict(culprit: Culprit | None) -> str:

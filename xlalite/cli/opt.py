@@ -19,7 +19,8 @@ from xlalite.flags import debug_options
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
-from xlalite.passes.core.instrumentation import Instrumentation, PassRecord, time_table
+from xlalite.passes.core.instrumentation import Instrumentation
+from xlalite.passes.core.pass_record import PassRecord, time_table
 from xlalite.passes.core.pipeline import Pipeline, Stage
 from xlalite.passes.dump.dumper import DumpObserver, module_dumper
 from xlalite.passes.dump.page import render_page

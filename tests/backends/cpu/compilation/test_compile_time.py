@@ -21,7 +21,8 @@ from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.hlo.verification.verifier import verify
-from xlalite.passes.core.instrumentation import Instrumentation, PassRecord, PassRun
+from xlalite.passes.core.instrumentation import Instrumentation
+from xlalite.passes.core.pass_record import PassRecord
 
 Clock = Callable[[], float]
 _Result = TypeVar("_Result")
@@ -46,14 +47,13 @@ class Phases:
         self.spent[name] = self.spent.get(name, 0.0) + self._clock() - start
         return result
 
-    def before_pass(self, module: HloModule, run: PassRun) -> None:
+    def before_pass(self, module: HloModule, record: PassRecord) -> None:
         self._start = self._clock()
 
     def after_pass(self, module: HloModule, record: PassRecord) -> None:
-        name = record.run.pass_name
-        self.spent[name] = self.spent.get(name, 0.0) + self._clock() - self._start
+        self.spent[record.name] = self.spent.get(record.name, 0.0) + self._clock() - self._start
 
-    def failed_pass(self, module: HloModule, run: PassRun) -> str | None:
+    def failed_pass(self, module: HloModule, record: PassRecord) -> str | None:
         return None
 
 
