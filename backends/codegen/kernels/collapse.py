@@ -18,6 +18,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Attrs, Trait
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
+from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
@@ -205,6 +206,32 @@ def _relate_dot(boundaries: _Boundaries, instruction: HloInstruction) -> None:
                 boundaries.cut(array, dimension)
 
 
+def _relate_gather(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    """Batch dimensions merge as those of the indices, window dimensions as whole ones of the operand."""
+    operand, indices = instruction.operands
+    attrs: GatherAttrs = instruction.attrs
+    offsets = set(attrs.offset_dims)
+    whole = [d for d in range(operand.shape.rank) if d not in attrs.dropped_dims]
+    batch = [d for d in range(indices.shape.rank) if d != attrs.index_vector_dim]
+    windows = dict(zip(attrs.offset_dims, whole, strict=True))
+    vectors = dict(zip((d for d in range(instruction.shape.rank) if d not in offsets), batch, strict=True))
+    apart = {d for d in whole if attrs.slice_sizes[d] != operand.shape.dims[d] or d in attrs.start_index_map}
+    tied: set[tuple[int, int]] = set()
+    for dimension in range(1, instruction.shape.rank):
+        for role, array, source, single in (
+            (0, operand, windows, apart),
+            (1, indices, vectors, set(attrs.start_indices_batching_dims)),
+        ):
+            before, here = source.get(dimension - 1), source.get(dimension)
+            if before is not None and here == before + 1 and not {before, here} & single:
+                boundaries.tie(array, here, instruction, dimension)
+                tied |= {(role, here), (2, dimension)}
+    for role, array in enumerate((operand, indices, instruction)):
+        for dimension in range(1, array.shape.rank):
+            if (role, dimension) not in tied:
+                boundaries.cut(array, dimension)
+
+
 def _relate_iota(boundaries: _Boundaries, instruction: HloInstruction) -> None:
     boundaries.cut_around(instruction, instruction.attrs.iota_dimension)
 
@@ -247,6 +274,7 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "transpose": _relate_transpose,
     "reshape": _relate_reshape,
     "bitcast": _relate_reshape,
+    "gather": _relate_gather,
     "iota": _relate_iota,
     "dot": _relate_dot,
     "slice": _relate_partial(
@@ -350,6 +378,28 @@ def _dot_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> A
     )
 
 
+def _gather_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+    own = groups[instruction]
+    operand, indices = (groups[operand] for operand in instruction.operands)
+    attrs: GatherAttrs = instruction.attrs
+
+    def merged(groups: Groups, dimensions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(_number_of(groups, dimension) for dimension in dimensions))
+
+    rank = instruction.operand(1).shape.rank
+    last = attrs.index_vector_dim == rank
+    return replace(
+        attrs,
+        offset_dims=merged(own, attrs.offset_dims),
+        collapsed_slice_dims=merged(operand, attrs.collapsed_slice_dims),
+        start_index_map=merged(operand, attrs.start_index_map),
+        operand_batching_dims=merged(operand, attrs.operand_batching_dims),
+        start_indices_batching_dims=merged(indices, attrs.start_indices_batching_dims),
+        index_vector_dim=len(indices) if last else _number_of(indices, attrs.index_vector_dim),
+        slice_sizes=tuple(math.prod(attrs.slice_sizes[d] for d in group) for group in operand),
+    )
+
+
 def _iota_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
     return replace(instruction.attrs, iota_dimension=_number_of(groups[instruction], instruction.attrs.iota_dimension))
 
@@ -386,6 +436,7 @@ _ATTRS: dict[str, Callable[[HloInstruction, GroupsOf, Shape], Attrs]] = {
     "reverse": _dimension_list,
     "map": lambda instruction, groups, shape: replace(instruction.attrs, dimensions=tuple(range(shape.rank))),
     "transpose": _transpose_attrs,
+    "gather": _gather_attrs,
     "iota": _iota_attrs,
     "dot": _dot_attrs,
     "slice": _slice_attrs,

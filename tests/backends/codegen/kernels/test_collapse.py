@@ -218,6 +218,20 @@ CASES = {
            ROOT r = f32[2,3,2,3] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={1}""",
         "f32[2,2,3]",
     ),
+    "a gather of whole rows of rows, for batches of batches": (
+        """x = f32[9,4,5] parameter(0)
+           i = s32[2,3,1] parameter(1)
+           ROOT r = f32[2,3,4,5] gather(x, i), offset_dims={2,3}, collapsed_slice_dims={0}, start_index_map={0},
+             index_vector_dim=2, slice_sizes={1,4,5}""",
+        "f32[9,20] s32[6,1]",
+    ),
+    "a gather of windows that are cut, moved and batched": (
+        """x = f32[9,3,4,5] parameter(0)
+           i = s32[3,2,2] parameter(1)
+           ROOT r = f32[2,3,2,5] gather(x, i), offset_dims={0,3}, collapsed_slice_dims={2}, start_index_map={0,2},
+             operand_batching_dims={1}, start_indices_batching_dims={0}, index_vector_dim=1, slice_sizes={2,1,1,5}""",
+        "f32[9,3,4,5] s32[3,2,2]",
+    ),
     "nothing": (
         """x = f32[2,0,4] parameter(0)
            s = f32[0,8] reshape(x)
