@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.compilation.code_version import code_version
 from xlalite.backends.cpu.emission.emitted_module import EmittedModule
+from xlalite.backends.cpu.native.code_version import code_version
 from xlalite.backends.cpu.native.jit import JitOptions, emit_assembly, optimized_ir
 from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.hlo.ir.fingerprint import module_fingerprint

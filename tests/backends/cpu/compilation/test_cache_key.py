@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.compilation.code_version import code_version, sources_digest
 from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
+from xlalite.backends.cpu.native.code_version import code_version, sources_digest
 from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
