@@ -68,19 +68,22 @@ class CarriedLoop:
 class WhileLoop(CarriedLoop):
     """A loop that tests a condition before each iteration; see `ControlFlow.while_loop`."""
 
-    __slots__ = ("_builder", "body", "exit")
+    __slots__ = ("_builder", "exit", "has_condition")
 
     def __init__(self, builder: ControlFlow, values: tuple[Value, ...]) -> None:
         """A loop whose header is being written."""
         super().__init__(None, values)
         self._builder = builder
-        self.body = builder.new_block("while_body")
         self.exit = builder.new_block("while_exit")
+        self.has_condition = False
 
     def continue_while(self, condition: Value) -> None:
-        """Ends the condition part: the loop leaves unless `condition` holds, and the body starts."""
-        self._builder.cond_br(condition, self.body, self.exit)
-        self._builder.position_at(self.body)
+        """The loop leaves unless `condition` holds, with the values that this iteration began with.
+
+        Most loops say it once, between their condition and their body; it may stand in several places.
+        """
+        self._builder.guard(condition, self.exit, "while_body")
+        self.has_condition = True
 
 
 class IfElse:
@@ -167,6 +170,12 @@ class ControlFlow(Emitter):
             profile = self.module.metadata(f'!{{!"branch_weights", {weights}}}')
             tail += f", !prof {profile}"
         self._terminate(f"  br i1 {condition.text}, label %{if_true.label}, label %{if_false.label}{tail}")
+
+    def guard(self, condition: Value, otherwise: Block, stem: str = "passed") -> None:
+        """Jumps to `otherwise` unless the condition holds; what is written next is for when it does."""
+        passed = self.new_block(stem)
+        self.cond_br(condition, passed, otherwise)
+        self.position_at(passed)
 
     def switch(self, value: Value, default: Block, cases: Mapping[int, Block]) -> None:
         """Jumps by the value of an integer."""
@@ -288,7 +297,7 @@ class ControlFlow(Emitter):
 
     @contextmanager
     def while_loop(self, initial: Sequence[Value], *, unroll: bool = False) -> Iterator[WhileLoop]:
-        """A loop that tests before each iteration.
+        """A loop that ends by `continue_while`, as a rule before each iteration.
 
         ```
         with fb.while_loop([x]) as loop:
@@ -304,7 +313,7 @@ class ControlFlow(Emitter):
         phis = [self.phi(value.type, [(value, before)]) for value in initial]
         loop = WhileLoop(self, tuple(phis))
         yield loop
-        if loop.body.start < 0:
+        if not loop.has_condition:
             raise LLVMBuildError("while_loop: the condition part ended without continue_while")
         for phi, value in zip(phis, loop.take_next(), strict=True):
             phi.add_incoming(value, self.block)

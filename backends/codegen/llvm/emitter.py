@@ -134,6 +134,10 @@ class Emitter:
         self._entry_lines.append(f"  {text} = alloca {type_.text}{number}{aligned}")
         return Value(PTR, text)
 
+    def stack_array(self, type_: Type, count: Value) -> Value:
+        """A pointer to stack memory for a number of values known at run time; each call takes some more."""
+        return self._emit(PTR, f"alloca {type_.text}, {count!r}")
+
     def held_pointer(self, table: Value, number: int) -> Value:
         """An entry of a parameter that points to pointers, loaded in the entry block wherever this is called."""
         text = f"%held{self._slots}"

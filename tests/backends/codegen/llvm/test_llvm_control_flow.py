@@ -76,6 +76,45 @@ def test_while_loop_with_carried_values(compile_text, module):
     assert code("collatz", 1) == 0
 
 
+def test_while_loop_left_in_two_places(compile_text, module):
+    """The first number from `start` on that is divisible by 7, or where a bound was reached."""
+    fb = module.function("search", I64, (I64, I64))
+    start, bound = fb.parameters
+    with fb.while_loop([start]) as loop:
+        (n,) = loop.values
+        loop.continue_while(fb.icmp("slt", n, bound))
+        loop.continue_while(fb.icmp("ne", fb.srem(n, 7), 0))
+        loop.yield_(fb.add(n, 1))
+    fb.ret(loop.results[0])
+    code = compile_text(module)
+    assert [code("search", 8, 100), code("search", 8, 11), code("search", 5, 1)] == [14, 11, 5]
+
+
+def test_guards_share_a_place_to_go(compile_text, module):
+    fb = module.function("between", I64, (I64,))
+    outside = fb.new_block("outside")
+    fb.guard(fb.icmp("sgt", fb.parameters[0], 2), outside)
+    fb.guard(fb.icmp("slt", fb.parameters[0], 5), outside)
+    fb.ret(fb.parameters[0])
+    fb.position_at(outside)
+    fb.ret(-1)
+    code = compile_text(module)
+    assert [code("between", n) for n in range(2, 6)] == [-1, 3, 4, -1]
+
+
+def test_stack_array_of_a_size_known_at_run_time(compile_text, module):
+    """The sum of squares, by way of a table on the stack."""
+    fb = module.function("squares", I64, (I64,))
+    table = fb.stack_array(I64, fb.parameters[0])
+    with fb.loop(0, fb.parameters[0]) as i:
+        fb.store(fb.mul(i, i), fb.gep(I64, table, i))
+    with fb.carried_loop(0, fb.parameters[0], 1, [constant(I64, 0)]) as loop:
+        loop.yield_(fb.add(loop.values[0], fb.load(I64, fb.gep(I64, table, loop.index))))
+    fb.ret(loop.results[0])
+    code = compile_text(module)
+    assert [code("squares", n) for n in (0, 1, 100)] == [0, 0, sum(i * i for i in range(100))]
+
+
 def test_if_else_where_parts_return(compile_text, module):
     fb = module.function("f", I32, (I1, I1))
     branch = fb.if_else(fb.parameters[0], likely=True)
