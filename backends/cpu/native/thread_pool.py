@@ -18,9 +18,8 @@ import weakref
 from collections.abc import Mapping
 
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
-from xlalite.backends.cpu.native.object_cache import default_cache
-from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
+from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, thread_pool_ir
 from xlalite.backends.cpu.native.threads import available_cpus, resolve_num_threads
 
@@ -30,7 +29,6 @@ SPIN_MICROSECONDS = 30.0
 """How long an idle worker watches for the next kernel before it sleeps; waking a sleeper costs more than 5 µs."""
 
 _CONTEXT_WORDS = 8
-_OPTIONS = JitOptions(passes=(IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG))
 
 
 class ThreadPool:
@@ -114,10 +112,7 @@ class _Runtime:
 
 @functools.cache
 def _runtime() -> _Runtime:
-    text = thread_pool_ir()
-    runtime = _Runtime(
-        default_cache().get_or_compile((text,), lambda: IrSource(text, summary=CodeSummary("(thread pool)")), _OPTIONS)
-    )
+    runtime = _Runtime(runtime_code("thread pool", thread_pool_ir))
     if has_native_pool():
         os.register_at_fork(after_in_child=_reset_pools)
     return runtime

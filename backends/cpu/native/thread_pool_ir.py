@@ -1,4 +1,4 @@
-"""The thread pool's machine code, as LLVM text.
+"""The thread pool's machine code.
 
 One fork-join at a time owns the pool. The owner publishes a job by writing a new generation with the open bit into the
 *gate*; a worker that sees it joins by adding one to the gate's count, takes part, and adds one to `left`. When no work
@@ -14,28 +14,79 @@ Idle workers watch the gate for a short while and then wait on it with a futex. 
 
 from __future__ import annotations
 
+import ctypes
 import platform
-import string
 import struct
 import sys
+from typing import Any
+
+from xlalite.backends.codegen.llvm import (
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Value,
+    array,
+    constant,
+)
+from xlalite.backends.cpu.native.record import NULL, Record
 
 PARALLEL_FOR = "xlalite_parallel_for"
 MAX_THREADS = 512
-CACHE_LINE_PAIR_BYTES = 128
 
-_SLOT_FIELDS = ("next", "end", "pad_slot", "thread", "pool", "index", "pad_end")
-_POOL_FIELDS = (
-    "gate", "sleepers", "stop", "pad_gate",
-    "left", "waiting", "pad_left",
-    "kernel", "arguments", "extent", "grain", "chunk", "slots", "pad_job",
-    "threads", "spin", "started", "busy", "pad_config",
-    "slot",
-)  # fmt: skip
 _FUTEX_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "loongarch64": 98}
-_RELAX = {
-    "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
-    "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
-}
+_WAIT, _WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
+_SIG_SETMASK = 2
+_SIGNAL_SET = array(I64, 16)
+
+# The gate: bits 0-9 count the workers that joined, bit 10 says that they may, the rest numbers the job.
+_JOINED = 1023
+_OPEN = 1024
+_JOB = 2048
+_CACHE_LINE_BYTES = 64
+
+_Field = tuple[str, Any]  # ctypes has no public name for the types of its fields
+
+
+def _apart(unit_bytes: int, *groups: tuple[_Field, ...]) -> list[_Field]:
+    """Fields, each group in units of memory of its own."""
+    fields: list[_Field] = []
+    for number, group in enumerate(groups):
+        size = sum(ctypes.sizeof(kind) for _, kind in group)
+        fields += [*group, (f"pad{number}", ctypes.c_int8 * (-size % unit_bytes))]
+    return fields
+
+
+class _Slot(ctypes.Structure):
+    """A range of the extent, and the worker that begins with it."""
+
+    _fields_ = _apart(
+        _CACHE_LINE_BYTES,
+        (("next", ctypes.c_int64), ("end", ctypes.c_int64)),
+        (("thread", ctypes.c_int64), ("pool", ctypes.c_void_p), ("index", ctypes.c_int64)),
+    )
+
+
+class _Pool(ctypes.Structure):
+    """A pool; its slots lie behind it. Processors fetch cache lines in pairs."""
+
+    _fields_ = _apart(
+        2 * _CACHE_LINE_BYTES,
+        (("gate", ctypes.c_int32), ("sleepers", ctypes.c_int32), ("stop", ctypes.c_int32)),
+        (("left", ctypes.c_int32), ("waiting", ctypes.c_int32)),
+        (
+            ("kernel", ctypes.c_void_p),
+            ("arguments", ctypes.c_void_p),
+            ("extent", ctypes.c_int64),
+            ("grain", ctypes.c_int64),
+            ("chunk", ctypes.c_int64),
+            ("slots", ctypes.c_int64),
+        ),
+        (("threads", ctypes.c_int32), ("spin", ctypes.c_int32), ("started", ctypes.c_int32), ("busy", ctypes.c_int32)),
+    )
 
 
 def has_native_pool() -> bool:
@@ -45,436 +96,260 @@ def has_native_pool() -> bool:
 
 def thread_pool_ir() -> str:
     """The module: `xlalite_parallel_for`, and create, destroy, reset and spin functions for `thread_pool.py`."""
+    module = ModuleBuilder("thread_pool")
     if not has_native_pool():
-        return _SERIAL
-    machine = platform.machine()
-    relax, declaration = _RELAX.get(machine, ("", ""))
-    names = {name: f"i32 0, i32 {index}" for index, name in enumerate(_SLOT_FIELDS)}
-    names |= {name: f"i32 0, i32 {index}" for index, name in enumerate(_POOL_FIELDS)}
-    text = string.Template(_PARALLEL).substitute(
-        names, futex=_FUTEX_SYSCALL[machine], relax=relax, relax_declaration=declaration
-    )
-    return text
+        _write_parallel_for(module, None)
+        return module.text()
+    run_chunks = _run_chunks(module)
+    start_workers = _start_workers(module, _worker(module, run_chunks))
+    _write_parallel_for(module, _fork_join(module, start_workers, run_chunks))
+    _write_create(module)
+    _write_destroy(module)
+    _write_reset(module)
+    _write_spin(module)
+    return module.text()
 
 
-_SERIAL = """
-define void @xlalite_parallel_for(ptr %context, ptr %kernel, ptr %arguments, i64 %extent, i64 %grain) {
-entry:
-  %any = icmp sgt i64 %extent, 0
-  br i1 %any, label %work, label %done
-work:
-  call void %kernel(ptr %arguments, i64 0, i64 %extent)
-  br label %done
-done:
-  ret void
-}
-"""
+def _write_parallel_for(module: ModuleBuilder, fork_join: Function | None) -> None:
+    fb = module.function(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
+    context, kernel, arguments, extent, grain = fb.parameters
+    done, alone = fb.new_block("done"), fb.new_block("alone")
+    fb.guard(fb.icmp("sgt", extent, 0), done)
+    if fork_join is not None:
+        fb.guard(fb.icmp("sgt", extent, grain), alone)
+        pool = Record(fb, _Pool, fb.load(PTR, context))
+        fb.guard(fb.icmp("ne", pool.pointer, NULL), alone)
+        # Fails in a nested call, and while another caller has the pool.
+        fb.guard(fb.icmp("eq", pool.atomic_rmw("xchg", "busy", 1, "acquire"), 0), alone)
+        fb.call(fork_join, pool.pointer, kernel, arguments, extent, grain)
+        pool.atomic_store("busy", 0, "release")
+        fb.ret()
+    else:
+        fb.br(alone)
+    fb.position_at(alone)
+    fb.call_pointer(kernel, VOID, (arguments, constant(I64, 0), extent))
+    fb.br(done)
+    fb.position_at(done)
+    fb.ret()
 
-# The gate: bits 0-9 count the workers that joined, bit 10 says that they may, the rest numbers the job.
-_PARALLEL = """
-%Slot = type { i64, i64, [48 x i8], i64, ptr, i64, [40 x i8] }
-%Pool = type { i32, i32, i32, [116 x i8],
-               i32, i32, [120 x i8],
-               ptr, ptr, i64, i64, i64, i64, [80 x i8],
-               i32, i32, i32, i32, [112 x i8],
-               [0 x %Slot] }
 
-define void @xlalite_parallel_for(ptr %context, ptr %kernel, ptr %arguments, i64 %extent, i64 %grain) {
-entry:
-  %any = icmp sgt i64 %extent, 0
-  br i1 %any, label %work, label %done
-work:
-  %divisible = icmp sgt i64 %extent, %grain
-  br i1 %divisible, label %find_pool, label %alone
-find_pool:
-  %pool = load ptr, ptr %context
-  %serial = icmp eq ptr %pool, null
-  br i1 %serial, label %alone, label %claim_pool
-claim_pool:                                   ; fails in a nested call, and while another caller has the pool
-  %busy = getelementptr %Pool, ptr %pool, $busy
-  %was_busy = atomicrmw xchg ptr %busy, i32 1 acquire
-  %free = icmp eq i32 %was_busy, 0
-  br i1 %free, label %fork, label %alone
-fork:
-  call void @fork_join(ptr %pool, ptr %kernel, ptr %arguments, i64 %extent, i64 %grain)
-  store atomic i32 0, ptr %busy release, align 4
-  ret void
-alone:
-  call void %kernel(ptr %arguments, i64 0, i64 %extent)
-  br label %done
-done:
-  ret void
-}
+def _fork_join(module: ModuleBuilder, start_workers: Function, run_chunks: Function) -> Function:
+    fb = module.function("fork_join", VOID, (PTR, PTR, PTR, I64, I64), linkage="internal")
+    address, kernel, arguments, extent, grain = fb.parameters
+    pool = Record(fb, _Pool, address)
+    with fb.if_(fb.icmp("eq", pool.load("started"), 0)):
+        fb.call(start_workers, address)
+    pool.store("kernel", kernel)
+    pool.store("arguments", arguments)
+    pool.store("extent", extent)
+    slots = _divide(fb, pool, extent, fb.smax(grain, 1))
+    pool.atomic_store("left", 0, "monotonic")
+    pool.atomic_store("waiting", 0, "monotonic")
+    job = fb.and_(pool.atomic_load("gate", "monotonic"), -_JOB)
+    pool.atomic_rmw("xchg", "gate", fb.add(job, _JOB + _OPEN))  # next job, open, nobody joined
+    with fb.if_(fb.icmp("sgt", pool.atomic_load("sleepers"), 0)):
+        _futex(fb, _WAKE, pool.address("gate"), fb.sub(fb.trunc(slots, I32), 1))
+    fb.call(run_chunks, address, 0)
+    joined = fb.and_(pool.atomic_rmw("and", "gate", constant(I32, ~_OPEN), "acq_rel"), _JOINED)
+    with fb.while_loop([pool.load("spin")]) as watch:
+        (patience,) = watch.values
+        with fb.if_(fb.icmp("eq", pool.atomic_load("left", "acquire"), joined)):
+            fb.ret()
+        watch.continue_while(fb.icmp("sgt", patience, 0))
+        _relax(fb)
+        watch.yield_(fb.sub(patience, 1))
+    pool.atomic_rmw("xchg", "waiting", 1)
+    with fb.while_loop(()) as sleep:
+        left = pool.atomic_load("left")
+        sleep.continue_while(fb.icmp("ne", left, joined))
+        _futex(fb, _WAIT, pool.address("left"), left)
+    fb.ret()
+    return fb.function
 
-define internal void @fork_join(ptr %pool, ptr %kernel, ptr %arguments, i64 %extent, i64 %grain_wanted) {
-entry:
-  %started_address = getelementptr %Pool, ptr %pool, $started
-  %started = load i32, ptr %started_address
-  %is_started = icmp ne i32 %started, 0
-  br i1 %is_started, label %divide, label %start
-start:
-  call void @start_workers(ptr %pool)
-  br label %divide
-divide:
-  %grain = call i64 @llvm.smax.i64(i64 %grain_wanted, i64 1)
-  %last = sub i64 %extent, 1
-  %full_units = udiv i64 %last, %grain
-  %units = add i64 %full_units, 1
-  %threads_address = getelementptr %Pool, ptr %pool, $threads
-  %threads32 = load i32, ptr %threads_address
-  %threads = zext i32 %threads32 to i64
-  %slots = call i64 @llvm.umin.i64(i64 %threads, i64 %units)
-  %chunks = shl i64 %slots, 2
-  %chunk_down = udiv i64 %units, %chunks
-  %chunk = call i64 @llvm.umax.i64(i64 %chunk_down, i64 1)
-  %kernel_address = getelementptr %Pool, ptr %pool, $kernel
-  store ptr %kernel, ptr %kernel_address
-  %arguments_address = getelementptr %Pool, ptr %pool, $arguments
-  store ptr %arguments, ptr %arguments_address
-  %extent_address = getelementptr %Pool, ptr %pool, $extent
-  store i64 %extent, ptr %extent_address
-  %grain_address = getelementptr %Pool, ptr %pool, $grain
-  store i64 %grain, ptr %grain_address
-  %chunk_address = getelementptr %Pool, ptr %pool, $chunk
-  store i64 %chunk, ptr %chunk_address
-  %slots_address = getelementptr %Pool, ptr %pool, $slots
-  store i64 %slots, ptr %slots_address
-  %share = udiv i64 %units, %slots
-  %extra = urem i64 %units, %slots            ; the first ranges are longer by one
-  br label %ranges
-ranges:
-  %slot_index = phi i64 [ 0, %divide ], [ %next_slot_index, %ranges ]
-  %begin = phi i64 [ 0, %divide ], [ %end, %ranges ]
-  %is_longer = icmp ult i64 %slot_index, %extra
-  %one_more = zext i1 %is_longer to i64
-  %length = add i64 %share, %one_more
-  %end = add i64 %begin, %length
-  %slot = getelementptr %Pool, ptr %pool, $slot, i64 %slot_index
-  %next_address = getelementptr %Slot, ptr %slot, $next
-  store atomic i64 %begin, ptr %next_address monotonic, align 8
-  %end_address = getelementptr %Slot, ptr %slot, $end
-  store i64 %end, ptr %end_address
-  %next_slot_index = add i64 %slot_index, 1
-  %more = icmp ult i64 %next_slot_index, %slots
-  br i1 %more, label %ranges, label %publish
-publish:
-  %left_address = getelementptr %Pool, ptr %pool, $left
-  store atomic i32 0, ptr %left_address monotonic, align 4
-  %waiting_address = getelementptr %Pool, ptr %pool, $waiting
-  store atomic i32 0, ptr %waiting_address monotonic, align 4
-  %gate_address = getelementptr %Pool, ptr %pool, $gate
-  %old_gate = load atomic i32, ptr %gate_address monotonic, align 4
-  %old_job = and i32 %old_gate, -2048
-  %opened = add i32 %old_job, 3072            ; next job, open, nobody joined
-  %unused_gate = atomicrmw xchg ptr %gate_address, i32 %opened seq_cst
-  %sleepers_address = getelementptr %Pool, ptr %pool, $sleepers
-  %sleepers = load atomic i32, ptr %sleepers_address seq_cst, align 4
-  %anybody_asleep = icmp sgt i32 %sleepers, 0
-  br i1 %anybody_asleep, label %wake, label %take_part
-wake:
-  %slots32 = trunc i64 %slots to i32
-  %helpers = sub i32 %slots32, 1
-  call void @futex_wake(ptr %gate_address, i32 %helpers)
-  br label %take_part
-take_part:
-  call void @run_chunks(ptr %pool, i64 0)
-  %final_gate = atomicrmw and ptr %gate_address, i32 -1025 acq_rel
-  %joined = and i32 %final_gate, 1023
-  %spin_address = getelementptr %Pool, ptr %pool, $spin
-  %spin = load i32, ptr %spin_address
-  br label %watch
-watch:
-  %patience = phi i32 [ %spin, %take_part ], [ %less_patience, %watch_more ]
-  %left = load atomic i32, ptr %left_address acquire, align 4
-  %all_left = icmp eq i32 %left, %joined
-  br i1 %all_left, label %done, label %still_working
-still_working:
-  %is_patient = icmp sgt i32 %patience, 0
-  br i1 %is_patient, label %watch_more, label %announce
-watch_more:
-  $relax
-  %less_patience = sub i32 %patience, 1
-  br label %watch
-announce:
-  %unused_waiting = atomicrmw xchg ptr %waiting_address, i32 1 seq_cst
-  br label %sleep
-sleep:
-  %left_now = load atomic i32, ptr %left_address seq_cst, align 4
-  %all_left_now = icmp eq i32 %left_now, %joined
-  br i1 %all_left_now, label %done, label %sleep_once
-sleep_once:
-  call void @futex_wait(ptr %left_address, i32 %left_now)
-  br label %sleep
-done:
-  ret void
-}
 
-define internal void @run_chunks(ptr %pool, i64 %first_slot) {
-entry:
-  %kernel_address = getelementptr %Pool, ptr %pool, $kernel
-  %kernel = load ptr, ptr %kernel_address
-  %arguments_address = getelementptr %Pool, ptr %pool, $arguments
-  %arguments = load ptr, ptr %arguments_address
-  %extent_address = getelementptr %Pool, ptr %pool, $extent
-  %extent = load i64, ptr %extent_address
-  %grain_address = getelementptr %Pool, ptr %pool, $grain
-  %grain = load i64, ptr %grain_address
-  %chunk_address = getelementptr %Pool, ptr %pool, $chunk
-  %chunk = load i64, ptr %chunk_address
-  %slots_address = getelementptr %Pool, ptr %pool, $slots
-  %slots = load i64, ptr %slots_address
-  br label %each_slot
-each_slot:
-  %visited = phi i64 [ 0, %entry ], [ %visited_more, %next_slot ]
-  %wanted = add i64 %first_slot, %visited
-  %slot_index = urem i64 %wanted, %slots
-  %slot = getelementptr %Pool, ptr %pool, $slot, i64 %slot_index
-  %next_address = getelementptr %Slot, ptr %slot, $next
-  %end_address = getelementptr %Slot, ptr %slot, $end
-  %end = load i64, ptr %end_address
-  br label %look
-look:                                         ; reading first spares the others' cache lines
-  %seen = load atomic i64, ptr %next_address monotonic, align 8
-  %is_open = icmp ult i64 %seen, %end
-  br i1 %is_open, label %claim, label %next_slot
-claim:
-  %first_unit = atomicrmw add ptr %next_address, i64 %chunk monotonic
-  %is_mine = icmp ult i64 %first_unit, %end
-  br i1 %is_mine, label %run, label %next_slot
-run:
-  %unit_limit = add i64 %first_unit, %chunk
-  %last_unit = call i64 @llvm.umin.i64(i64 %unit_limit, i64 %end)
-  %begin = mul i64 %first_unit, %grain
-  %stop_wanted = mul i64 %last_unit, %grain
-  %stop = call i64 @llvm.umin.i64(i64 %stop_wanted, i64 %extent)
-  call void %kernel(ptr %arguments, i64 %begin, i64 %stop)
-  br label %look
-next_slot:
-  %visited_more = add i64 %visited, 1
-  %more = icmp ult i64 %visited_more, %slots
-  br i1 %more, label %each_slot, label %done
-done:
-  ret void
-}
+def _divide(fb: FunctionBuilder, pool: Record, extent: Value, grain: Value) -> Value:
+    """Gives each slot its range, in units of the grain; gives the number of slots."""
+    units = fb.add(fb.udiv(fb.sub(extent, 1), grain), 1)
+    slots = fb.umin(fb.zext(pool.load("threads"), I64), units)
+    pool.store("grain", grain)
+    pool.store("chunk", fb.umax(fb.udiv(units, fb.shl(slots, 2)), 1))
+    pool.store("slots", slots)
+    share = fb.udiv(units, slots)
+    extra = fb.urem(units, slots)  # the first ranges are longer by one
+    with fb.carried_loop(0, slots, 1, [constant(I64, 0)], nonempty=True) as ranges:
+        (begin,) = ranges.values
+        is_longer = fb.icmp("ult", ranges.index, extra)
+        end = fb.add(begin, fb.add(share, fb.zext(is_longer, I64)))
+        slot = _slot(fb, pool, ranges.index)
+        slot.atomic_store("next", begin, "monotonic")
+        slot.store("end", end)
+        ranges.yield_(end)
+    return slots
 
-define internal ptr @worker(ptr %slot) {
-entry:
-  %pool_address = getelementptr %Slot, ptr %slot, $pool
-  %pool = load ptr, ptr %pool_address
-  %index_address = getelementptr %Slot, ptr %slot, $index
-  %index = load i64, ptr %index_address
-  %gate_address = getelementptr %Pool, ptr %pool, $gate
-  %sleepers_address = getelementptr %Pool, ptr %pool, $sleepers
-  %stop_address = getelementptr %Pool, ptr %pool, $stop
-  %left_address = getelementptr %Pool, ptr %pool, $left
-  %waiting_address = getelementptr %Pool, ptr %pool, $waiting
-  %spin_address = getelementptr %Pool, ptr %pool, $spin
-  %spin = load i32, ptr %spin_address
-  br label %watch
-watch:
-  %last_job = phi i32 [ -1, %entry ], [ %last_job, %relax ], [ %last_job, %asleep ], [ %last_job, %lost ],
-                      [ %job, %after_work ]
-  %patience = phi i32 [ %spin, %entry ], [ %less_patience, %relax ], [ %spin, %asleep ], [ %patience, %lost ],
-                      [ %spin, %after_work ]
-  %gate = load atomic i32, ptr %gate_address acquire, align 4
-  %job = and i32 %gate, -2048
-  %open_bit = and i32 %gate, 1024
-  %is_open = icmp ne i32 %open_bit, 0
-  %is_new = icmp ne i32 %job, %last_job
-  %may_join = and i1 %is_open, %is_new
-  br i1 %may_join, label %join, label %idle
-join:
-  %gate_joined = add i32 %gate, 1
-  %exchange = cmpxchg ptr %gate_address, i32 %gate, i32 %gate_joined acq_rel monotonic
-  %has_joined = extractvalue { i32, i1 } %exchange, 1
-  br i1 %has_joined, label %work, label %lost
-lost:
-  br label %watch
-work:
-  call void @run_chunks(ptr %pool, i64 %index)
-  %unused_left = atomicrmw add ptr %left_address, i32 1 seq_cst
-  %owner_waits = load atomic i32, ptr %waiting_address seq_cst, align 4
-  %must_wake = icmp ne i32 %owner_waits, 0
-  br i1 %must_wake, label %wake_owner, label %after_work
-wake_owner:
-  call void @futex_wake(ptr %left_address, i32 1)
-  br label %after_work
-after_work:
-  br label %watch
-idle:
-  %stop_soon = load atomic i32, ptr %stop_address acquire, align 4
-  %stops = icmp ne i32 %stop_soon, 0
-  br i1 %stops, label %quit, label %stay
-stay:
-  %is_patient = icmp sgt i32 %patience, 0
-  br i1 %is_patient, label %relax, label %lie_down
-relax:
-  $relax
-  %less_patience = sub i32 %patience, 1
-  br label %watch
-lie_down:                                     ; count first, look again, then wait: the publisher does the reverse
-  %unused_sleepers = atomicrmw add ptr %sleepers_address, i32 1 seq_cst
-  %gate_again = load atomic i32, ptr %gate_address seq_cst, align 4
-  %job_again = and i32 %gate_again, -2048
-  %job_before = and i32 %gate, -2048
-  %unchanged = icmp eq i32 %job_again, %job_before
-  %stop_again = load atomic i32, ptr %stop_address seq_cst, align 4
-  %goes_on = icmp eq i32 %stop_again, 0
-  %may_sleep = and i1 %unchanged, %goes_on
-  br i1 %may_sleep, label %sleep, label %asleep
-sleep:
-  call void @futex_wait(ptr %gate_address, i32 %gate_again)
-  br label %asleep
-asleep:
-  %unused_awake = atomicrmw sub ptr %sleepers_address, i32 1 seq_cst
-  br label %watch
-quit:
-  ret ptr null
-}
 
-; Workers take no signals: Python's handlers belong to the main thread.
-define internal void @start_workers(ptr %pool) {
-entry:
-  %all_signals = alloca [128 x i8], align 8
-  %old_signals = alloca [128 x i8], align 8
-  %unused_fill = call i32 @sigfillset(ptr %all_signals)
-  %unused_block = call i32 @pthread_sigmask(i32 2, ptr %all_signals, ptr %old_signals)
-  %threads_address = getelementptr %Pool, ptr %pool, $threads
-  %threads32 = load i32, ptr %threads_address
-  %threads = zext i32 %threads32 to i64
-  br label %next
-next:
-  %index = phi i64 [ 1, %entry ], [ %next_index, %record ]
-  %more = icmp ult i64 %index, %threads
-  br i1 %more, label %create, label %done
-create:
-  %slot = getelementptr %Pool, ptr %pool, $slot, i64 %index
-  %pool_address = getelementptr %Slot, ptr %slot, $pool
-  store ptr %pool, ptr %pool_address
-  %index_address = getelementptr %Slot, ptr %slot, $index
-  store i64 %index, ptr %index_address
-  %thread_address = getelementptr %Slot, ptr %slot, $thread
-  %error = call i32 @pthread_create(ptr %thread_address, ptr null, ptr @worker, ptr %slot)
-  %failed = icmp ne i32 %error, 0
-  br i1 %failed, label %forget, label %record
-forget:                                       ; too many threads in the system: go on with fewer
-  store i64 0, ptr %thread_address
-  br label %record
-record:
-  %next_index = add i64 %index, 1
-  br label %next
-done:
-  %unused_restore = call i32 @pthread_sigmask(i32 2, ptr %old_signals, ptr null)
-  %started_address = getelementptr %Pool, ptr %pool, $started
-  store i32 1, ptr %started_address
-  ret void
-}
+def _run_chunks(module: ModuleBuilder) -> Function:
+    fb = module.function("run_chunks", VOID, (PTR, I64), linkage="internal")
+    address, first_slot = fb.parameters
+    pool = Record(fb, _Pool, address)
+    kernel, arguments = pool.load("kernel"), pool.load("arguments")
+    extent, grain, chunk, slots = (pool.load(name) for name in ("extent", "grain", "chunk", "slots"))
+    with fb.loop(0, slots, nonempty=True) as visited:
+        slot = _slot(fb, pool, fb.urem(fb.add(first_slot, visited), slots))
+        end = slot.load("end")
+        with fb.while_loop(()) as claim:
+            # Reading first spares the others' cache lines.
+            claim.continue_while(fb.icmp("ult", slot.atomic_load("next", "monotonic"), end))
+            first = slot.atomic_rmw("add", "next", chunk, "monotonic")
+            claim.continue_while(fb.icmp("ult", first, end))
+            last = fb.umin(fb.add(first, chunk), end)
+            stop = fb.umin(fb.mul(last, grain), extent)
+            fb.call_pointer(kernel, VOID, (arguments, fb.mul(first, grain), stop))
+    fb.ret()
+    return fb.function
 
-; A new pool, or null; its workers start with the first job.
-define ptr @xlalite_pool_create(i32 %threads, i32 %spin) {
-entry:
-  %threads64 = zext i32 %threads to i64
-  %slots_end = getelementptr %Pool, ptr null, $slot, i64 %threads64
-  %size = ptrtoint ptr %slots_end to i64
-  %memory = alloca ptr
-  %error = call i32 @posix_memalign(ptr %memory, i64 128, i64 %size)
-  %failed = icmp ne i32 %error, 0
-  br i1 %failed, label %nothing, label %clear
-nothing:
-  ret ptr null
-clear:
-  %pool = load ptr, ptr %memory
-  call void @llvm.memset.p0.i64(ptr %pool, i8 0, i64 %size, i1 false)
-  %threads_address = getelementptr %Pool, ptr %pool, $threads
-  store i32 %threads, ptr %threads_address
-  %spin_address = getelementptr %Pool, ptr %pool, $spin
-  store i32 %spin, ptr %spin_address
-  ret ptr %pool
-}
 
-; Stops and joins the workers and frees the pool; no job may be running.
-define void @xlalite_pool_destroy(ptr %pool) {
-entry:
-  %stop_address = getelementptr %Pool, ptr %pool, $stop
-  %unused_stop = atomicrmw xchg ptr %stop_address, i32 1 seq_cst
-  %gate_address = getelementptr %Pool, ptr %pool, $gate
-  %unused_gate = atomicrmw add ptr %gate_address, i32 2048 seq_cst
-  call void @futex_wake(ptr %gate_address, i32 2147483647)
-  %started_address = getelementptr %Pool, ptr %pool, $started
-  %started = load i32, ptr %started_address
-  %is_started = icmp ne i32 %started, 0
-  %threads_address = getelementptr %Pool, ptr %pool, $threads
-  %threads32 = load i32, ptr %threads_address
-  %threads = zext i32 %threads32 to i64
-  br i1 %is_started, label %next, label %free
-next:
-  %index = phi i64 [ 1, %entry ], [ %next_index, %joined ]
-  %more = icmp ult i64 %index, %threads
-  br i1 %more, label %look, label %free
-look:
-  %slot = getelementptr %Pool, ptr %pool, $slot, i64 %index
-  %thread_address = getelementptr %Slot, ptr %slot, $thread
-  %thread = load i64, ptr %thread_address
-  %exists = icmp ne i64 %thread, 0
-  br i1 %exists, label %join, label %joined
-join:
-  %unused_join = call i32 @pthread_join(i64 %thread, ptr null)
-  br label %joined
-joined:
-  %next_index = add i64 %index, 1
-  br label %next
-free:
-  call void @free(ptr %pool)
-  ret void
-}
+def _worker(module: ModuleBuilder, run_chunks: Function) -> Function:
+    fb = module.function("worker", PTR, (PTR,), linkage="internal")
+    slot = Record(fb, _Slot, fb.parameters[0])
+    pool = Record(fb, _Pool, slot.load("pool"))
+    index, spin = slot.load("index"), pool.load("spin")
+    with fb.while_loop([constant(I32, -1), spin]) as watch:
+        last_job, patience = watch.values
+        gate = pool.atomic_load("gate", "acquire")
+        job = fb.and_(gate, -_JOB)
+        is_open = fb.icmp("ne", fb.and_(gate, _OPEN), 0)
+        may_join = fb.if_else(fb.and_(is_open, fb.icmp("ne", job, last_job)))
+        with may_join.then():
+            joined = fb.if_else(pool.compare_exchange("gate", gate, fb.add(gate, 1), "acq_rel"))
+            with joined.then():
+                fb.call(run_chunks, pool.pointer, index)
+                pool.atomic_rmw("add", "left", 1)
+                with fb.if_(fb.icmp("ne", pool.atomic_load("waiting"), 0)):
+                    _futex(fb, _WAKE, pool.address("left"), constant(I32, 1))
+                joined.yield_(job, spin)
+            with joined.otherwise():
+                joined.yield_(last_job, patience)
+            may_join.yield_(*joined.results)
+        with may_join.otherwise():
+            watch.continue_while(fb.icmp("eq", pool.atomic_load("stop", "acquire"), 0))
+            is_patient = fb.if_else(fb.icmp("sgt", patience, 0))
+            with is_patient.then():
+                _relax(fb)
+                is_patient.yield_(fb.sub(patience, 1))
+            with is_patient.otherwise():
+                _lie_down(fb, pool, job)
+                is_patient.yield_(spin)
+            may_join.yield_(last_job, *is_patient.results)
+        watch.yield_(*may_join.results)
+    fb.ret(NULL)
+    return fb.function
 
-; Makes the pool of a forked child idle and without workers; they start anew with its first job.
-define void @xlalite_pool_reset(ptr %pool) {
-  %started_address = getelementptr %Pool, ptr %pool, $started
-  store i32 0, ptr %started_address
-  %busy_address = getelementptr %Pool, ptr %pool, $busy
-  store i32 0, ptr %busy_address
-  %sleepers_address = getelementptr %Pool, ptr %pool, $sleepers
-  store i32 0, ptr %sleepers_address
-  %gate_address = getelementptr %Pool, ptr %pool, $gate
-  store i32 0, ptr %gate_address
-  ret void
-}
 
-; As many turns of the idle loop, to measure what one costs.
-define void @xlalite_spin(i64 %turns) {
-entry:
-  br label %loop
-loop:
-  %turn = phi i64 [ 0, %entry ], [ %next_turn, %loop ]
-  $relax
-  %next_turn = add i64 %turn, 1
-  %more = icmp slt i64 %next_turn, %turns
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
+def _lie_down(fb: FunctionBuilder, pool: Record, job: Value) -> None:
+    """Waits for another job than this; counts first, looks again, then waits: the publisher does the reverse."""
+    pool.atomic_rmw("add", "sleepers", 1)
+    gate = pool.atomic_load("gate")
+    is_unchanged = fb.icmp("eq", fb.and_(gate, -_JOB), job)
+    goes_on = fb.icmp("eq", pool.atomic_load("stop"), 0)
+    with fb.if_(fb.and_(is_unchanged, goes_on)):
+        _futex(fb, _WAIT, pool.address("gate"), gate)
+    pool.atomic_rmw("sub", "sleepers", 1)
 
-define internal void @futex_wait(ptr %word, i32 %expected) noinline {
-  %unused = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 128, i32 %expected, ptr null, ptr null, i32 0)
-  ret void
-}
 
-define internal void @futex_wake(ptr %word, i32 %count) noinline {
-  %unused = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 129, i32 %count, ptr null, ptr null, i32 0)
-  ret void
-}
+def _start_workers(module: ModuleBuilder, worker: Function) -> Function:
+    """Workers take no signals: Python's handlers belong to the main thread."""
+    fb = module.function("start_workers", VOID, (PTR,), linkage="internal")
+    pool = Record(fb, _Pool, fb.parameters[0])
+    all_signals, old_signals = fb.alloca(_SIGNAL_SET), fb.alloca(_SIGNAL_SET)
+    set_mask = module.declare("pthread_sigmask", I32, (I32, PTR, PTR))
+    fb.call(module.declare("sigfillset", I32, (PTR,)), all_signals)
+    fb.call(set_mask, _SIG_SETMASK, all_signals, old_signals)
+    create = module.declare("pthread_create", I32, (PTR, PTR, PTR, PTR))
+    with fb.loop(1, fb.zext(pool.load("threads"), I64)) as index:
+        slot = _slot(fb, pool, index)
+        slot.store("pool", pool.pointer)
+        slot.store("index", index)
+        error = fb.call(create, slot.address("thread"), NULL, worker, slot.pointer)
+        with fb.if_(fb.icmp("ne", error, 0)):  # too many threads in the system: go on with fewer
+            slot.store("thread", 0)
+    fb.call(set_mask, _SIG_SETMASK, old_signals, NULL)
+    pool.store("started", 1)
+    fb.ret()
+    return fb.function
 
-declare i64 @syscall(i64, ...)
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
-declare i32 @pthread_sigmask(i32, ptr, ptr)
-declare i32 @sigfillset(ptr)
-declare i32 @posix_memalign(ptr, i64, i64)
-declare void @free(ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.umin.i64(i64, i64)
-declare i64 @llvm.umax.i64(i64, i64)
-$relax_declaration
-"""
+
+def _write_create(module: ModuleBuilder) -> None:
+    """A new pool, or null; its workers start with the first job."""
+    fb = module.function("xlalite_pool_create", PTR, (I32, I32))
+    threads, spin = fb.parameters
+    slots_bytes = fb.mul(fb.zext(threads, I64), ctypes.sizeof(_Slot))
+    size = fb.add(slots_bytes, ctypes.sizeof(_Pool))
+    memory = fb.alloca(PTR)
+    allocate = module.declare("posix_memalign", I32, (PTR, I64, I64))
+    with fb.if_(fb.icmp("ne", fb.call(allocate, memory, 2 * _CACHE_LINE_BYTES, size), 0)):
+        fb.ret(NULL)
+    pool = Record(fb, _Pool, fb.load(PTR, memory))
+    fb.memset(pool.pointer, 0, size)
+    pool.store("threads", threads)
+    pool.store("spin", spin)
+    fb.ret(pool.pointer)
+
+
+def _write_destroy(module: ModuleBuilder) -> None:
+    """Stops and joins the workers and frees the pool; no job may be running."""
+    fb = module.function("xlalite_pool_destroy", VOID, (PTR,))
+    pool = Record(fb, _Pool, fb.parameters[0])
+    pool.atomic_rmw("xchg", "stop", 1)
+    pool.atomic_rmw("add", "gate", _JOB)
+    _futex(fb, _WAKE, pool.address("gate"), constant(I32, 2**31 - 1))
+    join = module.declare("pthread_join", I32, (I64, PTR))
+    with fb.if_(pool.is_set("started")), fb.loop(1, fb.zext(pool.load("threads"), I64)) as index:
+        thread = _slot(fb, pool, index).load("thread")
+        with fb.if_(fb.icmp("ne", thread, 0)):
+            fb.call(join, thread, NULL)
+    fb.call(module.declare("free", VOID, (PTR,)), pool.pointer)
+    fb.ret()
+
+
+def _write_reset(module: ModuleBuilder) -> None:
+    """Makes the pool of a forked child idle and without workers; they start anew with its first job."""
+    fb = module.function("xlalite_pool_reset", VOID, (PTR,))
+    pool = Record(fb, _Pool, fb.parameters[0])
+    for name in ("started", "busy", "sleepers", "gate"):
+        pool.store(name, 0)
+    fb.ret()
+
+
+def _write_spin(module: ModuleBuilder) -> None:
+    """As many turns of the idle loop, to measure what one costs."""
+    fb = module.function("xlalite_spin", VOID, (I64,))
+    with fb.loop(0, fb.parameters[0], nonempty=True):
+        _relax(fb)
+    fb.ret()
+
+
+def _futex(fb: FunctionBuilder, operation: int, word: Value, argument: Value) -> None:
+    """Sleeps while the word holds the argument (or less long), or wakes so many who sleep on it."""
+    fb.call(fb.module.define_once("futex", lambda: _futex_call(fb.module)), word, operation, argument)
+
+
+def _futex_call(module: ModuleBuilder) -> Function:
+    fb = module.function("futex", VOID, (PTR, I32, I32), linkage="internal", attributes=("nounwind", "noinline"))
+    word, operation, argument = fb.parameters
+    call = module.declare("syscall", I64, (I64,), variadic=True)
+    fb.call(call, _FUTEX_SYSCALL[platform.machine()], word, operation, argument, NULL, NULL, constant(I32, 0))
+    fb.ret()
+    return fb.function
+
+
+def _slot(fb: FunctionBuilder, pool: Record, index: Value) -> Record:
+    return Record.item(fb, _Slot, pool.end, index)
+
+
+def _relax(fb: FunctionBuilder) -> None:
+    """Tells the processor that a loop waits."""
+    match platform.machine():
+        case "x86_64":
+            fb.intrinsic("x86.sse2.pause", VOID, (), ())
+        case "aarch64":
+            fb.intrinsic("aarch64.hint", VOID, (constant(I32, 1),), ())
