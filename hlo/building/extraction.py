@@ -10,6 +10,7 @@ from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule, ModuleConfig
+from xlalite.hlo.ir.traversal import callees_first
 from xlalite.hlo.ops.structural import ParameterAttrs
 
 
@@ -101,16 +102,6 @@ def _divide(
 def _copy_called(inside: list[HloInstruction], module: HloModule) -> dict[HloComputation, HloComputation]:
     """Copies of all computations that the instructions call, callees first, added to the module."""
     copies: dict[HloComputation, HloComputation] = {}
-    callees = [callee for one in inside for callee in one.called_computations]
-    stack = [(callee, False) for callee in reversed(dict.fromkeys(callees))]
-    while stack:
-        computation, is_ready = stack.pop()
-        if computation in copies:
-            continue
-        if is_ready:
-            copies[computation] = module.add(computation.clone(called=copies.__getitem__))
-            continue
-        stack.append((computation, True))
-        for one in computation.instructions:
-            stack.extend((callee, False) for callee in one.called_computations if callee not in copies)
+    for computation in callees_first(callee for one in inside for callee in one.called_computations):
+        copies[computation] = module.add(computation.clone(called=copies.__getitem__))
     return copies

@@ -17,6 +17,7 @@ from xlalite.hlo.errors import EvaluationError, LiteralError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.evaluation.run_time_sizes import concerns_run_time_sizes, evaluate_fitted
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal, Token, Value
@@ -187,15 +188,10 @@ def _make_plan(computation: HloComputation) -> _Plan:
 
 def _needed(computation: HloComputation) -> set[HloInstruction]:
     """The root, what has side effects, and everything they read."""
-    waiting = [_source(i) for i in computation.instructions if i is computation.root or i.has_side_effect]
-    needed: set[HloInstruction] = set()
-    while waiting:
-        instruction = waiting.pop()
-        if instruction not in needed:
-            needed.add(instruction)
-            waiting.extend(_read_operands(instruction))
-            waiting.extend(map(_source, instruction.control_predecessors))
-    return needed
+    starts = (i for i in computation.instructions if i is computation.root or i.has_side_effect)
+    return set(
+        reachable(map(_source, starts), lambda one: (*_read_operands(one), *map(_source, one.control_predecessors)))
+    )
 
 
 def _read_operands(instruction: HloInstruction) -> tuple[HloInstruction, ...]:

@@ -149,6 +149,11 @@ class HloInstruction:
         return tuple(self._control_successors)
 
     @property
+    def is_controlled(self) -> bool:
+        """Whether a control dependency leads to it or from it."""
+        return bool(self.control_predecessors or self._control_successors)
+
+    @property
     def module(self) -> HloModule | None:
         """The module it belongs to, None while it is loose."""
         return self.parent.module if self.parent is not None else None

@@ -75,7 +75,7 @@ def dependencies_first(starts: Iterable[HloInstruction]) -> tuple[HloInstruction
     Raises:
         XlaliteError: An instruction depends on itself.
     """
-    return post_order(starts, dependencies, _depends_on_itself)
+    return post_order(starts, dependencies, depends_on_itself)
 
 
 def callees_first(starts: Iterable[HloComputation]) -> tuple[HloComputation, ...]:
@@ -112,6 +112,7 @@ def calls_itself(computation: HloComputation) -> XlaliteError:
     return XlaliteError(f"computation {computation.name} calls itself")
 
 
-def _depends_on_itself(instruction: HloInstruction) -> XlaliteError:
+def depends_on_itself(instruction: HloInstruction) -> XlaliteError:
+    """What is wrong with an instruction on a cycle of operands and control predecessors."""
     where = f"computation {instruction.parent.name}: " if instruction.parent is not None else ""
     return XlaliteError(f"{where}%{instruction.name} depends on itself")

@@ -9,6 +9,7 @@ from xlalite.hlo.errors import ParseError, XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import calls_itself, post_order
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import in_call_order, is_attribute_text, read_attrs
 from xlalite.hlo.proto.message import Message
@@ -91,25 +92,17 @@ class _ModuleReader:
         self.signatures[computation] = computation.program_shape
         return computation
 
-    def printing_order(self) -> list[HloComputation]:
+    def printing_order(self) -> tuple[HloComputation, ...]:
         """The order of the computations in XLA's text: callees first, in the order of their callers' numbers."""
-        callees: dict[HloComputation, dict[HloComputation, None]] = {}
+        callees: dict[HloComputation, tuple[HloComputation, ...]] = {}
         for message in self.message.messages("computations"):
             by_id = sorted(message.messages("instructions"), key=lambda instruction: instruction.integer("id"))
             numbers = (number for instruction in by_id for number in instruction.integers("called_computation_ids"))
-            callees[self.computations[message.integer("id")]] = {self.computations[number]: None for number in numbers}
+            computation = self.computations[message.integer("id")]
+            callees[computation] = tuple(self.computations[number] for number in dict.fromkeys(numbers))
         called = {callee for some in callees.values() for callee in some}
-        order: dict[HloComputation, None] = {}
-        for start in [*(one for one in callees if one not in called), *callees]:
-            stack = [(start, False)]
-            while stack:
-                computation, is_done = stack.pop()
-                if is_done:
-                    order[computation] = None
-                elif computation not in order:
-                    stack.append((computation, True))
-                    stack.extend((callee, False) for callee in reversed(callees[computation]))
-        return list(order)
+        starts = [*(one for one in callees if one not in called), *callees]
+        return post_order(starts, callees.__getitem__, calls_itself)
 
     def read_instruction(self, message: Message, known: dict[int, HloInstruction]) -> HloInstruction:
         opcode = message.text("opcode")

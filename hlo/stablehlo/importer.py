@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
+from xlalite.hlo.ir.traversal import post_order
 from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
@@ -43,24 +44,13 @@ def _entry(program: Program, cursor: MlirCursor) -> Function:
     return entry
 
 
-def _callees_first(program: Program, entry: Function, cursor: MlirCursor) -> list[Function]:
+def _callees_first(program: Program, entry: Function, cursor: MlirCursor) -> tuple[Function, ...]:
     """The functions that the entry needs, each behind those that it calls."""
-    order: dict[str, Function] = {}
-    pending = [(entry, iter(_callees(program, entry)))]
-    active = {entry.name}
-    while pending:
-        function, callees = pending[-1]
-        callee = next(callees, None)
-        if callee is None:
-            pending.pop()
-            active.discard(function.name)
-            order[function.name] = function
-        elif callee.name in active:
-            raise cursor.error_at(callee.token, f"@{callee.name} calls itself")
-        elif callee.name not in order:
-            active.add(callee.name)
-            pending.append((callee, iter(_callees(program, callee))))
-    return list(order.values())
+    return post_order(
+        [entry],
+        lambda function: _callees(program, function),
+        lambda function: cursor.error_at(function.token, f"@{function.name} calls itself"),
+    )
 
 
 def _callees(program: Program, function: Function) -> list[Function]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.traversal import canonical_order
+from xlalite.hlo.ir.traversal import callers, canonical_order
 from xlalite.hlo.text.async_text import wrapped_instruction
 from xlalite.hlo.text.header_text import format_header
 from xlalite.hlo.text.instruction_printer import InstructionPrinter
@@ -108,16 +108,10 @@ class _Printer:
 
 def _written_computations(module: HloModule) -> Sequence[HloComputation]:
     """All computations but those that the short spelling of asynchronous operations makes superfluous."""
-    computations = module.computations()
-    callers: dict[HloComputation, list[HloInstruction]] = {}
-    for computation in computations:
-        for instruction in computation.instructions:
-            for called in instruction.called_computations:
-                callers.setdefault(called, []).append(instruction)
     return [
         computation
-        for computation in computations
-        if computation not in callers or any(wrapped_instruction(caller) is None for caller in callers[computation])
+        for computation, calls in callers(module).items()
+        if not calls or any(wrapped_instruction(call) is None for call in calls)
     ]
 
 

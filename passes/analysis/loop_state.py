@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import dependencies, reachable
 from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
 from xlalite.hlo.types.shape import Shape
 
@@ -151,7 +152,8 @@ def _copy_needed(
     old = computation.parameters[0]
     parameter = twin.add(create("parameter", (), ParameterAttrs(0), shape=shape, name=old.name))
     copies: dict[HloInstruction, HloInstruction] = {old: parameter}
-    needed = _needed(computation, roots)
+    effects = (instruction for instruction in computation.instructions if instruction.has_side_effect)
+    needed = set(reachable([*roots, *effects], dependencies))
     for instruction in computation.post_order():
         if instruction is old or instruction not in needed:
             continue
@@ -162,14 +164,3 @@ def _copy_needed(
         for predecessor in instruction.control_predecessors:
             copy.add_control_predecessor(copies[predecessor])
     return twin, copies
-
-
-def _needed(computation: HloComputation, roots: Sequence[HloInstruction]) -> set[HloInstruction]:
-    needed: set[HloInstruction] = set()
-    waiting = [*roots, *(i for i in computation.instructions if i.has_side_effect)]
-    while waiting:
-        instruction = waiting.pop()
-        if instruction not in needed:
-            needed.add(instruction)
-            waiting.extend((*instruction.operands, *instruction.control_predecessors))
-    return needed

@@ -27,14 +27,13 @@ class TripCountAnnotator(HloPass):
     def run(self, module: HloModule) -> bool:
         """Annotates every loop whose count is known; says whether an annotation is new."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "while" or instruction.backend_config:
-                    continue
-                count = trip_count(instruction)
-                if count is not None:
-                    instruction.backend_config = json.dumps({"known_trip_count": {"n": str(count)}})
-                    changed = True
+        for instruction in module.instructions():
+            if instruction.opcode != "while" or instruction.backend_config:
+                continue
+            count = trip_count(instruction)
+            if count is not None:
+                instruction.backend_config = json.dumps({"known_trip_count": {"n": str(count)}})
+                changed = True
         return changed
 
 

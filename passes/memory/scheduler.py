@@ -14,6 +14,7 @@ from typing import ClassVar
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.passes.analysis.in_place import overwritable_operands
 from xlalite.passes.core.base import HloPass
 
@@ -93,24 +94,9 @@ def _successors(post_order: tuple[HloInstruction, ...]) -> dict[HloInstruction, 
     for instruction in post_order:
         for number in overwritable_operands(instruction):
             for reader in instruction.operand(number).users:
-                if reader is not instruction and not _reaches(successors, instruction, reader):
+                if reader is not instruction and reader not in reachable([instruction], successors.__getitem__):
                     successors[reader][instruction] = None
     return successors
-
-
-def _reaches(
-    successors: dict[HloInstruction, dict[HloInstruction, None]], start: HloInstruction, goal: HloInstruction
-) -> bool:
-    waiting, seen = [start], {start}
-    while waiting:
-        instruction = waiting.pop()
-        if instruction is goal:
-            return True
-        for follower in successors[instruction]:
-            if follower not in seen:
-                seen.add(follower)
-                waiting.append(follower)
-    return False
 
 
 def _bytes(instruction: HloInstruction) -> int:

@@ -30,30 +30,24 @@ class CallInliner(HloPass):
     def run(self, module: HloModule) -> bool:
         """Inlines what may be inlined; says whether there was any."""
         total = sum(map(len, module.computations()))
-        sites = Counter(
-            callee
-            for computation in module.computations()
-            for instruction in computation.instructions
-            for callee in instruction.called_computations
-        )
+        sites = Counter(callee for instruction in module.instructions() for callee in instruction.called_computations)
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "call":
-                    continue
-                callee = instruction.called_computations[0]
-                if not self._may_inline(module, instruction, sites[callee], total) or not self.may_change():
-                    continue
-                total += len(callee)
-                sites.update(c for inner in callee.instructions for c in inner.called_computations)
-                inline_instruction(instruction, callee, computation)
-                changed = True
+        for instruction in module.instructions():
+            if instruction.opcode != "call":
+                continue
+            callee = instruction.called_computations[0]
+            if not self._may_inline(module, instruction, sites[callee], total) or not self.may_change():
+                continue
+            total += len(callee)
+            sites.update(c for inner in callee.instructions for c in inner.called_computations)
+            inline_instruction(instruction, callee)
+            changed = True
         if changed:
             remove_uncalled_computations(module)
         return changed
 
     def _may_inline(self, module: HloModule, call: HloInstruction, sites: int, total: int) -> bool:
-        if call.control_predecessors or call.control_successors:
+        if call.is_controlled:
             module.record(self.name, (call.name,), "not inlined", "control dependencies")
             return False
         size = len(call.called_computations[0])

@@ -41,8 +41,7 @@ class ConditionalToSelect(HloPass):
         changed = False
         waiting = [
             callee
-            for computation in module.computations()
-            for instruction in computation.instructions
+            for instruction in module.instructions()
             if instruction.op.calls.applies_to_elements
             for callee in instruction.called_computations
         ]
@@ -67,7 +66,7 @@ class ConditionalToSelect(HloPass):
 
 
 def _why_not(conditional: HloInstruction) -> str | None:
-    if conditional.control_predecessors or conditional.control_successors:
+    if conditional.is_controlled:
         return "control dependencies"
     if any(not leaf.is_scalar for _, leaf in conditional.shape.leaves()):
         return "its result is not made of scalars"

@@ -26,11 +26,10 @@ class Defusion(HloPass):
     def run(self, module: HloModule) -> bool:
         """Takes apart what there is, fusions inside fusions too."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode == "fusion" and self.may_change():
-                    inline_instruction(instruction, instruction.called_computations[0], computation)
-                    changed = True
+        for instruction in module.instructions():
+            if instruction.opcode == "fusion" and self.may_change():
+                inline_instruction(instruction, instruction.called_computations[0])
+                changed = True
         if changed:
             remove_uncalled_computations(module)
         return changed

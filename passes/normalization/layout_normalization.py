@@ -45,7 +45,7 @@ class LayoutNormalization(HloPass):
             changed |= bool(bitcasts)
             for instruction in computation.instructions:
                 changed |= _drop_layout(instruction)
-                if instruction.opcode == "copy" and not _is_controlled(instruction):
+                if instruction.opcode == "copy" and not instruction.is_controlled:
                     computation.replace(instruction, instruction.operand(0))
                     changed = True
         return _drop_entry_layout(module) or changed
@@ -58,7 +58,7 @@ def _replace_bitcast(instruction: HloInstruction, operand_order: tuple[int, ...]
     dims = [result.dims[dimension] for dimension in order]
     elements = _reinterpret(in_memory, Shape.array(result.dtype, dims))
     replacement = transpose(elements, inverse(order))
-    if replacement is operand and _is_controlled(instruction):
+    if replacement is operand and instruction.is_controlled:
         replacement = create("copy", (operand,))
     replace_with_loose(instruction, replacement)
 
@@ -93,10 +93,6 @@ def _is_plain_bitcast(instruction: HloInstruction) -> bool:
     """Whether it only does what no other operation can: reinterpret pred or complex numbers, row-major on both ends."""
     source, result = instruction.operand(0).shape, instruction.shape
     return _needs_bitcast(source, result) and source.is_row_major and result.is_row_major
-
-
-def _is_controlled(instruction: HloInstruction) -> bool:
-    return bool(instruction.control_predecessors or instruction.control_successors)
 
 
 def _drop_layout(instruction: HloInstruction) -> bool:

@@ -24,17 +24,16 @@ class MapInliner(HloPass):
     def run(self, module: HloModule) -> bool:
         """Inlines in every computation; says whether anything changed."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "map":
-                    continue
-                function = instruction.called_computations[0]
-                result = apply_elementwise(function, instruction.operands, instruction.shape.dims)
-                if result is None:
-                    module.record(self.name, (instruction.name,), "not inlined", "its function is not elementwise")
-                elif self.may_change():
-                    replace_with_loose(instruction, result)
-                    changed = True
-                else:
-                    discard_loose(result)
+        for instruction in module.instructions():
+            if instruction.opcode != "map":
+                continue
+            function = instruction.called_computations[0]
+            result = apply_elementwise(function, instruction.operands, instruction.shape.dims)
+            if result is None:
+                module.record(self.name, (instruction.name,), "not inlined", "its function is not elementwise")
+            elif self.may_change():
+                replace_with_loose(instruction, result)
+                changed = True
+            else:
+                discard_loose(result)
         return changed

@@ -27,12 +27,11 @@ class ZeroSizedElimination(HloPass):
     def run(self, module: HloModule) -> bool:
         """Replaces in every computation; says whether anything changed."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.parent is computation and _is_replaceable(instruction) and self.may_change():
-                    shape = instruction.shape
-                    replace_with_loose(instruction, constant(np.zeros(shape.dims, shape.dtype.numpy)))
-                    changed = True
+        for instruction in module.instructions():
+            if _is_replaceable(instruction) and self.may_change():
+                shape = instruction.shape
+                replace_with_loose(instruction, constant(np.zeros(shape.dims, shape.dtype.numpy)))
+                changed = True
         return changed
 
 
@@ -42,4 +41,4 @@ def _is_replaceable(instruction: HloInstruction) -> bool:
         return False
     if instruction.opcode in ("constant", "parameter") or instruction.has_side_effect:
         return False
-    return not instruction.control_predecessors and not instruction.control_successors
+    return not instruction.is_controlled

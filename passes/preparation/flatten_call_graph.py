@@ -25,9 +25,9 @@ class FlattenCallGraph(HloPass):
         seen: set[HloComputation] = set()
         changed = False
         # Callers first: the clone of a computation brings new call sites of what it calls.
-        waiting = list(reversed(module.computations()))
+        waiting = [*module.computations()]
         while waiting:
-            computation = waiting.pop(0)
+            computation = waiting.pop()
             for instruction in computation.instructions:
                 if not instruction.called_computations or instruction.op.calls.applies_to_elements:
                     continue
@@ -36,7 +36,7 @@ class FlattenCallGraph(HloPass):
                     own = callee
                     if callee in seen:
                         own = module.add(callee.clone())
-                        waiting.insert(0, own)
+                        waiting.append(own)
                         changed = True
                     seen.add(own)
                     callees.append(own)

@@ -10,7 +10,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.inlining import inline_body
+from xlalite.passes.rewriting.inlining import inline_instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,10 @@ class OpExpander(HloPass):
     def run(self, module: HloModule) -> bool:
         """Expands in every computation; says whether there was anything to expand."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode in self.opcodes and self.may_expand(instruction) and self.may_change():
-                    self._replace(instruction, module)
-                    changed = True
+        for instruction in module.instructions():
+            if instruction.opcode in self.opcodes and self.may_expand(instruction) and self.may_change():
+                self._replace(instruction, module)
+                changed = True
         return changed
 
     def may_expand(self, instruction: HloInstruction) -> bool:
@@ -43,14 +42,7 @@ class OpExpander(HloPass):
         """Builds the composition from handles of the instruction's operands."""
 
     def _replace(self, instruction: HloInstruction, module: HloModule) -> None:
-        parent = instruction.parent
-        assert parent is not None, "an instruction in a computation"
         builder = Builder(instruction.name, module)
         parameters = tuple(builder.parameter(operand.shape) for operand in instruction.operands)
         builder.computation.set_root(self.expand(builder, instruction, parameters).instruction)
-        root, copies = inline_body(builder.computation, instruction.operands, parent)
-        for copy in copies:
-            copy.metadata = instruction.metadata
-        parent.replace(instruction, root)
-        for copy in copies:
-            parent.remove_dead(copy)
+        inline_instruction(instruction, builder.computation)

@@ -35,9 +35,19 @@ def inline_body(
     return copies[callee.root], tuple(added)
 
 
-def inline_instruction(instruction: HloInstruction, callee: HloComputation, computation: HloComputation) -> None:
-    """Puts the body of what an instruction calls in its place; copies without metadata take the instruction's."""
-    root, copies = inline_body(callee, instruction.operands, computation)
+def inline_instruction(
+    instruction: HloInstruction, callee: HloComputation, operands: Sequence[HloInstruction] | None = None
+) -> None:
+    """Puts a body in the place of an instruction; copies without metadata take the instruction's.
+
+    Args:
+        instruction: The instruction.
+        callee: The body.
+        operands: What stands for its parameters; the instruction's operands when absent.
+    """
+    computation = instruction.parent
+    assert computation is not None, "a loose instruction has no place"
+    root, copies = inline_body(callee, instruction.operands if operands is None else operands, computation)
     for copy in copies:
         if copy.metadata == Metadata():
             copy.metadata = instruction.metadata

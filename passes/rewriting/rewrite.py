@@ -15,6 +15,7 @@ from typing import TypeAlias
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 
 # More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
 _MAX_REWRITES_PER_INSTRUCTION = 64
@@ -95,9 +96,7 @@ class RewriteRun:
     def rewrite(self, module: HloModule) -> bool:
         """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed."""
         before = self._count
-        has_dynamic_shapes = any(
-            instruction.shape.is_dynamic for c in module.computations() for instruction in c.instructions
-        )
+        has_dynamic_shapes = any(instruction.shape.is_dynamic for instruction in module.instructions())
         for computation in module.computations():
             self._rewrite_computation(computation, has_dynamic_shapes)
         return self._count > before
@@ -147,7 +146,7 @@ class RewriteRun:
     def _apply_first(self, instruction: HloInstruction) -> tuple[HloInstruction, ...] | None:
         """Applies the first rule that fires; gives the new instructions, the replacement, and who used the old one."""
         rules = self.rules.get(instruction.opcode)
-        if not rules or instruction.control_predecessors or instruction.control_successors:
+        if not rules or instruction.is_controlled:
             return None
         for rule in rules:
             result = rule.apply(instruction)
@@ -197,22 +196,16 @@ def add_loose(
     computation: HloComputation, root: HloInstruction, metadata: Metadata = _NO_METADATA
 ) -> tuple[HloInstruction, ...]:
     """Adds a loose instruction and the loose ones it depends on, operands first; returns what was added."""
-    order: dict[HloInstruction, None] = {}
-    stack = [root]
-    while stack:
-        instruction = stack[-1]
-        missing = [o for o in instruction.operands if o.parent is None and o not in order]
-        if missing:
-            stack.extend(reversed(missing))
-            continue
-        stack.pop()
-        if instruction.parent is None:
-            order[instruction] = None
+    order = [i for i in post_order([root], _loose_operands, depends_on_itself) if i.parent is None]
     for instruction in order:
         if instruction.metadata == _NO_METADATA:
             instruction.metadata = metadata
         computation.add(instruction)
     return tuple(order)
+
+
+def _loose_operands(instruction: HloInstruction) -> list[HloInstruction]:
+    return [operand for operand in instruction.operands if operand.parent is None]
 
 
 def discard_loose(root: HloInstruction) -> None:

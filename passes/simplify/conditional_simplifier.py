@@ -10,7 +10,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.inlining import inline_body
+from xlalite.passes.rewriting.inlining import inline_instruction
 from xlalite.passes.rewriting.patterns import splat_bool, splat_integer
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 
@@ -29,27 +29,20 @@ class ConditionalSimplifier(HloPass):
         """Simplifies in every computation; says whether anything changed."""
         changed = False
         fingerprints = Fingerprints()
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "conditional":
-                    continue
-                branch = _known_branch(instruction, fingerprints)
-                if branch is None or not self.may_change():
-                    continue
-                callee = instruction.called_computations[branch]
-                root, copies = inline_body(callee, (instruction.operand(branch + 1),), computation)
-                computation.replace(instruction, root)
-                for twin in copies:
-                    computation.remove_dead(twin)
-                module.record(self.name, (instruction.name,), "inlined", "the branch is known", {"branch": branch})
-                changed = True
+        for instruction in module.instructions():
+            branch = _known_branch(instruction, fingerprints) if instruction.opcode == "conditional" else None
+            if branch is None or not self.may_change():
+                continue
+            inline_instruction(instruction, instruction.called_computations[branch], [instruction.operand(branch + 1)])
+            module.record(self.name, (instruction.name,), "inlined", "the branch is known", {"branch": branch})
+            changed = True
         if changed:
             remove_uncalled_computations(module)
         return changed
 
 
 def _known_branch(instruction: HloInstruction, fingerprints: Fingerprints) -> int | None:
-    if instruction.control_predecessors or instruction.control_successors:
+    if instruction.is_controlled:
         return None
     selector, *operands = instruction.operands
     branches = instruction.called_computations

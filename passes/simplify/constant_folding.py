@@ -116,21 +116,18 @@ class SplatConstants(HloPass):
     def run(self, module: HloModule) -> bool:
         """Rewrites constants in every computation; says whether there were any."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "constant" or not instruction.shape.is_array or not instruction.shape.rank:
-                    continue
-                literal: Literal = instruction.attrs.literal
-                if instruction.control_predecessors or instruction.control_successors:
-                    continue
-                if literal.is_elided or not is_uniform(literal.value):
-                    continue
-                new = splat(literal.value.reshape(-1)[0], literal.shape)
-                if changes_bitcast(instruction, new) or not self.may_change():
-                    discard_loose(new)
-                    continue
-                replace_with_loose(instruction, new)
-                changed = True
+        for instruction in module.instructions():
+            if instruction.opcode != "constant" or not instruction.shape.is_array or not instruction.shape.rank:
+                continue
+            literal: Literal = instruction.attrs.literal
+            if instruction.is_controlled or literal.is_elided or not is_uniform(literal.value):
+                continue
+            new = splat(literal.value.reshape(-1)[0], literal.shape)
+            if changes_bitcast(instruction, new) or not self.may_change():
+                discard_loose(new)
+                continue
+            replace_with_loose(instruction, new)
+            changed = True
         return changed
 
 
@@ -146,9 +143,7 @@ def is_uniform(array: Array) -> bool:
 def _is_suitable(instruction: HloInstruction) -> bool:
     if instruction.opcode in _KEPT or not instruction.shape.is_array or instruction.shape.is_dynamic:
         return False
-    if instruction.control_predecessors or instruction.control_successors:
-        return False
-    return _takes_known_time(instruction) and instruction.is_pure
+    return not instruction.is_controlled and _takes_known_time(instruction) and instruction.is_pure
 
 
 def _takes_known_time(instruction: HloInstruction) -> bool:

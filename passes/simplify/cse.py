@@ -69,9 +69,7 @@ def _is_repeatable(instruction: HloInstruction) -> bool:
 
 
 def _may_merge(instruction: HloInstruction) -> bool:
-    if instruction.opcode in ("parameter", "opt-barrier"):
-        return False
-    return not instruction.control_predecessors and not instruction.control_successors
+    return instruction.opcode not in ("parameter", "opt-barrier") and not instruction.is_controlled
 
 
 def _key(instruction: HloInstruction, numbers: dict[HloInstruction, int], fingerprints: Fingerprints) -> Hashable:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import callees, reachable
 from xlalite.passes.core.base import HloPass
 
 
@@ -29,14 +30,7 @@ class DeadCodeElimination(HloPass):
 
 def remove_uncalled_computations(module: HloModule) -> bool:
     """Removes computations that the entry does not reach; says whether there were any."""
-    reached = {module.entry_computation}
-    waiting = [module.entry_computation]
-    while waiting:
-        for instruction in waiting.pop().instructions:
-            for callee in instruction.called_computations:
-                if callee not in reached:
-                    reached.add(callee)
-                    waiting.append(callee)
+    reached = set(reachable([module.entry_computation], callees))
     unreached = [computation for computation in module.computations() if computation not in reached]
     for computation in unreached:
         module.remove(computation)

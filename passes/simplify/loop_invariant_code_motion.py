@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.passes.analysis.loop_state import LoopState, element, is_element_of, loop_state, with_state
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dce import remove_uncalled_computations
@@ -35,13 +36,10 @@ class LoopInvariantCodeMotion(HloPass):
     def run(self, module: HloModule) -> bool:
         """Moves code out of every loop; says whether there was any."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode != "while" or instruction.parent is not computation:
-                    continue
-                state = loop_state(instruction)
-                if state is not None and not instruction.is_root and _is_taken_apart(instruction):
-                    changed |= self._move(module, state)
+        for instruction in module.instructions():
+            state = loop_state(instruction) if instruction.opcode == "while" else None
+            if state is not None and not instruction.is_root and _is_taken_apart(instruction):
+                changed |= self._move(module, state)
         if changed:
             remove_uncalled_computations(module)
         return changed
@@ -97,7 +95,7 @@ def _invariant_instructions(state: LoopState) -> dict[HloInstruction, None]:
     parameter = state.body.parameters[0]
     found: dict[HloInstruction, None] = {}
     for instruction in state.body.post_order():
-        if instruction is parameter or instruction.control_predecessors or instruction.control_successors:
+        if instruction is parameter or instruction.is_controlled:
             continue
         if is_element_of(instruction, parameter):
             if state.is_invariant(instruction.attrs.index):
@@ -112,12 +110,5 @@ def _invariant_instructions(state: LoopState) -> dict[HloInstruction, None]:
 
 def _in_order(frontier: list[HloInstruction], invariant: dict[HloInstruction, None]) -> list[HloInstruction]:
     """The frontier and all it depends on, operands before users."""
-    needed: set[HloInstruction] = set()
-    waiting = list(frontier)
-    while waiting:
-        instruction = waiting.pop()
-        if instruction not in needed:
-            needed.add(instruction)
-            if instruction.opcode != "get-tuple-element" or instruction.operand(0) in invariant:
-                waiting.extend(instruction.operands)
+    needed = set(reachable(frontier, lambda one: [operand for operand in one.operands if operand in invariant]))
     return [instruction for instruction in invariant if instruction in needed]

@@ -35,7 +35,7 @@ class TupleSimplifier(HloPass):
 
 
 def _simpler(instruction: HloInstruction) -> HloInstruction | None:
-    if instruction.control_predecessors or instruction.control_successors:
+    if instruction.is_controlled:
         return None
     if instruction.opcode == "get-tuple-element":
         source = instruction.operand(0)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import dependencies, reachable
 from xlalite.passes.analysis.loop_state import (
     LoopState,
     can_spread_state,
@@ -17,7 +18,7 @@ from xlalite.passes.analysis.loop_state import (
 )
 from xlalite.passes.analysis.trip_count import trip_count
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.inlining import inline_body
+from xlalite.passes.rewriting.inlining import inline_instruction
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 
 
@@ -41,10 +42,9 @@ class WhileSimplifier(HloPass):
     def run(self, module: HloModule) -> bool:
         """Simplifies every loop; says whether anything changed."""
         changed = False
-        for computation in module.computations():
-            for instruction in computation.instructions:
-                if instruction.opcode == "while" and instruction.parent is computation:
-                    changed |= self._simplify(module, instruction)
+        for instruction in module.instructions():
+            if instruction.opcode == "while":
+                changed |= self._simplify(module, instruction)
         if changed:
             remove_uncalled_computations(module)
         return changed
@@ -56,7 +56,7 @@ class WhileSimplifier(HloPass):
         state = loop_state(loop)
         if state is None:
             return changed
-        count = trip_count(loop) if not loop.control_predecessors and not loop.control_successors else None
+        count = None if loop.is_controlled else trip_count(loop)
         if count is not None and count <= 1:
             return self._unroll(module, loop, count) or changed
         changed |= self._read_initial_values(state)
@@ -74,10 +74,7 @@ class WhileSimplifier(HloPass):
         if count == 0:
             parent.replace(loop, loop.operand(0))
             return True
-        root, copies = inline_body(body, loop.operands, parent)
-        parent.replace(loop, root)
-        for twin in copies:
-            parent.remove_dead(twin)
+        inline_instruction(loop, body)
         return True
 
     def _read_initial_values(self, state: LoopState) -> bool:
@@ -86,8 +83,7 @@ class WhileSimplifier(HloPass):
         assert parent is not None, "a loop in a computation"
         changed = False
         for user in state.loop.users:
-            controlled = user.control_predecessors or user.control_successors
-            if controlled or not is_element_of(user, state.loop) or not state.is_invariant(user.attrs.index):
+            if user.is_controlled or not is_element_of(user, state.loop) or not state.is_invariant(user.attrs.index):
                 continue
             if self.may_change():
                 parent.replace(user, state.initial[user.attrs.index])
@@ -137,15 +133,11 @@ def _needed_elements(state: LoopState) -> set[int]:
     effects = [i for i in state.body.instructions if i.has_side_effect or i.control_successors]
     needed = {user.attrs.index for user in state.loop.users}
     needed |= {read.attrs.index for read in state.condition.parameters[0].users}
-    visited: set[HloInstruction] = set()
-    waiting: list[HloInstruction] = [*effects, *(state.updated[index] for index in needed)]
-    while waiting:
-        instruction = waiting.pop()
-        if instruction in visited:
-            continue
-        visited.add(instruction)
-        waiting.extend((*instruction.operands, *instruction.control_predecessors))
-        if is_element_of(instruction, parameter) and instruction.attrs.index not in needed:
-            needed.add(instruction.attrs.index)
-            waiting.append(state.updated[instruction.attrs.index])
-    return needed
+
+    def sources(instruction: HloInstruction) -> tuple[HloInstruction, ...]:
+        before = dependencies(instruction)
+        return (*before, state.updated[instruction.attrs.index]) if is_element_of(instruction, parameter) else before
+
+    starts = [*effects, *(state.updated[index] for index in needed)]
+    found = reachable(starts, sources)
+    return needed | {each.attrs.index for each in found if is_element_of(each, parameter)}

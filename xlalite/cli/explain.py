@@ -133,7 +133,7 @@ def _as_one(target: tuple[str, ...], alike: Sequence[Decision]) -> str:
 
 
 def _find(module: HloModule, name: str) -> list[HloInstruction]:
-    return [one for computation in module.computations() for one in computation.instructions if one.name == name]
+    return [one for one in module.instructions() if one.name == name]
 
 
 def _names_of_kernels(module: HloModule, places: Sequence[HloInstruction]) -> list[str]:
@@ -141,8 +141,7 @@ def _names_of_kernels(module: HloModule, places: Sequence[HloInstruction]) -> li
     homes = {instruction.parent for instruction in places}
     return [
         instruction.name
-        for computation in module.computations()
-        for instruction in computation.instructions
+        for instruction in module.instructions()
         if instruction.opcode == "fusion" and homes.intersection(instruction.called_computations)
     ]
 
@@ -152,12 +151,7 @@ def _about(names: set[str], decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def _unknown(name: str, *modules: HloModule) -> str:
-    names = dict.fromkeys(
-        instruction.name
-        for module in modules
-        for computation in module.computations()
-        for instruction in computation.instructions
-    )
+    names = dict.fromkeys(instruction.name for module in modules for instruction in module.instructions())
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"there is no instruction {name!r} in {modules[0].name}, before or after optimisation{hint}"

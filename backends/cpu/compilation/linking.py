@@ -133,7 +133,7 @@ def _source(compiled: CompiledModule) -> IrSource:
     record: dict[str, JsonValue] = {
         "arena_bytes": _arena_bytes(emitted, assignment),
         "donations": [[donation.parameter, donation.output] for donation in assignment.donations],
-        "has_loops": any(i.opcode == "while" for c in compiled.optimized.computations() for i in c.instructions),
+        "has_loops": any(instruction.opcode == "while" for instruction in compiled.optimized.instructions()),
         "evaluator_calls": dict(emitted.evaluator_calls),
         "given_constants": {name: data.size for name, data in wanted.items() if name in given},
     }
@@ -153,12 +153,11 @@ def _literals(module: HloModule, sizes: frozenset[int]) -> Iterator[Literal]:
     """The arrays among the module's constants that have one of these sizes."""
     if not sizes:
         return
-    for computation in module.computations():
-        for instruction in computation.instructions:
-            if instruction.opcode == "constant" and instruction.shape.is_array:
-                literal = instruction.attrs.literal
-                if literal.value.nbytes in sizes:
-                    yield literal
+    for instruction in module.instructions():
+        if instruction.opcode == "constant" and instruction.shape.is_array:
+            literal = instruction.attrs.literal
+            if literal.value.nbytes in sizes:
+                yield literal
 
 
 def _typed(value: object, kind: type[_Kind]) -> _Kind:

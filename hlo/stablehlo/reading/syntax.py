@@ -135,7 +135,7 @@ class Operation:
     location: Location | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Function:
     """`func.func`; `body` is absent for a mere declaration."""
 

@@ -92,7 +92,7 @@ def test_simulated_devices_compute_what_jax_computes_on_a_mesh(name, opcode, par
     text, arguments, results = partitioned[name]
     module = parse(text)
     verify(module)
-    assert opcode in {i.opcode for computation in module.computations() for i in computation.instructions}
+    assert opcode in {instruction.opcode for instruction in module.instructions()}
     found = evaluate_spmd(module, [[pieces[rank] for pieces in arguments] for rank in range(8)])
     for piece, expected in zip(found, results, strict=True):
         np.testing.assert_allclose(piece, expected, rtol=1e-5, atol=1e-5)

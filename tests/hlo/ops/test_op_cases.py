@@ -22,7 +22,7 @@ def test_every_operation_has_a_record(op_cases):
 def test_records_are_about_what_they_say(op_cases):
     for case in op_cases:
         module = parse(case.text(case.dtypes[0]))
-        opcodes = {i.opcode for computation in module.computations() for i in computation.instructions}
+        opcodes = {instruction.opcode for instruction in module.instructions()}
         assert case.opcode in opcodes
 
 

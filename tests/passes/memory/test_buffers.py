@@ -62,7 +62,7 @@ def the_loop(module: HloModule) -> HloInstruction:
 
 def copied_arrays(module: HloModule) -> int:
     """Number of copies of arrays with dimensions."""
-    return sum(i.opcode == "copy" and i.shape.rank > 0 for c in module.computations() for i in c.instructions)
+    return sum(i.opcode == "copy" and i.shape.rank > 0 for i in module.instructions())
 
 
 def place(assignment: BufferAssignment, instruction: HloInstruction, *index: int) -> tuple[int, int]:

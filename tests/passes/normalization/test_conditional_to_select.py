@@ -25,7 +25,7 @@ X = np.array([-2, -1, 0, 1, 3], np.float32)
 
 
 def opcodes(module: HloModule) -> list[str]:
-    return [i.opcode for computation in module.computations() for i in computation.instructions]
+    return [instruction.opcode for instruction in module.instructions()]
 
 
 def replaced(text: str) -> HloModule:

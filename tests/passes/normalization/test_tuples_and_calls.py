@@ -168,8 +168,7 @@ def test_conditional_whose_branches_do_the_same_is_a_branch(transform) -> None:
 
 def test_shared_control_flow_computations_are_cloned(transform) -> None:
     result = transform(FlattenCallGraph(), CALLS)
-    callers = [i.called_computations for c in result.module.computations() for i in c.instructions]
-    called = [callee for callees in callers for callee in callees]
+    called = [callee for instruction in result.module.instructions() for callee in instruction.called_computations]
     assert len(called) == len(set(called)) == 4
 
 
