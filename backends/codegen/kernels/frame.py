@@ -1,7 +1,8 @@
 """What all kernels share: the native signature, access to operands and results, and loops over lanes.
 
 A kernel is `void kernel(ptr args, i64 begin, i64 end)`: `args` holds the addresses of the body's parameters by number,
-then of its results; [begin, end) is the part of the kernel's parallel extent to do.
+then of its results, unless the request says in which places they lie; [begin, end) is the part of the kernel's parallel
+extent to do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.rules import RULES
-from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.kind import ArrayPlace
+from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 
@@ -68,20 +70,38 @@ class Frame:
 
 
 def open_kernel(
-    module: ModuleBuilder, name: str, body: HloComputation, reads: Sequence[HloInstruction] | None = None
+    module: ModuleBuilder,
+    name: str,
+    body: HloComputation,
+    reads: Sequence[HloInstruction] | None = None,
+    places: Sequence[ArrayPlace] = (),
 ) -> Frame:
-    """Starts the function of a kernel and loads the addresses of its arrays; `reads` are the parameters if not all."""
+    """Starts the function of a kernel and loads the addresses of its arrays.
+
+    Args:
+        module: Where the function is added.
+        name: Its symbol.
+        body: What the kernel computes.
+        reads: The parameters whose addresses are needed, if not all.
+        places: Where each array lies, as `KernelRequest.places`.
+    """
     attributes = ("noalias readonly", "", "")
     fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
     arguments, begin, end = fb.parameters
+    bases = {number: fb.held_pointer(arguments, number) for number in dict.fromkeys(p.argument for p in places)}
+
+    def address(number: int) -> Value:
+        if not places:
+            return fb.load(PTR, fb.gep(PTR, arguments, number), 8)
+        place = places[number]
+        base = bases[place.argument]
+        return fb.gep(I8, base, place.offset) if place.offset else base
+
     parameters, count = body.parameters, len(body.parameters)
     read = parameters if reads is None else reads
     shapes = [(parameter.attrs.number, parameter.shape) for parameter in read]
     shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
-    views = [
-        ArrayView.row_major(fb.load(PTR, fb.gep(PTR, arguments, number), 8), shape.dtype, shape.dims)
-        for number, shape in shapes
-    ]
+    views = [ArrayView.row_major(address(number), shape.dtype, shape.dims) for number, shape in shapes]
     count = len(read)
     sources: dict[HloInstruction, Source] = {
         parameter: read_from(view) for parameter, view in zip(read, views[:count], strict=True)

@@ -12,6 +12,14 @@ from xlalite.passes.fusion.place import Domain
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayPlace:
+    """Where a kernel finds an array: so many bytes behind the address that is its argument of that number."""
+
+    argument: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRequest:
     """What a kernel is to compute.
 
@@ -20,12 +28,14 @@ class KernelRequest:
         in_place: (result number, parameter number) pairs that share memory.
         target: What the code is for.
         unread: Numbers of results that nobody reads; what is written there does not matter.
+        places: Where each array lies, parameters first; empty if each has the argument of its own number.
     """
 
     body: HloComputation
     in_place: tuple[tuple[int, int], ...] = ()
     target: TargetInfo = field(default_factory=TargetInfo.host)
     unread: frozenset[int] = frozenset()
+    places: tuple[ArrayPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,7 @@ class KernelKind:
             (see `scratch.py`). None if it never needs any.
         estimate_ns: Time that it takes on one thread; None to estimate from operations and bytes.
         figures: What to say of its choices in reports; None for nothing.
+        takes_places: Whether `emit` honours `KernelRequest.places`; the request of another kind has none.
     """
 
     name: str
@@ -52,3 +63,4 @@ class KernelKind:
     scratch_bytes: Callable[[KernelRequest], int] | None = None
     estimate_ns: Callable[[KernelRequest], float] | None = None
     figures: Callable[[KernelRequest], Mapping[str, Number]] | None = None
+    takes_places: bool = False

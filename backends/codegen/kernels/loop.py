@@ -26,7 +26,7 @@ def _extent(request: KernelRequest) -> int:
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
     body = request.body
-    frame = open_kernel(module, name, body)
+    frame = open_kernel(module, name, body, places=request.places)
     results = results_of(body)
 
     def visit(index: Index, lanes: int, mask: Value | None) -> None:
@@ -48,4 +48,4 @@ def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> 
     return (emitter.element(result, index),)
 
 
-LOOP = KernelKind("loop", _declines, _extent, _emit)
+LOOP = KernelKind("loop", _declines, _extent, _emit, takes_places=True)

@@ -42,7 +42,7 @@ def _extent(request: KernelRequest) -> int:
 
 
 def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    frame = open_kernel(module, name, request.body)
+    frame = open_kernel(module, name, request.body, places=request.places)
     plan = plan_rows(request.body, request.unread)
     columns = plan.column_dims
     if 0 not in plan.domain.row_dims:
@@ -313,4 +313,4 @@ def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
     return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element
 
 
-ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain, figures=_figures)
+ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain, figures=_figures, takes_places=True)

@@ -15,6 +15,7 @@ from xlalite.backends.codegen.elements.rules import RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.frame import read_from
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.kind import ArrayPlace
 from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -50,6 +51,8 @@ _LINES_IN_MODULE = 20_000
 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
+
+_ADDRESSES_IN_REGISTERS = 12
 
 
 def emit_module(
@@ -113,11 +116,17 @@ class _ModuleEmitter:
         return found
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
-        piece = self._slice(instruction, index)
-        base = self._pointers.get(piece.allocation.number)
-        if base is None:
-            base = self._pointers[piece.allocation.number] = self._base_pointer(piece.allocation)
+        return self._pointer(self._slice(instruction, index))
+
+    def _pointer(self, piece: BufferSlice) -> Value:
+        base = self._base(piece.allocation)
         return self._fb.gep(I8, base, piece.offset) if piece.offset else base
+
+    def _base(self, allocation: Allocation) -> Value:
+        base = self._pointers.get(allocation.number)
+        if base is None:
+            base = self._pointers[allocation.number] = self._base_pointer(allocation)
+        return base
 
     def _slice(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         return self._assignment.slice_of(instruction, index)
@@ -194,13 +203,20 @@ class _ModuleEmitter:
         if _is_scalar_work(plan):
             self._emit_inline(instruction, plan)
             return
-        pointers = [self._address(operand) for operand in plan.operands]
+        operands = [self._slice(operand) for operand in plan.operands]
+        results = [self._slice(instruction, index) for index, _ in instruction.shape.leaves()]
         shared = self._sharing.of(plan)
         if shared is not None:
             plan = replace(plan, request=shared.request)
-            pointers += map(self._constant_pointer, shared.constants)
+            constants = map(self._constant_pointer, shared.constants)
+            pointers = [*map(self._pointer, operands), *constants, *map(self._pointer, results)]
             self._emitted.decisions.append(_shared_decision(instruction, shared))
-        pointers += [self._address(instruction, index) for index, _ in instruction.shape.leaves()]
+        elif plan.kind.takes_places and _share_addresses([*operands, *results]):
+            allocations, places = _places([*operands, *results])
+            plan = replace(plan, request=replace(plan.request, places=places))
+            pointers = [*map(self._base, allocations)]
+        else:
+            pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         if plan.scratch_bytes:
             pointers.append(self._scratch(plan.scratch_bytes))
         self._call_kernel(self._kernel(instruction, plan), plan, pointers)
@@ -245,7 +261,8 @@ class _ModuleEmitter:
         return tuple(found)
 
     def _kernel(self, instruction: HloInstruction, plan: KernelPlan) -> Function:
-        key = ("kernel", plan.kind.name, fingerprint(plan.request.body), plan.request.in_place, plan.request.unread)
+        request = plan.request
+        key = ("kernel", plan.kind.name, fingerprint(request.body), request.in_place, request.unread, request.places)
 
         def build() -> Function:
             self._emitted.kernel_count += 1
@@ -285,6 +302,21 @@ class _ModuleEmitter:
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
             view.write(emitter.math, (), element)
+
+
+def _share_addresses(slices: list[BufferSlice]) -> bool:
+    """Whether a kernel of its own that knows where arrays lie in their allocations is worth it.
+
+    Addresses beyond those that registers hold are stored by the caller, loaded, spilled and loaded again.
+    """
+    return len(slices) - len({piece.allocation.number for piece in slices}) > _ADDRESSES_IN_REGISTERS
+
+
+def _places(slices: list[BufferSlice]) -> tuple[list[Allocation], tuple[ArrayPlace, ...]]:
+    """The allocations that hold some arrays, and where in them each lies."""
+    allocations = list({piece.allocation.number: piece.allocation for piece in slices}.values())
+    numbers = {allocation.number: number for number, allocation in enumerate(allocations)}
+    return allocations, tuple(ArrayPlace(numbers[piece.allocation.number], piece.offset) for piece in slices)
 
 
 def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decision:
