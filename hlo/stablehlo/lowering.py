@@ -18,7 +18,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Operation, Region
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule, elements
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
 from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
 
@@ -34,14 +34,16 @@ class FunctionTable:
     Attributes:
         module: The module under construction.
         source: The text, for errors.
-        rules: Rule of each operation by its name.
+        rules: ImportRule of each operation by its name.
         locations: Finds metadata.
         computations: The functions that are finished.
     """
 
     __slots__ = ("computations", "locations", "module", "rules", "source")
 
-    def __init__(self, module: HloModule, source: MlirCursor, rules: Mapping[str, Rule], locations: Locations) -> None:
+    def __init__(
+        self, module: HloModule, source: MlirCursor, rules: Mapping[str, ImportRule], locations: Locations
+    ) -> None:
         """Starts with no function."""
         self.module = module
         self.source = source
@@ -184,7 +186,7 @@ class ComputationLowering:
         if is_annotated:
             _annotate(self.builder.computation.instructions[before:], operation.attributes)
 
-    def _apply(self, rule: Rule, context: OperationContext) -> Sequence[Handle]:
+    def _apply(self, rule: ImportRule, context: OperationContext) -> Sequence[Handle]:
         try:
             results = rule(context)
         except ParseError:

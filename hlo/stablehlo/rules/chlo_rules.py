@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 
 from xlalite.hlo.building.builder import Handle
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
-from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, constant, twin
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
+from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, TWINS, constant
 from xlalite.hlo.stablehlo.rules.shaping_rules import broadcast_in_dim
 from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc
@@ -16,14 +17,8 @@ from xlalite.hlo.stablehlo.special_functions.series import unary
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 
-_TWINS = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "erf", "sinh", "tan")
-_BROADCAST = (
-    *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder"),
-    *("shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor", "compare", "select"),
-)
 
-
-def _in_f64(function: Callable[..., Handle], arity: int) -> Rule:
+def _in_f64(function: Callable[..., Handle], arity: int) -> ImportRule:
     """A function that is written for f64; narrower types are converted, so their results are rounded once more."""
 
     def rule(context: OperationContext) -> Handle:
@@ -84,7 +79,7 @@ def _is_infinite(context: OperationContext) -> Handle:
     return context.builder.compare(unary("abs", operand), math.inf, "EQ")
 
 
-def _is_value(value: float) -> Rule:
+def _is_value(value: float) -> ImportRule:
     def rule(context: OperationContext) -> Handle:
         (operand,) = context.take(1)
         return context.builder.compare(operand, value, "EQ")
@@ -94,12 +89,12 @@ def _is_value(value: float) -> Rule:
 
 def _constant_like(context: OperationContext) -> Handle:
     (operand,) = context.take(1)
-    value = context.number("value")
+    value = context.get("value", float)
     exact = int(value) if operand.dtype.is_integral else value
     return context.builder.full(exact, operand.dtype, operand.dims)
 
 
-def _broadcasting(name: str) -> Rule:
+def _broadcasting(name: str) -> ImportRule:
     """The operation after its operands have got the sizes of the result, their last dimensions aligned."""
 
     def rule(context: OperationContext) -> Handle:
@@ -122,8 +117,8 @@ def _broadcasting(name: str) -> Rule:
     return rule
 
 
-RULES: dict[str, Rule] = {
-    **{name: twin(name) for name in _TWINS},
+RULES: dict[str, ImportRule] = {
+    **TWINS,
     "bessel_i1e": _in_f64(bessel_i1e, 1),
     "conj": _conj,
     "constant": constant,
@@ -139,5 +134,8 @@ RULES: dict[str, Rule] = {
     "polygamma": _in_f64(polygamma, 2),
     "square": _square,
     "zeta": _in_f64(zeta, 2),
-    **{f"broadcast_{name}": _broadcasting(name) for name in (*_BROADCAST, "next_after", "polygamma", "zeta")},
+}
+_OF_SEVERAL = [name for name in TWINS if OPS[name.replace("_", "-")].arity != 1]
+RULES |= {
+    f"broadcast_{name}": _broadcasting(name) for name in (*_OF_SEVERAL, "compare", "next_after", "polygamma", "zeta")
 }

@@ -10,7 +10,7 @@ from xlalite.hlo.ops.collectives import (
     CollectivePermuteAttrs,
     ReduceScatterAttrs,
 )
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.control_rules import channel_id
 from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
 from xlalite.hlo.types.replica_groups import ReplicaGroups
@@ -32,7 +32,7 @@ def _all_reduce(context: OperationContext) -> tuple[Handle, ...]:
     attrs = CollectiveAttrs(
         channel_id=channel_id(context),
         replica_groups=_groups(context),
-        use_global_device_ids=context.boolean("use_global_device_ids"),
+        use_global_device_ids=context.get("use_global_device_ids", bool, False),
     )
     return context.unpack(context.op("all-reduce", context.operands, attrs, (context.function(name="reducer"),)))
 
@@ -41,8 +41,8 @@ def _reduce_scatter(context: OperationContext) -> tuple[Handle, ...]:
     attrs = ReduceScatterAttrs(
         channel_id=channel_id(context),
         replica_groups=_groups(context),
-        use_global_device_ids=context.boolean("use_global_device_ids"),
-        dimensions=(context.integer("scatter_dimension"),),
+        use_global_device_ids=context.get("use_global_device_ids", bool, False),
+        dimensions=(context.get("scatter_dimension", int),),
     )
     return context.unpack(context.op("reduce-scatter", context.operands, attrs, (context.function(name="reducer"),)))
 
@@ -51,8 +51,8 @@ def _all_gather(context: OperationContext) -> tuple[Handle, ...]:
     attrs = AllGatherAttrs(
         channel_id=channel_id(context),
         replica_groups=_groups(context),
-        use_global_device_ids=context.boolean("use_global_device_ids"),
-        dimensions=(context.integer("all_gather_dim"),),
+        use_global_device_ids=context.get("use_global_device_ids", bool, False),
+        dimensions=(context.get("all_gather_dim", int),),
     )
     return context.unpack(context.op("all-gather", context.operands, attrs))
 
@@ -63,8 +63,8 @@ def _all_to_all(context: OperationContext) -> tuple[Handle, ...]:
 
 def _exchanged(context: OperationContext, operand: Handle) -> Handle:
     """HLO's operation exchanges along one dimension; the pieces then move to the dimension they are joined along."""
-    split, join = context.integer("split_dimension"), context.integer("concat_dimension")
-    count, rank = context.integer("split_count"), operand.shape.rank
+    split, join = context.get("split_dimension", int), context.get("concat_dimension", int)
+    count, rank = context.get("split_count", int), operand.shape.rank
     if not (0 <= split < rank and 0 <= join < rank and count > 0):
         raise context.error(f"dimensions {split} and {join} do not fit {operand.shape.text()}")
     if operand.dims[split] % count:
@@ -98,7 +98,7 @@ def _collective_broadcast(context: OperationContext) -> tuple[Handle, ...]:
     return context.unpack(context.op("collective-broadcast", context.operands, attrs))
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     "all_reduce": _all_reduce,
     "reduce_scatter": _reduce_scatter,
     "all_gather": _all_gather,

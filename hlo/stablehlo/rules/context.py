@@ -24,7 +24,19 @@ if TYPE_CHECKING:
     from xlalite.hlo.stablehlo.lowering import ComputationLowering
 
 E = TypeVar("E", bound=enum.Enum)
+T = TypeVar("T")
 IntArray: TypeAlias = npt.NDArray[np.int64]
+
+
+_KINDS = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+    Word: "a word",
+    Symbol: "a symbol (@name)",
+    dict: "a dictionary",
+}
 
 
 @dataclass(slots=True)
@@ -107,89 +119,19 @@ class OperationContext:
             raise self.error(f"needs the attribute {key}")
         return self.operation.attributes[key]
 
-    def integer(self, key: str, default: int | None = None) -> int:
-        """An integer.
+    def get(self, key: str, kind: type[T], default: T | None = None) -> T:
+        """An attribute of one kind: int, float, bool, str, Word, Symbol or dict.
 
         Raises:
-            ParseError: It is missing and has no default, or is something else.
+            ParseError: It is missing and has no default, or is of another kind.
         """
         if default is not None and not self.has(key):
             return default
-        value = self.attribute(key)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(f"the attribute {key} must be an integer")
-        return value
-
-    def number(self, key: str) -> float:
-        """A number.
-
-        Raises:
-            ParseError: It is missing or something else.
-        """
-        value = self.attribute(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(f"the attribute {key} must be a number")
-        return float(value)
-
-    def boolean(self, key: str) -> bool:
-        """A boolean; false when it is missing.
-
-        Raises:
-            ParseError: It is something else.
-        """
-        value = self.operation.attributes.get(key, False)
-        if not isinstance(value, bool):
-            raise self.error(f"the attribute {key} must be true or false")
-        return value
-
-    def text(self, key: str, default: str | None = None) -> str:
-        """A string.
-
-        Raises:
-            ParseError: It is missing and has no default, or is something else.
-        """
-        if default is not None and not self.has(key):
-            return default
-        value = self.attribute(key)
-        if not isinstance(value, str):
-            raise self.error(f"the attribute {key} must be a string")
-        return value
-
-    def word(self, key: str, default: str | None = None) -> str:
-        """A word of a closed set.
-
-        Raises:
-            ParseError: It is missing and has no default, or is something else.
-        """
-        if default is not None and not self.has(key):
-            return default
-        value = self.attribute(key)
-        if not isinstance(value, Word):
-            raise self.error(f"the attribute {key} must be a word")
-        return value.text
-
-    def symbol(self, key: str) -> str:
-        """The name behind `@`.
-
-        Raises:
-            ParseError: It is missing or something else.
-        """
-        value = self.attribute(key)
-        if not isinstance(value, Symbol):
-            raise self.error(f"the attribute {key} must be a symbol (@name)")
-        return value.name
-
-    def dictionary(self, key: str, default: dict[str, Attribute] | None = None) -> dict[str, Attribute]:
-        """A dictionary or a structure such as `#stablehlo.gather<...>`.
-
-        Raises:
-            ParseError: It is missing and has no default, or is something else.
-        """
-        if default is not None and not self.has(key):
-            return default
-        value = self.attribute(key)
-        if not isinstance(value, dict):
-            raise self.error(f"the attribute {key} has an unknown form")
+        value: object = self.attribute(key)
+        if kind is float and type(value) is int:
+            value = float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(f"the attribute {key} must be {_KINDS[kind]}")
         return value
 
     def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -255,7 +197,7 @@ class OperationContext:
         Raises:
             ParseError: There is no such member.
         """
-        word = self.word(key, default)
+        word = self.get(key, Word, None if default is None else Word(default)).text
         found = next((member for member in enum_class if str(member.value).upper() == prefix + word.upper()), None)
         if found is None:
             raise self.error(f"the attribute {key} cannot be {word!r}")
@@ -295,4 +237,4 @@ def elements(value: Handle) -> tuple[Handle, ...]:
     )
 
 
-Rule: TypeAlias = Callable[[OperationContext], Handle | Sequence[Handle]]
+ImportRule: TypeAlias = Callable[[OperationContext], Handle | Sequence[Handle]]

@@ -10,8 +10,8 @@ from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
 from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
 from xlalite.hlo.ops.structural import GetTupleElementAttrs
 from xlalite.hlo.spelling.codecs import OutputAlias
-from xlalite.hlo.stablehlo.reading.syntax import Opaque, Region
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule, elements
+from xlalite.hlo.stablehlo.reading.syntax import Opaque, Region, Symbol
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
 from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Layout, Shape
@@ -75,18 +75,18 @@ def _branches(context: OperationContext) -> tuple[Handle, ...]:
 
 
 def _call(context: OperationContext) -> tuple[Handle, ...]:
-    return _call_function(context, context.symbol("callee"), CallAttrs())
+    return _call_function(context, context.get("callee", Symbol).name, CallAttrs())
 
 
 def _composite(context: OperationContext) -> tuple[Handle, ...]:
     """A call of the decomposition that keeps the name of what it stands for."""
-    results = _call_function(context, context.symbol("decomposition"), CallAttrs(is_composite=True))
+    results = _call_function(context, context.get("decomposition", Symbol).name, CallAttrs(is_composite=True))
     call = results[0].instruction if results else None
     if call is not None:
         call = call.operand(0) if call.opcode == "get-tuple-element" else call
         call.frontend_attributes = (
-            ("composite.name", context.text("name")),
-            ("composite.version", str(context.integer("version", 0))),
+            ("composite.name", context.get("name", str)),
+            ("composite.version", str(context.get("version", int, 0))),
         )
     return results
 
@@ -101,13 +101,13 @@ def _call_function(context: OperationContext, name: str, attrs: CallAttrs) -> tu
 
 def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
     key = "callee" if context.has("callee") else "call_target_name"
-    target = context.symbol(key) if key == "callee" else context.text(key)
-    version = context.integer("api_version", 1)
+    target = context.get(key, Symbol).name if key == "callee" else context.get(key, str)
+    version = context.get("api_version", int, 1)
     if not 0 <= version < len(_API_VERSIONS):
         raise context.error(f"there is no API version {version}")
     attrs = CustomCallAttrs(
         custom_call_target=target,
-        custom_call_has_side_effect=context.boolean("has_side_effect"),
+        custom_call_has_side_effect=context.get("has_side_effect", bool, False),
         api_version=_API_VERSIONS[version],
         operand_layout_constraints=_operand_layouts(context),
         output_to_operand_aliasing=_aliases(context),
@@ -161,7 +161,7 @@ def _aliases(context: OperationContext) -> tuple[OutputAlias, ...]:
 
 
 def _get_tuple_element(context: OperationContext) -> Handle:
-    return context.op("get-tuple-element", context.take(1), GetTupleElementAttrs(context.integer("index")))
+    return context.op("get-tuple-element", context.take(1), GetTupleElementAttrs(context.get("index", int)))
 
 
 def _optimization_barrier(context: OperationContext) -> tuple[Handle, ...]:
@@ -173,7 +173,7 @@ def _optimization_barrier(context: OperationContext) -> tuple[Handle, ...]:
 
 def channel_id(context: OperationContext) -> int | None:
     """The handle of the channel; 0 stands for none."""
-    handle = context.dictionary("channel_handle", {}).get("handle", 0)
+    handle = context.get("channel_handle", dict, {}).get("handle", 0)
     if not isinstance(handle, int):
         raise context.error("the handle of the channel must be an integer")
     return handle or None
@@ -182,7 +182,7 @@ def channel_id(context: OperationContext) -> int | None:
 def _infeed(context: OperationContext) -> tuple[Handle, ...]:
     *data, token = context.results
     shape = Shape.tuple([data[0] if len(data) == 1 else Shape.tuple(data), token])
-    attrs = InfeedAttrs(context.text("infeed_config", ""))
+    attrs = InfeedAttrs(context.get("infeed_config", str, ""))
     received, done = elements(context.builder.op("infeed", context.take(1), attrs, shape=shape))
     return (*((received,) if len(data) == 1 else elements(received)), done)
 
@@ -190,20 +190,20 @@ def _infeed(context: OperationContext) -> tuple[Handle, ...]:
 def _outfeed(context: OperationContext) -> Handle:
     *data, token = context.operands
     value = _gathered(context, tuple(data))
-    attrs = OutfeedAttrs(outfeed_shape=value.shape, outfeed_config=context.text("outfeed_config", ""))
+    attrs = OutfeedAttrs(outfeed_shape=value.shape, outfeed_config=context.get("outfeed_config", str, ""))
     return context.op("outfeed", (value, token), attrs)
 
 
 def _send(context: OperationContext) -> Handle:
     *data, token = context.operands
-    attrs = ChannelAttrs(channel_id(context), context.boolean("is_host_transfer"))
+    attrs = ChannelAttrs(channel_id(context), context.get("is_host_transfer", bool, False))
     started = context.builder.op("send", (_gathered(context, tuple(data)), token), attrs)
     return context.op("send-done", (started,), attrs)
 
 
 def _recv(context: OperationContext) -> tuple[Handle, ...]:
     *data, _ = context.results
-    attrs = ChannelAttrs(channel_id(context), context.boolean("is_host_transfer"))
+    attrs = ChannelAttrs(channel_id(context), context.get("is_host_transfer", bool, False))
     value = data[0] if len(data) == 1 else Shape.tuple(data)
     shape = Shape.tuple([value, Shape.array(DType.U32), Shape.token()])
     started = context.builder.op("recv", context.take(1), attrs, shape=shape)
@@ -216,7 +216,7 @@ def identity(context: OperationContext) -> Handle:
     return context.take(1)[0]
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     "while": _while,
     "if": _branches,
     "case": _branches,
@@ -233,4 +233,4 @@ RULES: dict[str, Rule] = {
     "recv": _recv,
 }
 
-FUNCTION_RULES: dict[str, Rule] = {"call": _call, "func.call": _call, "sdy.sharding_constraint": identity}
+FUNCTION_RULES: dict[str, ImportRule] = {"call": _call, "func.call": _call, "sdy.sharding_constraint": identity}

@@ -5,24 +5,18 @@ from __future__ import annotations
 import re
 
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
-from xlalite.hlo.stablehlo.reading.syntax import Dense
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.spelling.attributes import NoAttrs
+from xlalite.hlo.stablehlo.reading.syntax import Dense, Word
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.types.dtype import DType
 
-# Named alike in HLO, with `-` for `_`.
-_TWINS = (
-    *("abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor", "imag"),
-    *("is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "real", "round_nearest_afz"),
-    *("round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
-    *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder"),
-    *("shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor"),
-)
 _FORMAT = re.compile(r"e(\d{1,3})m(\d{1,3})")
 
 
-def twin(opcode: str) -> Rule:
+def twin(opcode: str) -> ImportRule:
     """The rule of an operation that HLO has in the same form."""
     arity = OPS[opcode].arity
 
@@ -47,7 +41,7 @@ def _compare(context: OperationContext) -> Handle:
     lhs, rhs = context.take(2)
     direction = context.member(Direction, "comparison_direction")
     kind: ComparisonType | None = None
-    if context.word("compare_type", "NOTYPE") != "NOTYPE":
+    if context.get("compare_type", Word, Word("NOTYPE")).text != "NOTYPE":
         kind = context.member(ComparisonType, "compare_type")
         if kind is default_comparison_type(lhs.dtype) or lhs.dtype is DType.PRED:
             kind = None
@@ -56,12 +50,12 @@ def _compare(context: OperationContext) -> Handle:
 
 def _reduce_precision(context: OperationContext) -> Handle:
     if context.has("format"):
-        match = _FORMAT.fullmatch(context.word("format"))
+        match = _FORMAT.fullmatch(context.get("format", Word).text)
         if match is None:
             raise context.error("the format is written as e5m10")
         bits = (int(match[1]), int(match[2]))
     else:
-        bits = (context.integer("exponent_bits"), context.integer("mantissa_bits"))
+        bits = (context.get("exponent_bits", int), context.get("mantissa_bits", int))
     return context.builder.op("reduce-precision", context.take(1), OPS["reduce-precision"].attrs(*bits))
 
 
@@ -78,7 +72,7 @@ def constant(context: OperationContext) -> Handle:
 
 def _iota(context: OperationContext) -> Handle:
     shape = context.result
-    dimension = context.integer("iota_dimension")
+    dimension = context.get("iota_dimension", int)
     if shape.dtype is DType.PRED:
         raise context.error("counts in numbers, not in i1")
     return context.builder.iota(shape.dtype, shape.dims, dimension)
@@ -86,16 +80,21 @@ def _iota(context: OperationContext) -> Handle:
 
 def _dimension_size(context: OperationContext) -> Handle:
     (operand,) = context.take(1)
-    dimension = context.integer("dimension")
+    dimension = context.get("dimension", int)
     if not 0 <= dimension < operand.shape.rank:
         raise context.error(f"dimension {dimension} is not in [0, {operand.shape.rank})")
     return context.builder.constant(operand.dims[dimension], DType.S32)
 
 
-RULES: dict[str, Rule] = {
-    **{name: twin(name.replace("_", "-")) for name in _TWINS},
-    "select": twin("select"),
-    "clamp": twin("clamp"),
+TWINS: dict[str, ImportRule] = {
+    name.replace("-", "_"): twin(name)
+    for name, op in OPS.items()
+    if Trait.ELEMENTWISE in op.traits and op.attrs is NoAttrs and not op.explicit_shape
+}
+"""Operations that say all by name and operands, under MLIR's spelling of the name; no dialect has all of them."""
+
+RULES: dict[str, ImportRule] = {
+    **TWINS,
     "compare": _compare,
     "convert": _convert,
     "bitcast_convert": _bitcast_convert,

@@ -11,7 +11,7 @@ from xlalite.hlo.ops.fourier import FftAttrs, FftType
 from xlalite.hlo.ops.linear_algebra import CholeskyAttrs, Transpose, TriangularSolveAttrs
 from xlalite.hlo.ops.random import Distribution, RandomAlgorithm, RngAttrs, RngBitGeneratorAttrs
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Word
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.reduction_rules import make_window
 from xlalite.hlo.types.convolution_dims import ConvolutionDims
 
@@ -28,7 +28,7 @@ def _dimension_pairs(context: OperationContext, pretty: str) -> tuple[tuple[int,
 
 def _dot_general(context: OperationContext) -> Handle:
     if context.has("dot_dimension_numbers"):
-        numbers = context.dictionary("dot_dimension_numbers")
+        numbers = context.get("dot_dimension_numbers", dict)
         parts = [
             context.as_integers(numbers.get(f"{side}_{kind}_dimensions"), kind)
             for kind in ("batching", "contracting")
@@ -42,7 +42,7 @@ def _dot_general(context: OperationContext) -> Handle:
         lhs_contracting_dims=parts[2],
         rhs_contracting_dims=parts[3],
         operand_precision=context.precision(),
-        algorithm=_algorithm(context, context.dictionary("algorithm", {})),
+        algorithm=_algorithm(context, context.get("algorithm", dict, {})),
     )
     return context.op("dot", context.take(2), attrs)
 
@@ -96,8 +96,8 @@ def _convolution(context: OperationContext) -> Handle:
     attrs = ConvolutionAttrs(
         window=make_window(context, sizes, base="lhs_dilation", dilation="rhs_dilation", reversals=reversals),
         dim_labels=dims,
-        feature_group_count=context.integer("feature_group_count", 1),
-        batch_group_count=context.integer("batch_group_count", 1),
+        feature_group_count=context.get("feature_group_count", int, 1),
+        batch_group_count=context.get("batch_group_count", int, 1),
         operand_precision=context.precision(),
     )
     return context.op("convolution", (lhs, rhs), attrs)
@@ -105,9 +105,9 @@ def _convolution(context: OperationContext) -> Handle:
 
 def _convolution_dims(context: OperationContext) -> ConvolutionDims:
     if context.has("dim_numbers"):
-        text = context.text("dim_numbers")
+        text = context.get("dim_numbers", str)
     else:
-        value = context.dictionary("dimension_numbers").get("dim_numbers")
+        value = context.get("dimension_numbers", dict).get("dim_numbers")
         text = value if isinstance(value, str) else ""
     match = _LABELS.fullmatch(text)
     if match is None:
@@ -124,14 +124,14 @@ def _fft(context: OperationContext) -> Handle:
 
 
 def _cholesky(context: OperationContext) -> Handle:
-    return context.op("cholesky", context.take(1), CholeskyAttrs(context.boolean("lower")))
+    return context.op("cholesky", context.take(1), CholeskyAttrs(context.get("lower", bool, False)))
 
 
 def _triangular_solve(context: OperationContext) -> Handle:
     attrs = TriangularSolveAttrs(
-        context.boolean("left_side"),
-        context.boolean("lower"),
-        context.boolean("unit_diagonal"),
+        context.get("left_side", bool, False),
+        context.get("lower", bool, False),
+        context.get("unit_diagonal", bool, False),
         context.member(Transpose, "transpose_a", default="NO_TRANSPOSE"),
     )
     return context.op("triangular-solve", context.take(2), attrs)
@@ -147,7 +147,7 @@ def _rng_bit_generator(context: OperationContext) -> tuple[Handle, ...]:
     return context.unpack(context.op("rng-bit-generator", context.take(1), attrs))
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     "dot_general": _dot_general,
     "dot": _dot,
     "convolution": _convolution,

@@ -8,7 +8,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.reduction import MapAttrs, ReduceAttrs
 from xlalite.hlo.ops.windows import ReduceWindowAttrs, SelectAndScatterAttrs
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.types.window import Window, WindowDimension
 
 
@@ -76,15 +76,15 @@ def _select_and_scatter(context: OperationContext) -> Handle:
     return context.op("select-and-scatter", context.take(3), SelectAndScatterAttrs(window), functions)
 
 
-def _batch_norm(opcode: str) -> Rule:
+def _batch_norm(opcode: str) -> ImportRule:
     def rule(context: OperationContext) -> tuple[Handle, ...]:
-        attrs = OPS[opcode].attrs(context.number("epsilon"), context.integer("feature_index"))
+        attrs = OPS[opcode].attrs(context.get("epsilon", float), context.get("feature_index", int))
         return context.unpack(context.op(opcode, context.operands, attrs))
 
     return rule
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     "reduce": _reduce,
     "map": _map,
     "reduce_window": _reduce_window,

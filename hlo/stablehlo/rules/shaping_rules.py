@@ -7,7 +7,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
 from xlalite.hlo.ops.sorting import SortAttrs, TopkAttrs
 from xlalite.hlo.stablehlo.reading.syntax import Attribute
-from xlalite.hlo.stablehlo.rules.context import OperationContext, Rule
+from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
 
 
@@ -74,7 +74,7 @@ def _pad(context: OperationContext) -> Handle:
 
 
 def _concatenate(context: OperationContext) -> Handle:
-    return context.op("concatenate", context.operands, OPS["concatenate"].attrs((context.integer("dimension"),)))
+    return context.op("concatenate", context.operands, OPS["concatenate"].attrs((context.get("dimension", int),)))
 
 
 def _numbers(context: OperationContext, structure: dict[str, Attribute], key: str) -> tuple[int, ...]:
@@ -89,7 +89,7 @@ def _index_vector_dim(context: OperationContext, structure: dict[str, Attribute]
 
 
 def _gather(context: OperationContext) -> Handle:
-    numbers = context.dictionary("dimension_numbers")
+    numbers = context.get("dimension_numbers", dict)
     attrs = GatherAttrs(
         offset_dims=_numbers(context, numbers, "offset_dims"),
         collapsed_slice_dims=_numbers(context, numbers, "collapsed_slice_dims"),
@@ -98,13 +98,13 @@ def _gather(context: OperationContext) -> Handle:
         start_indices_batching_dims=_numbers(context, numbers, "start_indices_batching_dims"),
         index_vector_dim=_index_vector_dim(context, numbers),
         slice_sizes=context.integers("slice_sizes"),
-        indices_are_sorted=context.boolean("indices_are_sorted"),
+        indices_are_sorted=context.get("indices_are_sorted", bool, False),
     )
     return context.op("gather", context.take(2), attrs)
 
 
 def _scatter(context: OperationContext) -> tuple[Handle, ...]:
-    numbers = context.dictionary("scatter_dimension_numbers")
+    numbers = context.get("scatter_dimension_numbers", dict)
     attrs = ScatterAttrs(
         update_window_dims=_numbers(context, numbers, "update_window_dims"),
         inserted_window_dims=_numbers(context, numbers, "inserted_window_dims"),
@@ -112,29 +112,29 @@ def _scatter(context: OperationContext) -> tuple[Handle, ...]:
         input_batching_dims=_numbers(context, numbers, "input_batching_dims"),
         scatter_indices_batching_dims=_numbers(context, numbers, "scatter_indices_batching_dims"),
         index_vector_dim=_index_vector_dim(context, numbers),
-        indices_are_sorted=context.boolean("indices_are_sorted"),
-        unique_indices=context.boolean("unique_indices"),
+        indices_are_sorted=context.get("indices_are_sorted", bool, False),
+        unique_indices=context.get("unique_indices", bool, False),
     )
     return context.unpack(context.op("scatter", context.operands, attrs, (context.function(name="update"),)))
 
 
 def _sort(context: OperationContext) -> tuple[Handle, ...]:
-    dimension = context.integer("dimension", -1)
+    dimension = context.get("dimension", int, -1)
     if dimension < 0 and context.operands:
         dimension += context.operands[0].shape.rank
-    attrs = SortAttrs((dimension,), context.boolean("is_stable"))
+    attrs = SortAttrs((dimension,), context.get("is_stable", bool, False))
     return context.unpack(context.op("sort", context.operands, attrs, (context.function(name="comparator"),)))
 
 
 def _top_k(context: OperationContext) -> tuple[Handle, ...]:
-    attrs = TopkAttrs(context.integer("k"), context.operation.attributes.get("largest", True) is not False)
+    attrs = TopkAttrs(context.get("k", int), context.operation.attributes.get("largest", True) is not False)
     return context.unpack(context.op("topk", context.take(1), attrs))
 
 
 def _torch_index_select(context: OperationContext) -> Handle:
     """Rows of a dimension by their numbers; the first `batch_dims` dimensions of both operands belong together."""
     operand, index = context.take(2)
-    dimension, batch = context.integer("dim"), context.integer("batch_dims")
+    dimension, batch = context.get("dim", int), context.get("batch_dims", int)
     if not 0 <= batch <= dimension < operand.shape.rank or batch > index.shape.rank:
         raise context.error(f"dimension {dimension} and {batch} batch dimensions do not fit {operand.shape.text()}")
     indexed = index.shape.rank - batch
@@ -152,7 +152,7 @@ def _torch_index_select(context: OperationContext) -> Handle:
     return context.op("gather", (operand, index), attrs)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "dynamic_broadcast_in_dim": _broadcast_in_dim,
     "broadcast": _broadcast,
@@ -171,4 +171,4 @@ RULES: dict[str, Rule] = {
     "torch_index_select": _torch_index_select,
 }
 
-CHLO_RULES: dict[str, Rule] = {"top_k": _top_k}
+CHLO_RULES: dict[str, ImportRule] = {"top_k": _top_k}

@@ -11,9 +11,9 @@ from xlalite.hlo.stablehlo.rules import (
     reduction_rules,
     shaping_rules,
 )
-from xlalite.hlo.stablehlo.rules.context import Rule
+from xlalite.hlo.stablehlo.rules.context import ImportRule
 
-_STABLEHLO: dict[str, Rule] = {
+_STABLEHLO: dict[str, ImportRule] = {
     **elementwise_rules.RULES,
     **shaping_rules.RULES,
     **reduction_rules.RULES,
@@ -21,9 +21,9 @@ _STABLEHLO: dict[str, Rule] = {
     **control_rules.RULES,
     **collective_rules.RULES,
 }
-_CHLO: dict[str, Rule] = {**chlo_rules.RULES, **shaping_rules.CHLO_RULES}
+_CHLO: dict[str, ImportRule] = {**chlo_rules.RULES, **shaping_rules.CHLO_RULES}
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ImportRule] = {
     **{f"stablehlo.{name}": rule for name, rule in _STABLEHLO.items()},
     **{f"mhlo.{name}": rule for name, rule in _STABLEHLO.items()},
     **{f"chlo.{name}": rule for name, rule in _CHLO.items()},

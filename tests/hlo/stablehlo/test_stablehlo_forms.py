@@ -395,6 +395,8 @@ FORMS: dict[str, Form] = {
 # Operations that MLIR prints in the generic spelling only: (operand types, result types, text, HLO).
 GENERIC: dict[str, tuple[str, str, str, str]] = {
     "map": (f"{F}; {F}", F, f'"stablehlo.map"(%a, %b) <{{dimensions = array<i64: 0, 1>}}> {ADD} :', "dimensions={0,1}"),
+    "copy": (F, F, '"mhlo.copy"(%a) :', " copy("),
+    "mulhi": ("tensor<3xui32>; tensor<3xui32>", "tensor<3xui32>", '"mhlo.mulhi"(%a, %b) :', " mulhi("),
     "gather": (
         "tensor<5xf32>; tensor<2x1xi32>",
         "tensor<2xf32>",
