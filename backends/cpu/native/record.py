@@ -93,20 +93,23 @@ class Record:
         return self._builder.compare_exchange(self.address(field), expected, new, ordering, "monotonic")[1]
 
     def _type(self, field: str) -> Type:
-        return _field(self._kind, field)[1]
+        _, type_ = _field(self._kind, field)
+        if type_ is None:
+            raise LLVMBuildError(f"{self._kind.__name__}: field {field!r} is neither a number nor a pointer")
+        return type_
 
     def _value(self, field: str, value: Operand) -> Value:
         return value if isinstance(value, Value) else constant(self._type(field), value)
 
 
 @functools.cache
-def _field(kind: type[ctypes.Structure], name: str) -> tuple[int, Type]:
+def _field(kind: type[ctypes.Structure], name: str) -> tuple[int, Type | None]:
     """Offset and type of a field.
 
     Raises:
         LLVMBuildError: The structure has no such field.
     """
     for field, type_, *_ in kind._fields_:
-        if field == name and type_ in _TYPES:
-            return getattr(kind, name).offset, _TYPES[type_]
-    raise LLVMBuildError(f"{kind.__name__} has no number or pointer {name!r}")
+        if field == name:
+            return getattr(kind, name).offset, _TYPES.get(type_)
+    raise LLVMBuildError(f"{kind.__name__} has no field {name!r}")

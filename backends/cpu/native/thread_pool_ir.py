@@ -32,6 +32,7 @@ from xlalite.backends.codegen.llvm import (
     array,
     constant,
 )
+from xlalite.backends.cpu.native.heap import allocate, release
 from xlalite.backends.cpu.native.record import NULL, Record
 
 PARALLEL_FOR = "xlalite_parallel_for"
@@ -284,11 +285,9 @@ def _write_create(module: ModuleBuilder) -> None:
     threads, spin = fb.parameters
     slots_bytes = fb.mul(fb.zext(threads, I64), ctypes.sizeof(_Slot))
     size = fb.add(slots_bytes, ctypes.sizeof(_Pool))
-    memory = fb.alloca(PTR)
-    allocate = module.declare("posix_memalign", I32, (PTR, I64, I64))
-    with fb.if_(fb.icmp("ne", fb.call(allocate, memory, 2 * _CACHE_LINE_BYTES, size), 0)):
+    pool = Record(fb, _Pool, allocate(fb, size, 2 * _CACHE_LINE_BYTES))
+    with fb.if_(fb.icmp("eq", pool.pointer, NULL)):
         fb.ret(NULL)
-    pool = Record(fb, _Pool, fb.load(PTR, memory))
     fb.memset(pool.pointer, 0, size)
     pool.store("threads", threads)
     pool.store("spin", spin)
@@ -307,7 +306,7 @@ def _write_destroy(module: ModuleBuilder) -> None:
         thread = _slot(fb, pool, index).load("thread")
         with fb.if_(fb.icmp("ne", thread, 0)):
             fb.call(join, thread, NULL)
-    fb.call(module.declare("free", VOID, (PTR,)), pool.pointer)
+    release(fb, pool.pointer)
     fb.ret()
 
 

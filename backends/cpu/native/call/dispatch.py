@@ -24,7 +24,8 @@ from xlalite.backends.cpu.native.call.numpy_interface import (
     python_functions,
 )
 from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
-from xlalite.backends.cpu.native.call.result_memory import LARGE_BYTES, result_memory
+from xlalite.backends.cpu.native.call.result_memory import result_memory
+from xlalite.backends.cpu.native.call.result_memory_ir import LARGE_BYTES
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache

@@ -50,8 +50,11 @@ def test_atomic_access_to_fields(link_text, native_function):
     assert change(ctypes.addressof(record)) == 110 + 21 + 0
 
 
-@pytest.mark.parametrize("name", ["other", "gap"])
-def test_fields_that_cannot_be_loaded_are_refused(name):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("other", "Mixed has no field 'other'"), ("gap", "Mixed: field 'gap' is neither a number nor a pointer")],
+)
+def test_fields_that_cannot_be_loaded_are_refused(name, message):
     fb = ModuleBuilder("record").function("f", VOID, (PTR,))
-    with pytest.raises(LLVMBuildError, match=f"Mixed has no number or pointer '{name}'"):
+    with pytest.raises(LLVMBuildError, match=message):
         Record(fb, Mixed, fb.parameters[0]).load(name)
