@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import pytest
 
 import xlalite
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.op import Evaluator
+from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.types.literal import Value
 
 # Tests neither use nor fill the cache of whoever runs them.
@@ -116,6 +118,20 @@ def repository() -> Path:
 def rng() -> np.random.Generator:
     """Random numbers with a fixed seed."""
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture
+def custom_target() -> Iterator[Callable[[str, Evaluator], None]]:
+    """`custom_target(name, function)`: what a custom-call target means until the end of the test."""
+    names: list[str] = []
+
+    def register(name: str, function: Evaluator) -> None:
+        custom_call(name)(function)
+        names.append(name)
+
+    yield register
+    for name in names:
+        del CUSTOM_CALLS[name]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
@@ -15,20 +16,33 @@ from urllib.parse import quote
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, ReportEntry, Status
 
-_SHOWN_BYTES = 256 << 10
-"""A text longer than this is shown up to here."""
-
-_PAGE_BYTES = 24 << 20
-"""Once the page holds so much text, what follows is links."""
-
-_DIFF_LINES = 20_000
-"""Longer modules are not compared: it would take minutes."""
-
 _TEXTS = tuple(artefact for artefact in Artefact if artefact not in (Artefact.DECISIONS, Artefact.OBJECT))
 _STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad"}
 
 
-def render_page(contents: DumpContents, directory: Path, *, title: str = "", has_links: bool = True) -> str:
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """How much of a directory one page shows.
+
+    Attributes:
+        text_bytes: A longer text is shown up to here.
+        page_bytes: Once the page holds so much text, what follows is links.
+        diff_lines: Longer modules are not compared: it would take minutes.
+    """
+
+    text_bytes: int = 256 << 10
+    page_bytes: int = 24 << 20
+    diff_lines: int = 20_000
+
+
+def render_page(
+    contents: DumpContents,
+    directory: Path,
+    *,
+    title: str = "",
+    has_links: bool = True,
+    limits: PageLimits | None = None,
+) -> str:
     """The page about the dumps in a directory.
 
     Args:
@@ -36,18 +50,20 @@ def render_page(contents: DumpContents, directory: Path, *, title: str = "", has
         directory: Where the files are.
         title: What to call it; by default the name of the directory.
         has_links: Whether the page will lie beside the files and link to them.
+        limits: How much is shown; None for the usual.
     """
     name = title or f"xlalite dump: {directory.resolve().name}"
-    return _Page(directory, has_links=has_links).render(contents, name)
+    return _Page(directory, limits or PageLimits(), has_links=has_links).render(contents, name)
 
 
 class _Page:
     """Writes one page; remembers how much text it holds."""
 
-    def __init__(self, directory: Path, *, has_links: bool) -> None:
+    def __init__(self, directory: Path, limits: PageLimits, *, has_links: bool) -> None:
         self._directory = directory
+        self._limits = limits
         self._has_links = has_links
-        self._room = _PAGE_BYTES
+        self._room = limits.page_bytes
 
     def render(self, contents: DumpContents, name: str) -> str:
         body = [
@@ -111,7 +127,7 @@ class _Page:
     def _diff(self, before: str, after: str) -> str:
         old, new = self._read(before).splitlines(), self._read(after).splitlines()
         links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
-        if max(len(old), len(new)) > _DIFF_LINES:
+        if max(len(old), len(new)) > self._limits.diff_lines:
             return f"<details><summary>too long to compare: {links}</summary></details>"
         lines = list(difflib.unified_diff(old, new, "before", "after", lineterm=""))[2:]
         added = sum(line.startswith("+") for line in lines)
@@ -124,7 +140,7 @@ class _Page:
         decisions = json.loads(self._read(file) or "[]")
         if not decisions:
             return ""
-        shown = decisions[: _SHOWN_BYTES // 128]
+        shown = decisions[: self._limits.text_bytes // 128]
         more = len(decisions) - len(shown)
         rest = f"<p>{more} more are in the file.</p>" if more else ""
         self._room -= 256 * len(shown)
@@ -142,7 +158,7 @@ class _Page:
 
     def _fit(self, text: str) -> str:
         """As much of a text as may be shown; always whole lines."""
-        room = min(_SHOWN_BYTES, max(self._room, 0))
+        room = min(self._limits.text_bytes, max(self._room, 0))
         if len(text) > room:
             text = text[: text.rfind("\n", 0, room) + 1] + "... the rest is in the file\n"
         self._room -= len(text)

@@ -2,7 +2,7 @@
 
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.hlo.errors import ArgumentError, ExecutionError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller
-from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.literal import Token, Value
 
@@ -32,19 +31,18 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def target() -> Iterator[list[object]]:
+def target(custom_target: Callable[..., None]) -> list[object]:
     """What the custom call of `CALL` does: gives, or raises, the last of these."""
     answers: list[object] = []
 
-    @custom_call("test_target")
     def users_own_function(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
         answer = answers[-1]
         if isinstance(answer, BaseException):
             raise answer
         return answer(*operands) if callable(answer) else answer  # type: ignore[return-value]
 
-    yield answers
-    del CUSTOM_CALLS["test_target"]
+    custom_target("test_target", users_own_function)
+    return answers
 
 
 def compiled(text: str, backend: str) -> Executable:

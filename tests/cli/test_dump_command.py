@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from xlalite.hlo.errors import PassError
 from xlalite.passes.dump.index import write_index
-from xlalite.passes.fusion import Fusion
 
 PROGRAM = """\
 import sys
@@ -164,20 +162,15 @@ def test_wrong_use(arguments: list[str], message: str, xlalite: Callable[..., ob
     assert message in ran.err
 
 
-def test_failed_compilation_is_in_the_index(
-    softmax: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xlalite: Callable[..., object]
-) -> None:
-    def fail(self: Fusion, module: object) -> bool:
-        raise PassError("no <fusion> today")
-
-    monkeypatch.setattr(Fusion, "run", fail)
-    ran = xlalite("opt", softmax, f"--xla_dump_to={tmp_path / 'd'}")
+def test_failed_pass_is_in_the_index(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("opt", softmax, "--passes=cse,copy-insertion", f"--xla_dump_to={tmp_path / 'd'}")
     assert ran.code == 2
     assert "the module as the pass left it: " in ran.err
     (module,) = json.loads((tmp_path / "d" / "index.json").read_text())["modules"]
     assert module["status"] == "failed"
-    assert "no <fusion> today" in module["error"]
-    assert "no &lt;fusion&gt; today" in (tmp_path / "d" / "index.html").read_text()
+    assert "module softmax is not scheduled" in module["error"]
+    assert [entry["name"] for entry in module["passes"]] == ["cse"]
+    assert "module softmax is not scheduled" in (tmp_path / "d" / "index.html").read_text()
 
 
 def test_killed_process_leaves_an_unfinished_module(tmp_path: Path) -> None:

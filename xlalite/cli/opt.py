@@ -16,6 +16,7 @@ from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
 from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
+from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
@@ -134,7 +135,11 @@ def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) ->
         dumper.write_module(Artefact.HLO, module)
         observer = DumpObserver(dumper, debug)
         instrumentation = Instrumentation(debug, (observer,))
-        pipeline.run(module, instrumentation)
+        try:
+            pipeline.run(module, instrumentation)
+        except XlaliteError as error:
+            dumper.finish(observer.entries(instrumentation.records), error)
+            raise
         dumper.write_decisions(module.decisions)
         dumper.finish(observer.entries(instrumentation.records))
     return tuple(instrumentation.records)

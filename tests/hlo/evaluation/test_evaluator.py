@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from collections.abc import Callable
 from types import FrameType
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 
 from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.errors import EvaluationError
-from xlalite.hlo.evaluation import evaluator
 from xlalite.hlo.evaluation.evaluator import Evaluator, evaluate
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
@@ -111,49 +111,57 @@ def test_long_chains_do_not_recurse():
     assert evaluate(builder.build(value), np.float32(1)) == 5001
 
 
-def test_values_are_freed_after_their_last_use(monkeypatch):
-    alive = []
-    largest = []
-    original = evaluator.Evaluator._evaluate
+def test_values_are_freed_after_their_last_use(custom_target: Callable[..., None]) -> None:
+    values, most_alive = [], 0
 
-    def watch(self, step, slots):
-        value = original(self, step, slots)
-        alive.append(weakref.ref(value))
-        largest.append(sum(reference() is not None for reference in alive))
+    def make(instruction, operands, call):
+        nonlocal most_alive
+        value = operands[0] + 1
+        values.append(weakref.ref(value))
+        most_alive = max(most_alive, sum(reference() is not None for reference in values))
         return value
 
-    monkeypatch.setattr(evaluator.Evaluator, "_evaluate", watch)
-    builder = Builder("main")
-    value = builder.parameter(F32_3)
-    for _ in range(50):
-        value = builder.op("negate", (value,))
-    evaluate(builder.build(value), np.zeros(3, np.float32))
-    assert max(largest) <= 2
+    custom_target("test.made", make)
+    chain = "".join(f'  v{i} = f32[3] custom-call(v{i - 1}), custom_call_target="test.made"\n' for i in range(1, 51))
+    result = evaluate(parse(f"ENTRY e {{ v0 = f32[3] parameter(0)\n{chain}}}"), np.zeros(3, np.float32))
+    np.testing.assert_array_equal(result, [50, 50, 50])
+    assert most_alive == 2
 
 
-def test_arguments_are_not_changed():
-    x = np.array([1, 2, 3], np.float32)
-    x.setflags(write=False)
-    evaluate(doubling(), x)
+def test_arguments_are_neither_changed_nor_refused_when_they_must_not_be_written():
+    for is_writeable in (True, False):
+        x = np.array([1, 2, 3], np.float32)
+        x.setflags(write=is_writeable)
+        np.testing.assert_array_equal(evaluate(doubling(), x), [2, 4, 6])
+        np.testing.assert_array_equal(x, [1, 2, 3])
 
 
-def test_dead_instructions_are_skipped():
-    builder = Builder("main")
-    x = builder.parameter(F32_3)
-    root = x + x
-    builder.op("sine", (x,))
-    steps = evaluator._make_plan(builder.build(root)).steps
-    assert [step.instruction.opcode for step in steps] == ["add"]
+@pytest.mark.parametrize(
+    ("root", "is_second_before_first", "order"),
+    [
+        ("tuple(first, second)", False, ["first", "second"]),
+        ("tuple(first, second)", True, ["second", "first"]),
+        ("tuple(first, first)", False, ["first"]),
+        ("tuple(first, first)", True, ["second", "first"]),
+    ],
+)
+def test_what_is_needed_runs_once_and_in_order(
+    root: str, is_second_before_first: bool, order: list[str], custom_target: Callable[..., None]
+) -> None:
+    ran: list[str] = []
 
+    def note(instruction, operands, call):
+        ran.append(instruction.name)
+        return operands[0]
 
-def test_control_dependencies_order_the_work():
-    builder = Builder("main")
-    x = builder.parameter(F32_3)
-    first, second = builder.op("sine", (x,)), builder.op("cosine", (x,))
-    first.instruction.add_control_predecessor(second.instruction)
-    computation = builder.build(builder.tuple([first, second]))
-    steps = evaluator._make_plan(computation).steps
-    assert [step.instruction.opcode for step in steps] == ["cosine", "sine", "tuple"]
+    custom_target("test.noted", note)
+    calls = [f'  {name} = f32[3] custom-call(x), custom_call_target="test.noted"\n' for name in ("first", "second")]
+    text = f"ENTRY e {{ x = f32[3] parameter(0)\n{''.join(calls)}  ROOT r = (f32[3], f32[3]) {root} }}"
+    entry = parse(text).entry_computation
+    if is_second_before_first:
+        entry.find("first").add_control_predecessor(entry.find("second"))
+    evaluate(entry, np.zeros(3, np.float32))
+    assert ran == order
 
 
 def test_numerical_errors_are_silent():

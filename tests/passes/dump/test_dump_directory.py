@@ -16,10 +16,10 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pipeline import Pipeline
-from xlalite.passes.dump import page as dump_page
 from xlalite.passes.dump.dumper import DumpObserver, module_dumper, session_dumper
 from xlalite.passes.dump.index import write_index
-from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, read_contents, write_atomically
+from xlalite.passes.dump.page import PageLimits, render_page
+from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, Status, read_contents, write_atomically
 from xlalite.passes.memory.schedule_report import schedule_report
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
@@ -136,33 +136,29 @@ def test_reports_go_to_standard_output_as_well(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.endswith(".cluster_report.txt\nreport\n\n")
 
 
-def test_long_texts_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = dump(tmp_path, None)
-    monkeypatch.setattr(dump_page, "_SHOWN_BYTES", 120)
-    page = dump_page.render_page(DumpContents((entry,)), tmp_path)
-    assert "... the rest is in the file\n" in page
-    assert "%two" not in page.split("HLO before optimizations")[1]
+def test_page_is_limited(tmp_path: Path) -> None:
+    contents = DumpContents((dump(tmp_path, ".*"),))
+    whole = render_page(contents, tmp_path)
+    assert "%two" in whole.split("HLO before optimizations")[1]
+    assert "... the rest is in the file\n" not in whole
+    cut = render_page(contents, tmp_path, limits=PageLimits(text_bytes=120))
+    assert "... the rest is in the file\n" in cut
+    assert "%two" not in cut.split("HLO before optimizations")[1]
+    assert "%two" not in render_page(contents, tmp_path, limits=PageLimits(page_bytes=0))
+    assert "too long to compare" not in whole
+    assert "too long to compare" in render_page(contents, tmp_path, limits=PageLimits(diff_lines=3))
 
 
-def test_page_has_a_whole_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = dump(tmp_path, None)
-    monkeypatch.setattr(dump_page, "_PAGE_BYTES", 0)
-    assert "%two" not in dump_page.render_page(DumpContents((entry,)), tmp_path)
-
-
-def test_modules_that_differ_in_too_many_lines_are_not_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = dump(tmp_path, ".*")
-    monkeypatch.setattr(dump_page, "_DIFF_LINES", 3)
-    assert "too long to compare" in dump_page.render_page(DumpContents((entry,)), tmp_path)
+def test_texts_of_errors_are_no_markup(tmp_path: Path) -> None:
+    entry = ModuleEntry("module_0000.m", "m", Status.FAILED, error="no <fusion> today")
+    assert '<p class="bad">no &lt;fusion&gt; today</p>' in render_page(DumpContents((entry,)), tmp_path)
 
 
 def test_files_that_went_away_do_not_break_the_page(tmp_path: Path) -> None:
     entry = dump(tmp_path, ".*")
     for path in tmp_path.glob("module_*.txt"):
         path.unlink()
-    assert "module_0000.m" in dump_page.render_page(DumpContents((entry,)), tmp_path)
+    assert "module_0000.m" in render_page(DumpContents((entry,)), tmp_path)
 
 
 def test_page_of_nothing(tmp_path: Path) -> None:

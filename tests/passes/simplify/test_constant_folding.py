@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller
-from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.literal import Value
 from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
@@ -130,28 +129,20 @@ ENTRY e {
 """
 
 
-@pytest.fixture
-def callback() -> Iterator[list[str]]:
-    """A target that fails in a branch, and what it was called for."""
+def test_compiling_runs_nobody_s_code(custom_target: Callable[..., None]) -> None:
     called: list[str] = []
 
-    @custom_call("test.callback")
-    def run(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    def fail_in_the_branch(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
         called.append(instruction.name)
         if instruction.name == "r":
             raise ValueError("the branch that is never taken")
         return operands[0]
 
-    yield called
-    del CUSTOM_CALLS["test.callback"]
-
-
-def test_compiling_runs_nobody_s_code(callback: list[str]) -> None:
-    module = parse(CALLBACK)
-    executable = get_backend("cpu").compile(module, CompileOptions(use_cache=False))
-    assert not callback
+    custom_target("test.callback", fail_in_the_branch)
+    executable = get_backend("cpu").compile(parse(CALLBACK), CompileOptions(use_cache=False))
+    assert not called
     np.testing.assert_array_equal(executable(np.False_)[1], [1, 2])
-    assert callback == ["q"]
+    assert called == ["q"]
 
 
 def test_splat_constant_becomes_a_broadcast(transform) -> None:

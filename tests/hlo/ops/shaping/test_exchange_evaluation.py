@@ -1,16 +1,15 @@
 """Dynamic sizes, asynchronous operations, exchange with the host, custom calls, collectives."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.errors import EvaluationError, ParseError, XlaliteError
-from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
+from xlalite.hlo.surroundings.custom_calls import custom_call
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, host_transfers
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.literal import Token
@@ -154,24 +153,14 @@ def test_send_and_recv_meet_in_a_channel(run: Run) -> None:
             run(text.replace("recv(sd), channel_id=7", "recv(sd), channel_id=8"), np.zeros(2, np.float32))
 
 
-@pytest.fixture
-def doubled() -> Iterator[None]:
-    @custom_call("test.doubled")
-    def double(instruction: HloInstruction, operands: list, call: object) -> np.ndarray:
-        return np.asarray(operands[0] * 2)
-
-    yield
-    del CUSTOM_CALLS["test.doubled"]
-
-
 CUSTOM = entry(
     '  x = f32[2] parameter(0)\n  ROOT r = f32[2] custom-call(x), custom_call_target="TARGET", '
     "custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI, operand_layout_constraints={f32[2]{0}}"
 )
 
 
-@pytest.mark.usefixtures("doubled")
-def test_custom_calls_are_looked_up_by_target(run: Run) -> None:
+def test_custom_calls_are_looked_up_by_target(run: Run, custom_target: Callable[..., None]) -> None:
+    custom_target("test.doubled", lambda instruction, operands, call: np.asarray(operands[0] * 2))
     np.testing.assert_array_equal(run(CUSTOM.replace("TARGET", "test.doubled"), np.ones(2, np.float32)), [2, 2])
     np.testing.assert_array_equal(run(CUSTOM.replace("TARGET", "Sharding"), np.ones(2, np.float32)), [1, 1])
     with pytest.raises(ValueError, match="is registered already"):
