@@ -111,6 +111,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "meaning",
             "random_seed",
+            "structure",
         ),
     ),
 }

@@ -124,6 +124,12 @@ def test_a_function_may_call_itself_while_it_is_traced() -> None:
     assert len(total.decisions) == 3
 
 
+def test_the_order_of_named_arguments_does_not_matter() -> None:
+    weighted = xl.jit(lambda x, weight: x * weight)
+    np.testing.assert_array_equal(weighted(x=X32, weight=N32), weighted(weight=N32, x=X32))
+    assert len(weighted.decisions) == 1
+
+
 def test_static_arguments_are_passed_as_they_are() -> None:
     @xl.jit(static_argnames=["power"], num_threads=1)
     def raised(x: Any, *, power: int) -> Any:

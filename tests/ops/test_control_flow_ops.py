@@ -54,12 +54,32 @@ def test_gradients_flow_through_the_branch_that_runs(flag: bool, run: Any) -> No
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_dictionaries_belong_together_by_key_and_none_is_passed_on(run: Any) -> None:
+    p = a.placeholder(np.bool_, [])
+    one, two = constant(1.0), constant(2.0)
+    chosen = cond(p, lambda: {"b": one, "a": two, "c": None}, lambda: {"a": one, "b": two, "c": None})
+    assert list(chosen) == ["b", "a", "c"]
+    assert chosen["c"] is None
+    assert run([chosen["a"], chosen["b"]], {p: True}) == [2, 1]
+    (looped,) = while_loop(
+        lambda state: state["n"] < 3,
+        lambda state: [{"n": state["n"] + 1, "sum": state["sum"] + 10}],
+        [{"sum": constant(0), "n": constant(0)}],
+        return_same_structure=True,
+    )
+    assert run([looped["n"], looped["sum"]]) == [3, 30]
+    with pytest.raises(GraphError, match="the body gives dictionaries with other keys"):
+        while_loop(lambda state: one > 0, lambda state: [{"m": state["n"]}], [{"n": one}])
+
+
 def test_cond_checks_predicate_and_results(graph: Graph) -> None:
     p, x = a.placeholder(np.bool_, []), constant(1.0)
     with pytest.raises(ElementTypeError, match="bool scalar"):
         cond(x, lambda: x, lambda: x)
     with pytest.raises(GraphError, match="true_fn gives 2 values and false_fn 1"):
         cond(p, lambda: [x, x], lambda: [x])
+    with pytest.raises(GraphError, match="true_fn and false_fn give dictionaries with different keys"):
+        cond(p, lambda: {"a": x, "b": x}, lambda: {"b": x, "c": x})
     with pytest.raises(ElementTypeError, match="float32 in one branch and int32 in the other"):
         cond(p, lambda: x, lambda: constant(1))
     assert cond(p, lambda: constant([1.0]), lambda: constant([1.0, 2.0])).shape == [None]

@@ -1,13 +1,12 @@
 """Structures of things to fetch: what they name in a graph, and the same structure of results.
 
-Fetches are tensors, operations, variables and names, in any nesting of lists, tuples, named tuples, dictionaries and
-classes of attrs. A structure is resolved once; `fetch_key` finds it again at the next run.
+Fetches are tensors, operations, variables and names, in any nesting. A structure is resolved once; `fetch_key` finds it
+again at the next run.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,9 @@ from xlalite.framework.graph.errors import GraphError, MissingElementError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.structure import flatten, rebuilder
 
-Results = Sequence[Any]
-Assemble = Callable[[Results], Any]
+_NAMING = frozenset({Tensor, Operation, str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +27,23 @@ class Fetches:
     Attributes:
         tensors: The tensors it names, each once.
         targets: The operations it names, each once.
-        assemble: The structure of results, from the values of `tensors`.
+        assemble: The structure of results, from the values of `tensors`; None stands for an operation.
     """
 
     tensors: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
-    assemble: Assemble
+    assemble: Callable[[Sequence[Any]], Any]
 
 
 def fetch_key(fetches: Any) -> Hashable:
     """Equal for structures that mean the same; what cannot be fetched at all gets some key."""
     kind = type(fetches)
-    if kind is Tensor or kind is Operation or kind is str:
+    if kind in _NAMING:
         return fetches  # type: ignore[no-any-return]  # all three are hashable
-    if kind is list or isinstance(fetches, tuple):
-        return (kind, *[fetch_key(element) for element in fetches])
-    if isinstance(fetches, Mapping):
-        return (id(kind), tuple(fetches), *[fetch_key(element) for element in fetches.values()])
-    if _attrs_fields(kind) is not None:
-        return (kind, *[fetch_key(getattr(fetches, name)) for name in _attrs_fields(kind) or ()])
-    return fetches if isinstance(fetches, Hashable) else id(fetches)
+    if kind is list and _NAMING.issuperset(map(type, fetches)):
+        return (list, *fetches)
+    leaves, structure = flatten(fetches, none_is_leaf=True)
+    return (structure, *[leaf if type(leaf).__hash__ is not None else id(leaf) for leaf in leaves])
 
 
 def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
@@ -57,66 +53,26 @@ def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
         FetchError: A name is not in the graph, or an element belongs to another graph.
         FetchTypeError: Something in it cannot be fetched.
     """
-    resolver = _Resolver(graph)
-    assemble = resolver.resolve(fetches)
-    return Fetches(tuple(resolver.tensors), tuple(resolver.targets), assemble)
+    leaves, structure = flatten(fetches, none_is_leaf=True)
+    elements = [_element(graph, leaf) for leaf in leaves]
+    tensors = tuple(dict.fromkeys(each for each in elements if isinstance(each, Tensor)))
+    targets = tuple(dict.fromkeys(each for each in elements if isinstance(each, Operation)))
+    positions = [tensors.index(each) if isinstance(each, Tensor) else None for each in elements]
+    build = rebuilder(structure)
+    if positions == [*range(len(tensors))]:
+        return Fetches(tensors, targets, build)
+    return Fetches(tensors, targets, lambda results: build([None if i is None else results[i] for i in positions]))
 
 
-class _Resolver:
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self.tensors: dict[Tensor, int] = {}
-        self.targets: dict[Operation, None] = {}
-
-    def resolve(self, fetches: Any) -> Assemble:
-        """What gives the structure of results."""
-        kind = type(fetches)
-        if isinstance(fetches, list | tuple):
-            return _sequence(kind, [self.resolve(element) for element in fetches])
-        if isinstance(fetches, Mapping):
-            return _mapping(kind, {key: self.resolve(element) for key, element in fetches.items()})
-        names = _attrs_fields(kind)
-        if names is not None:
-            return _attributes(kind, {name: self.resolve(getattr(fetches, name)) for name in names})
-        element = self._element(fetches)
-        if isinstance(element, Operation):
-            self.targets[element] = None
-            return lambda results: None
-        number = self.tensors.setdefault(element, len(self.tensors))
-        return lambda results: results[number]
-
-    def _element(self, fetch: Any) -> Tensor | Operation:
-        if fetch is None:
-            raise FetchTypeError("Fetch argument None has invalid type NoneType: expected a tensor, operation or name")
-        try:
-            element = self._graph.as_graph_element(fetch)
-        except TypeError as error:
-            raise FetchTypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}: {error}") from None
-        except (GraphError, MissingElementError) as error:
-            raise FetchError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor: {error}") from None
-        if isinstance(element, Tensor) and element.handle_data is not None:
-            raise FetchTypeError(f"Fetch argument {fetch!r} is the handle of a variable; fetch the variable's value")
-        return element
-
-
-def _sequence(kind: type, parts: list[Assemble]) -> Assemble:
-    if hasattr(kind, "_make"):  # named tuples take their elements one by one
-        return lambda results: kind(*[part(results) for part in parts])
-    if kind is list:
-        return lambda results: [part(results) for part in parts]
-    return lambda results: kind(part(results) for part in parts)
-
-
-def _mapping(kind: type, parts: dict[Any, Assemble]) -> Assemble:
-    made = OrderedDict if issubclass(kind, OrderedDict) else dict
-    return lambda results: made((key, part(results)) for key, part in parts.items())
-
-
-def _attributes(kind: type, parts: dict[str, Assemble]) -> Assemble:
-    return lambda results: kind(**{name.lstrip("_"): part(results) for name, part in parts.items()})
-
-
-def _attrs_fields(kind: type) -> tuple[str, ...] | None:
-    """The fields of a class made with attrs, which need not be installed."""
-    declared = getattr(kind, "__attrs_attrs__", None)
-    return None if declared is None else tuple(attribute.name for attribute in declared)
+def _element(graph: Graph, fetch: Any) -> Tensor | Operation:
+    if fetch is None:
+        raise FetchTypeError("Fetch argument None has invalid type NoneType: expected a tensor, operation or name")
+    try:
+        element = graph.as_graph_element(fetch)
+    except TypeError as error:
+        raise FetchTypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}: {error}") from None
+    except (GraphError, MissingElementError) as error:
+        raise FetchError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor: {error}") from None
+    if isinstance(element, Tensor) and element.handle_data is not None:
+        raise FetchTypeError(f"Fetch argument {fetch!r} is the handle of a variable; fetch the variable's value")
+    return element

@@ -15,7 +15,6 @@ from typing import Any, overload
 import numpy as np
 
 from xlalite.backends.base import Executable
-from xlalite.client.structures import LEAF, flatten, rebuild
 from xlalite.client.traced_array import TracedArray, as_tensor
 from xlalite.flags import debug_options, flags_from_environment
 from xlalite.framework.graph.dtypes import as_dtype
@@ -25,6 +24,7 @@ from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import ParameterArgument
 from xlalite.framework.meaning.signatures import Signature, SignatureCache
+from xlalite.framework.structure import LEAF, flatten, rebuild, rebuilder
 from xlalite.hlo.errors import TracingError
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
@@ -139,7 +139,7 @@ class JitFunction:
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
-        dynamic = {name: value for name, value in named.items() if name not in self._static_names}
+        dynamic = {name: value for name, value in sorted(named.items()) if name not in self._static_names}
         fixed = {i: value for i, value in enumerate(arguments) if i in self._static_positions}
         leaves, structure = flatten(([None if i in fixed else each for i, each in enumerate(arguments)], dynamic))
         arrays = [_as_array(leaf) for leaf in leaves]
@@ -150,8 +150,9 @@ class JitFunction:
         except TypeError as error:
             raise TracingError(f"{self._function.__name__}: static arguments must be hashable: {error}") from None
         signature = ((structure, static_values), *kinds)
-        given = _Given(structure, fixed, static, leaves, arrays)
-        return self._cache.obtain(signature, lambda: self._compile(given, signature)), arrays
+        return self._cache.obtain(
+            signature, lambda: self._compile(_Given(structure, fixed, static, leaves, arrays), signature)
+        ), arrays
 
     def _compile(self, given: _Given, signature: Signature) -> _Compiled:
         name = self._function.__name__
@@ -302,7 +303,8 @@ def _as_output(name: str, value: Any) -> Tensor:
 def _assembler(structure: Hashable) -> Callable[[Sequence[Array]], Any]:
     if structure == LEAF:
         return lambda values: _as_result(values[0])
-    return lambda values: rebuild(structure, [_as_result(value) for value in values])
+    build = rebuilder(structure)
+    return lambda values: build([_as_result(value) for value in values])
 
 
 def _as_result(value: Array) -> Any:

@@ -14,10 +14,10 @@ from xlalite.framework.graph.function_graph import trace_function
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, as_shape
+from xlalite.framework.structure import flatten, have_same_names, rebuild
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
-from xlalite.ops.helpers.structure import flatten, pack_like
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
@@ -52,7 +52,7 @@ def no_op(name: str | None = None) -> Operation:
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that waits for all inputs: operations, tensors, variables, or sequences of them."""
-    elements = [element for each in inputs for element in flatten(each) if element is not None]
+    elements = flatten(inputs)[0]
     with control_dependencies([_operation_of(element) for element in elements]):
         return no_op(name or "group_deps")
 
@@ -119,12 +119,14 @@ def cond(
         raise GraphError(
             f"cond: true_fn gives {len(then_branch.outputs)} values and false_fn {len(else_branch.outputs)}"
         )
+    if not have_same_names(then_structure, else_structure):
+        raise GraphError("cond: true_fn and false_fn give dictionaries with different keys")
     inputs = [predicate, *then_branch.captured, *else_branch.captured]
     results = operation("If", inputs, {"then_branch": then_branch, "else_branch": else_branch}, scope)
     values = list(results.outputs[: len(then_branch.outputs)])
     if then_structure is None or else_structure is None:
         return results
-    packed = pack_like(then_structure, values)
+    packed = rebuild(then_structure, values)
     single = not strict and isinstance(packed, list | builtins.tuple) and len(packed) == 1
     return packed[0] if single else packed
 
@@ -135,8 +137,9 @@ def _trace_branch(name: str, function: Callable[[], Any]) -> Any:
 
     def body(arguments: Sequence[Tensor]) -> list[Tensor]:
         result = function()
-        structure.append(None if result is None or isinstance(result, Operation) else result)
-        return [] if structure[0] is None else [convert_to_tensor(value) for value in flatten(result)]
+        values, around = flatten(None if isinstance(result, Operation) else result)
+        structure.append(around)
+        return [convert_to_tensor(value) for value in values]
 
     graph = trace_function(name, get_default_graph(), [], body)
     return graph, structure[0]
@@ -175,7 +178,8 @@ def while_loop(
         ShapeError: a loop variable changes its shape without an invariant that allows it.
         ElementTypeError: a loop variable changes its element type, or the condition is no bool scalar.
     """
-    starts = [convert_to_tensor(value) for value in flatten(loop_vars)]
+    given, structure = flatten(loop_vars)
+    starts = [convert_to_tensor(value) for value in given]
     if not starts:
         raise GraphError("while_loop: there are no loop variables")
     shapes = [start.shape for start in starts]
@@ -191,16 +195,17 @@ def while_loop(
     first = len(counter)
 
     def condition(arguments: Sequence[Tensor]) -> list[Tensor]:
-        holds = convert_to_tensor(cond(*pack_like(loop_vars, list(arguments[first:]))))
+        holds = convert_to_tensor(cond(*rebuild(structure, arguments[first:])))
         if not holds.dtype.is_bool or holds.shape.rank not in (0, None):
             raise ElementTypeError(f"while_loop: the condition must be a bool scalar, found {holds!r}")
         return [holds if limit is None else node("LogicalAnd", [holds, arguments[0] < limit])]
 
     def step(arguments: Sequence[Tensor]) -> list[Tensor]:
-        given = body(*pack_like(loop_vars, list(arguments[first:])))
-        results = flatten(given if isinstance(given, list | builtins.tuple | dict) else [given])
+        results, around = flatten(body(*rebuild(structure, arguments[first:])))
         if len(results) != len(starts):
             raise GraphError(f"while_loop: the body gives {len(results)} values for {len(starts)} loop variables")
+        if not have_same_names(structure, around):
+            raise GraphError("while_loop: the body gives dictionaries with other keys than the loop variables have")
         following = [_as_loop_value(value, start) for value, start in zip(results, starts, strict=True)]
         return following if limit is None else [arguments[0] + 1, *following]
 
@@ -215,7 +220,7 @@ def while_loop(
     results = list(loop.outputs[first : first + len(starts)])
     if not back_prop:
         results = [node("StopGradient", [result]) for result in results]
-    packed = pack_like(loop_vars, results)
+    packed = rebuild(structure, results)
     return packed[0] if len(results) == 1 and not return_same_structure else packed
 
 
