@@ -140,46 +140,6 @@ class HloComputation:
         instruction.parent = None
         self._snapshot = None
 
-    def remove_dead(self, instruction: HloInstruction, *, keep: Callable[[HloInstruction], bool] | None = None) -> None:
-        """Removes an unused instruction, then every operand that became unused; side effects and parameters stay."""
-        waiting = [instruction]
-        while waiting:
-            candidate = waiting.pop()
-            if candidate.parent is not self or candidate.user_count or candidate is self._root:
-                continue
-            if candidate.opcode == "parameter" or candidate.has_side_effect or candidate.control_successors:
-                continue
-            if keep is not None and keep(candidate):
-                continue
-            operands = candidate.operands
-            self.remove(candidate)
-            waiting.extend(operands)
-
-    def replace(self, old: HloInstruction, new: HloInstruction) -> HloInstruction:
-        """Puts `new` in the place of `old`: its users, the root, control dependencies and annotations; removes `old`.
-
-        `new` may be loose; it then joins the computation. Operands of `old` that become unused are removed too.
-        Metadata goes over when `new` has none.
-        """
-        if new.parent is None:
-            self.add(new)
-        if new.metadata == type(new.metadata)():
-            new.metadata = old.metadata
-        for predecessor in old.control_predecessors:
-            if predecessor is not new:
-                new.add_control_predecessor(predecessor)
-        for successor in old.control_successors:
-            successor.drop_control_predecessor(old)
-            if successor is not new:
-                successor.add_control_predecessor(new)
-        old.replace_all_uses_with(new)
-        operands = old.operands
-        if old.opcode != "parameter":
-            self.remove(old)
-        for operand in operands:
-            self.remove_dead(operand)
-        return new
-
     def unique_name(self, wanted: str) -> str:
         """A name that no instruction here has: the wanted one, or it with a number."""
         if wanted not in self._names:

@@ -278,7 +278,10 @@ class HloInstruction:
         called_computations: Sequence[HloComputation] | None = None,
         name: str | None = None,
     ) -> HloInstruction:
-        """A loose copy, with metadata and annotations; control dependencies are not copied."""
+        """A loose copy, with metadata and annotations; control dependencies are not copied.
+
+        A sharding belongs to a shape: it stays behind when the copy has another.
+        """
         twin = HloInstruction(
             self.op,
             shape if shape is not None else self.shape,
@@ -289,6 +292,8 @@ class HloInstruction:
             self.metadata,
         )
         twin.copy_annotations(self)
+        if shape is not None and not shape.compatible(self.shape):
+            twin.sharding = ""
         return twin
 
     def copy_annotations(self, source: HloInstruction) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.extraction import extract
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
@@ -234,7 +235,7 @@ def _edited(
         old.replace_all_uses_with(new)
     else:
         computation.set_root(new)
-    computation.remove_dead(old)
+    remove_dead(old)
     values = _by_name(module, arguments)
     return _part(twin.entry_computation.root, (), {p: values[p.name] for p in twin.entry_computation.parameters})
 

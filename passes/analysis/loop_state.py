@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import dependencies, reachable
@@ -132,11 +133,11 @@ def _take_place(loop: HloInstruction, new: HloInstruction, places: dict[int, int
         successor.add_control_predecessor(new)
     for user in loop.users:
         assert user.opcode == "get-tuple-element", "the caller has looked at the users"
-        parent.replace(user, element(new, places[user.attrs.index]))
+        replace(user, element(new, places[user.attrs.index]))
     if loop.parent is parent:  # Without users it went with the last of them, unless it has side effects.
         operand = loop.operand(0)
         parent.remove(loop)
-        parent.remove_dead(operand)
+        remove_dead(operand)
 
 
 def _taken_apart(source: HloInstruction, computation: HloComputation) -> HloInstruction:

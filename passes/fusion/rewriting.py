@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
@@ -45,7 +46,7 @@ def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> N
     computation.add(fusion)
     _replace_outputs(computation, group, fusion)
     for member in reversed(members):
-        computation.remove_dead(member)
+        remove_dead(member)
 
 
 def _body(group: Group, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -93,7 +94,7 @@ def _copy_at_root(root: HloInstruction, refusals: Sequence[Refusal]) -> None:
     result = edit.with_copies(root, {refusal.index for refusal in refusals}, staged)
     computation.set_root(result)
     edit.place(before=None)
-    computation.remove_dead(root)
+    remove_dead(root)
 
 
 class _Edit:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
@@ -94,7 +95,7 @@ def _replace(conditional: HloInstruction, function: HloComputation) -> None:
     chosen = branches[-1]
     for number in range(len(branches) - 2, -1, -1):
         chosen = _select(_takes(selector, number, function), branches[number], chosen, function)
-    function.replace(conditional, chosen)
+    replace(conditional, chosen)
 
 
 def _takes(selector: HloInstruction, number: int, function: HloComputation) -> HloInstruction:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import reshape, transpose
-from xlalite.passes.rewriting.rewrite import replace_with_loose
 from xlalite.passes.simplify.dimensions import inverse
 
 
@@ -46,7 +46,7 @@ class LayoutNormalization(HloPass):
             for instruction in computation.instructions:
                 changed |= _drop_layout(instruction)
                 if instruction.opcode == "copy" and not instruction.is_controlled:
-                    computation.replace(instruction, instruction.operand(0))
+                    replace(instruction, instruction.operand(0))
                     changed = True
         return _drop_entry_layout(module) or changed
 
@@ -60,7 +60,7 @@ def _replace_bitcast(instruction: HloInstruction, operand_order: tuple[int, ...]
     replacement = transpose(elements, inverse(order))
     if replacement is operand and instruction.is_controlled:
         replacement = create("copy", (operand,))
-    replace_with_loose(instruction, replacement)
+    replace(instruction, replacement)
 
 
 def _reinterpret(operand: HloInstruction, result: Shape) -> HloInstruction:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import apply_elementwise
-from xlalite.passes.rewriting.rewrite import discard_loose, replace_with_loose
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class MapInliner(HloPass):
             if result is None:
                 module.record(self.name, (instruction.name,), "not inlined", "its function is not elementwise")
             elif self.may_change():
-                replace_with_loose(instruction, result)
+                replace(instruction, result)
                 changed = True
             else:
-                discard_loose(result)
+                remove_dead(result)
         return changed

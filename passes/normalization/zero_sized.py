@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import constant
-from xlalite.passes.rewriting.rewrite import replace_with_loose
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ZeroSizedElimination(HloPass):
         for instruction in module.instructions():
             if _is_replaceable(instruction) and self.may_change():
                 shape = instruction.shape
-                replace_with_loose(instruction, constant(np.zeros(shape.dims, shape.dtype.numpy)))
+                replace(instruction, constant(np.zeros(shape.dims, shape.dtype.numpy)))
                 changed = True
         return changed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
 
@@ -25,6 +26,6 @@ class BarrierRemover(HloPass):
             for instruction in computation.instructions:
                 controlled = instruction.control_predecessors or instruction.control_successors
                 if instruction.opcode == "opt-barrier" and not controlled:
-                    computation.replace(instruction, instruction.operand(0))
+                    replace(instruction, instruction.operand(0))
                     changed = True
         return changed

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ops.reshaping import BroadcastAttrs
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.rewrite import discard_loose
 
 
 def inline_body(
@@ -51,9 +51,9 @@ def inline_instruction(
     for copy in copies:
         if copy.metadata == Metadata():
             copy.metadata = instruction.metadata
-    computation.replace(instruction, root)
+    replace(instruction, root)
     for copy in copies:
-        computation.remove_dead(copy)
+        remove_dead(copy)
 
 
 def apply_elementwise(
@@ -82,16 +82,14 @@ def apply_elementwise(
         if instruction.opcode == "constant":
             copies[instruction] = _replicated(instruction.clone(), dims)
             continue
-        copies[instruction] = create(
-            instruction.opcode,
+        copies[instruction] = instruction.clone(
             [copies[operand] for operand in instruction.operands],
-            instruction.attrs,
             shape=Shape.array(instruction.shape.dtype, dims),
-            metadata=instruction.metadata,
+            name=instruction.opcode,
         )
     for parameter, operand in zip(function.parameters, operands, strict=True):
         if parameter not in needed:
-            discard_loose(operand)
+            remove_dead(operand)
     return copies[function.root]
 
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.instruction import HloInstruction, Metadata
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 
 # More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
 _MAX_REWRITES_PER_INSTRUCTION = 64
-
-_NO_METADATA = Metadata()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +155,12 @@ class RewriteRun:
                     self.declined[rule.name, instruction.name, result.reason] = None
                 continue
             if changes_bitcast(instruction, result) or not self.may_change():
-                discard_loose(result)
+                remove_dead(result)
                 return None
             self.fired[rule.name] += 1
             self._count += 1
             users = instruction.users
-            return (*replace_with_loose(instruction, result), result, *users)
+            return (*replace(instruction, result), result, *users)
         return None
 
 
@@ -172,51 +170,6 @@ def rules_by_opcode(rules: Sequence[Rule]) -> dict[str, tuple[Rule, ...]]:
     for rule in rules:
         table[rule.opcode] = (*table.get(rule.opcode, ()), rule)
     return table
-
-
-def replace_with_loose(old: HloInstruction, new: HloInstruction) -> tuple[HloInstruction, ...]:
-    """Puts `new` in the place of `old`; loose instructions that `new` depends on join the computation.
-
-    Instructions that join take over the old one's metadata when they have none.
-
-    Returns:
-        The instructions that joined, operands before users.
-    """
-    computation = old.parent
-    assert computation is not None, "a loose instruction has no place"
-    added = add_loose(computation, new, old.metadata)
-    if added and new.sharding == "":
-        new.sharding = old.sharding
-        new.frontend_attributes = new.frontend_attributes or old.frontend_attributes
-    computation.replace(old, new)
-    return added
-
-
-def add_loose(
-    computation: HloComputation, root: HloInstruction, metadata: Metadata = _NO_METADATA
-) -> tuple[HloInstruction, ...]:
-    """Adds a loose instruction and the loose ones it depends on, operands first; returns what was added."""
-    order = [i for i in post_order([root], _loose_operands, depends_on_itself) if i.parent is None]
-    for instruction in order:
-        if instruction.metadata == _NO_METADATA:
-            instruction.metadata = metadata
-        computation.add(instruction)
-    return tuple(order)
-
-
-def _loose_operands(instruction: HloInstruction) -> list[HloInstruction]:
-    return [operand for operand in instruction.operands if operand.parent is None]
-
-
-def discard_loose(root: HloInstruction) -> None:
-    """Lets go of a loose instruction and the loose ones that only it uses."""
-    waiting = [root]
-    while waiting:
-        instruction = waiting.pop()
-        if instruction.parent is None and not instruction.user_count:
-            operands = instruction.operands
-            instruction.detach()
-            waiting.extend(operands)
 
 
 def changes_bitcast(old: HloInstruction, new: HloInstruction) -> bool:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -15,7 +16,7 @@ from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import constant, splat, splat_literal
-from xlalite.passes.rewriting.rewrite import changes_bitcast, discard_loose, replace_with_loose
+from xlalite.passes.rewriting.rewrite import changes_bitcast
 
 # Cheap to make anew wherever they are read, and larger as a constant than as what they are.
 _KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier"})
@@ -67,9 +68,9 @@ class ConstantFolding(HloPass):
                 if folded is None:
                     continue
                 if changes_bitcast(instruction, folded) or not self.may_change():
-                    discard_loose(folded)
+                    remove_dead(folded)
                     continue
-                replace_with_loose(instruction, folded)
+                replace(instruction, folded)
                 changed = True
         return changed
 
@@ -124,9 +125,9 @@ class SplatConstants(HloPass):
                 continue
             new = splat(literal.value.reshape(-1)[0], literal.shape)
             if changes_bitcast(instruction, new) or not self.may_change():
-                discard_loose(new)
+                remove_dead(new)
                 continue
-            replace_with_loose(instruction, new)
+            replace(instruction, new)
             changed = True
         return changed
 

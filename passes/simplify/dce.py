@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import callees, reachable
@@ -41,5 +42,5 @@ def _remove_unused_instructions(computation: HloComputation) -> bool:
     before = len(computation)
     for instruction in computation.instructions:
         if not instruction.user_count and instruction.parent is computation:
-            computation.remove_dead(instruction)
+            remove_dead(instruction)
     return len(computation) != before

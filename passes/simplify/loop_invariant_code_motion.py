@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
@@ -63,7 +64,7 @@ class LoopInvariantCodeMotion(HloPass):
         for extra, name in enumerate(names):
             inside = new_body.find(name)
             inside.replace_all_uses_with(new_body.add(element(new_body.parameters[0], first + extra)))
-            new_body.remove_dead(inside)
+            remove_dead(inside)
         module.record(self.name, (loop.name, *names), "moved", "invariant", {"instructions": len(names)})
         return True
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.shape import Shape
@@ -94,7 +93,7 @@ def _all_uses_here(operand: HloInstruction, instruction: HloInstruction) -> bool
 
 def _apply(instruction: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int]) -> HloInstruction:
     shape = Shape.array(instruction.shape.dtype, dims)
-    return create(instruction.opcode, operands, instruction.attrs, shape=shape, metadata=instruction.metadata)
+    return instruction.clone(operands, shape=shape, name=instruction.opcode)
 
 
 def _before_broadcast(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
@@ -29,7 +30,7 @@ class TupleSimplifier(HloPass):
                     continue
                 simpler = _simpler(instruction)
                 if simpler is not None and self.may_change():
-                    computation.replace(instruction, simpler)
+                    replace(instruction, simpler)
                     changed = True
         return changed
 

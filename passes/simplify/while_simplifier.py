@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
@@ -72,7 +73,7 @@ class WhileSimplifier(HloPass):
             return False
         module.record(self.name, (loop.name,), "removed", "the number of iterations", {"times": count})
         if count == 0:
-            parent.replace(loop, loop.operand(0))
+            replace(loop, loop.operand(0))
             return True
         inline_instruction(loop, body)
         return True
@@ -86,7 +87,7 @@ class WhileSimplifier(HloPass):
             if user.is_controlled or not is_element_of(user, state.loop) or not state.is_invariant(user.attrs.index):
                 continue
             if self.may_change():
-                parent.replace(user, state.initial[user.attrs.index])
+                replace(user, state.initial[user.attrs.index])
                 changed = True
         return changed
 
@@ -107,7 +108,7 @@ class WhileSimplifier(HloPass):
                     twin = computation.add(initial.clone())
                     spared = (computation.root,) if handed_on else ()
                     read.replace_all_uses_with(twin, except_users=spared)
-                    computation.remove_dead(read)
+                    remove_dead(read)
                     changed = True
         return changed
 

@@ -10,6 +10,7 @@ from xlalite.cli.bisect import Culprit, Outcome, find_culprit
 # Python imports a module of this name when it starts: here it breaks a pass for the processes of the trials.
 BREAKS_CSE = """\
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import replace
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination as Cse
 
 honest = Cse.run
@@ -18,7 +19,7 @@ def run(self, module):
     entry = module.entry_computation
     for instruction in entry.instructions:
         if instruction.opcode == "add" and self.may_change():
-            entry.replace(instruction, create("subtract", instruction.operands))
+            replace(instruction, create("subtract", instruction.operands))
             return True
     return honest(self, module)
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from xlalite.hlo.building.create import create
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.errors import FlagError, PassError, VerificationError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
@@ -48,7 +49,7 @@ class Toggle(HloPass):
         entry = module.entry_computation
         if entry.root.opcode != self.old:
             return False
-        entry.replace(entry.root, create(self.new, entry.root.operands))
+        replace(entry.root, create(self.new, entry.root.operands))
         return True
 
 

@@ -125,6 +125,12 @@ def test_map_becomes_operations_on_arrays(transform) -> None:
     assert result.opcodes == ["constant", "broadcast", "multiply", "subtract"]
 
 
+def test_operations_of_an_inlined_map_keep_what_is_asked_of_them(transform) -> None:
+    result = transform(MapInliner(), MAP.replace("BODY", "power(m, b), result_accuracy={mode=highest}"))
+    root = result.module.entry_computation.root
+    assert root.extra_attributes == (("result_accuracy", "{mode=highest}"),)
+
+
 def test_map_of_a_function_that_is_not_elementwise_stays(transform) -> None:
     assert not transform(MapInliner(), MAP.replace("BODY", "reshape(m)")).changed
 

@@ -113,3 +113,18 @@ def test_transposes_of_different_orders_stay(transform) -> None:
         "ROOT r = f32[2,2,2] add(a, b)",
     )
     assert not transform(ReshapeMover(), text).changed
+
+
+def test_an_operation_keeps_what_is_asked_of_it_but_no_sharding_of_another_shape(transform) -> None:
+    result = transform(
+        ReshapeMover(),
+        program(
+            "x = f32[3] parameter(0)",
+            "b = f32[2,3] broadcast(x), dimensions={1}",
+            "ROOT r = f32[2,3] tanh(b), sharding={devices=[1,3]<=[3]}, result_accuracy={mode=highest}",
+        ),
+    )
+    root = result.module.entry_computation.root
+    assert (root.opcode, root.sharding, root.extra_attributes) == ("broadcast", "{devices=[1,3]<=[3]}", ())
+    moved = root.operand(0)
+    assert (moved.sharding, moved.extra_attributes) == ("", (("result_accuracy", "{mode=highest}"),))

@@ -3,6 +3,7 @@
 import pytest
 
 from xlalite.hlo import HloModule, XlaliteError, parse
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.traversal import (
     callees,
     callees_first,
@@ -52,7 +53,7 @@ def test_instructions_leave_out_what_is_removed_meanwhile(module: HloModule) -> 
     for instruction in module.instructions():
         seen.append(instruction.name)
         if instruction.name == "one":
-            main.replace(main.find("two"), main.find("x"))
+            replace(main.find("two"), main.find("x"))
     assert seen[-3:] == ["one", "three", "t"]
 
 
