@@ -27,15 +27,20 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
     if instruction.opcode == "constant":
         return None if instruction.shape.is_scalar else "a constant array is memory already"
     if instruction.opcode == "transpose":
-        dimensions = instruction.attrs.dimensions
-        minor_stays = not dimensions or dimensions[-1] == len(dimensions) - 1
-        return None if minor_stays else "it moves the minor dimension and has a tiled kernel of its own"
+        moves = moves_minor_dimension(instruction)
+        return "it moves the minor dimension and has a tiled kernel of its own" if moves else None
     if instruction.opcode == "bitcast-convert":
         same = instruction.operand(0).shape.dtype.size_bytes == instruction.shape.dtype.size_bytes
         return None if same and instruction.operand(0).shape.dims == instruction.shape.dims else "it changes the width"
     if instruction.op.is_elementwise or instruction.opcode in _MOVEMENT:
         return None
     return f"{instruction.opcode} has a kernel of its own"
+
+
+def moves_minor_dimension(transpose: HloInstruction) -> bool:
+    """Whether neighbours in the operand lie apart in the result."""
+    order = transpose.attrs.dimensions
+    return bool(order) and order[-1] != len(order) - 1
 
 
 def is_cheap_to_repeat(instruction: HloInstruction) -> bool:

@@ -9,8 +9,8 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.fusion.fusion_instructions import fuse
 from xlalite.passes.fusion.planner import FusionPlanner, Limits
-from xlalite.passes.fusion.rewriting import fuse
 
 
 @dataclass(frozen=True)

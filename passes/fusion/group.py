@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.fusion.place import Domain, Place, operand_place
+from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
+from xlalite.passes.fusion.kernel_shape import KernelKind
 from xlalite.passes.fusion.work import MAX_INDICES, RECOMPUTED_FLOPS, Evaluations, evaluations, recomputed_flops
 
 
-class GroupKind(enum.Enum):
-    """What kernel a group becomes."""
-
-    LOOP = "loop"
-    ROW = "row"
-    COLUMN = "column"
-    DOT = "dot"
-    PIECES = "pieces"
-    UPDATE = "update"
-    ALONE = "alone"
-
-
 @dataclass(eq=False, slots=True)
-class Group:
+class KernelGroup:
     """Instructions of one kernel.
 
     Attributes:
         root: The first member, which no other member uses.
         kind: What kernel it becomes.
-        domain: The index space; None for a kernel with an index space of its own.
+        domain: What the kernel walks over; None for one that computes its root only, from arrays in memory.
         places: The members and where each is read.
         outputs: Members whose arrays others need, the root first.
         duplicates: Members that other kernels compute for themselves too.
@@ -40,7 +28,7 @@ class Group:
     """
 
     root: HloInstruction
-    kind: GroupKind
+    kind: KernelKind
     domain: Domain | None
     places: dict[HloInstruction, Place] = field(default_factory=dict)
     outputs: list[HloInstruction] = field(default_factory=list)
@@ -134,18 +122,18 @@ class Group:
                     stack.pop()
         return order
 
-    def with_domain(self, domain: Domain) -> Group:
+    def with_domain(self, domain: Domain) -> KernelGroup:
         """A copy over another domain: the members' places found anew from the root's."""
-        rooted = Place.FULL if self.domain is None or domain.dims == self.domain.dims else Place.ROW
-        kind = GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN
+        kind = KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN
         twin = replace(self, kind=kind, domain=domain, places={})
         for member in self.places:
-            place = rooted if member in self.outputs else twin.place_of_operand(member)[0]
+            is_output = member in self.outputs
+            place = place_of_result(member.shape.dims, domain) if is_output else twin.place_of_operand(member)[0]
             twin.places[member] = place if place is not None else Place.OTHER
         twin.count_evaluations()
         return twin
 
-    def become(self, other: Group) -> None:
+    def become(self, other: KernelGroup) -> None:
         """Takes over everything but the root."""
         self.kind, self.domain, self.places, self._readers = other.kind, other.domain, other.places, other._readers
         self.outputs, self.duplicates, self.reductions = other.outputs, other.duplicates, other.reductions

@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.fusion.group import Group
+from xlalite.passes.fusion.group import KernelGroup
 
-Step: TypeAlias = Group | HloInstruction
+Step: TypeAlias = KernelGroup | HloInstruction
 
 
 class KernelOrder:
     """Heights of the steps visited so far; users are visited before what they use."""
 
-    def __init__(self, groups_of: Mapping[HloInstruction, Sequence[Group]]) -> None:
+    def __init__(self, groups_of: Mapping[HloInstruction, Sequence[KernelGroup]]) -> None:
         """Reads from a table, kept by the owner, of the kernels that compute each instruction."""
         self._groups_of = groups_of
         self._heights: dict[Step, int] = {}
@@ -28,7 +28,7 @@ class KernelOrder:
         """Gives a new step its height."""
         self._heights[step] = self._least_height(step)
 
-    def leads_to(self, starts: Iterable[HloInstruction], goals: Collection[Group], limit: int) -> bool:
+    def leads_to(self, starts: Iterable[HloInstruction], goals: Collection[KernelGroup], limit: int) -> bool:
         """Whether what reads the starts, outside the goals, leads to a goal; also true when `limit` looks do not tell.
 
         The search goes down from the readers and up from the goals in turn, and ends when either has seen everything.
@@ -67,7 +67,7 @@ class KernelOrder:
                 return True
         return False
 
-    def update(self, group: Group) -> None:
+    def update(self, group: KernelGroup) -> None:
         """Lifts a kernel that gives more than before above what reads it, and what leads to the kernel above that."""
         self._heights[group] = max(self._heights[group], self._least_height(group))
         waiting: list[Step] = [group]
@@ -83,7 +83,7 @@ class KernelOrder:
         return 1 + max((self._heights[follower] for follower in self._followers(step)), default=-1)
 
     def _followers(self, step: Step) -> Iterator[Step]:
-        for output in step.outputs if isinstance(step, Group) else (step,):
+        for output in step.outputs if isinstance(step, KernelGroup) else (step,):
             yield from self._readers(output)
 
     def _readers(self, output: HloInstruction) -> Iterator[Step]:
@@ -99,9 +99,9 @@ class KernelOrder:
 
     def _predecessors(self, step: Step) -> Iterator[Step]:
         """The steps visited so far that give what a step needs."""
-        for member in step.places if isinstance(step, Group) else (step,):
+        for member in step.places if isinstance(step, KernelGroup) else (step,):
             for operand in (*member.operands, *member.control_predecessors):
-                if isinstance(step, Group) and operand in step:
+                if isinstance(step, KernelGroup) and operand in step:
                     continue
                 groups = self._groups_of.get(operand)
                 if groups is not None:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
-from xlalite.passes.fusion.group import Group, GroupKind
+from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
-from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
+from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
 
 Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
 
@@ -50,13 +51,13 @@ class FusionPlanner:
         self._limits = limits
         self._record = record
         self._dot_epilogues = dot_epilogues
-        self._groups_of: dict[HloInstruction, list[Group]] = {}
+        self._groups_of: dict[HloInstruction, list[KernelGroup]] = {}
         self._order = KernelOrder(self._groups_of)
         self._reduce_behind: dict[HloInstruction, HloInstruction] = {}
 
-    def plan(self) -> list[Group]:
+    def plan(self) -> list[KernelGroup]:
         """The kernels with more than one member, users first."""
-        groups: list[Group] = []
+        groups: list[KernelGroup] = []
         post_order = self._computation.post_order()
         self._reduce_behind = _reduces_behind(post_order)
         for instruction in reversed(post_order):
@@ -71,7 +72,7 @@ class FusionPlanner:
             groups.append(group)
         for group in groups:
             self._add_immediates(group)
-        return [group for group in groups if len(group) > 1 and group.kind is not GroupKind.ALONE]
+        return [group for group in groups if len(group) > 1 and group.domain is not None]
 
     def _join_users(self, producer: HloInstruction) -> bool:
         """Makes the producer a member of its users' kernels, if that pays."""
@@ -89,12 +90,12 @@ class FusionPlanner:
             return True
         return any(self._join_as_output(producer, group) for group in groups)
 
-    def _join_one(self, producer: HloInstruction, group: Group) -> bool:
+    def _join_one(self, producer: HloInstruction, group: KernelGroup) -> bool:
         reason = self._try_join(producer, group)
         self._explain(producer, group, reason)
         return reason is None
 
-    def _join_all(self, producer: HloInstruction, groups: list[Group], *, outside: bool) -> bool:
+    def _join_all(self, producer: HloInstruction, groups: list[KernelGroup], *, outside: bool) -> bool:
         """Every kernel computes its own copy; the producer keeps one for users outside kernels."""
         refusals = []
         for group in groups:
@@ -106,7 +107,7 @@ class FusionPlanner:
                 refusals.append(reason)
         return not refusals and not outside
 
-    def _join_siblings(self, reduce: HloInstruction, groups: list[Group]) -> bool:
+    def _join_siblings(self, reduce: HloInstruction, groups: list[KernelGroup]) -> bool:
         """Makes one kernel of several over the rows that a reduction is needed for, and the reduction a member."""
         merged = self._siblings_over_rows(reduce, groups)
         if merged is None:
@@ -122,16 +123,16 @@ class FusionPlanner:
         self._order.update(first)
         return self._join_one(reduce, first)
 
-    def _siblings_over_rows(self, reduce: HloInstruction, groups: list[Group]) -> Group | None:
+    def _siblings_over_rows(self, reduce: HloInstruction, groups: list[KernelGroup]) -> KernelGroup | None:
         """The kernel that several would be together; None if they cannot be one."""
         domain = reduced_domain(reduce)
         if not reduce.shape.is_array or not domain.has_minor_columns or not self._fits_nearest_cache(reduce):
             return None
-        merged = Group(groups[0].root, GroupKind.ROW, domain)
+        merged = KernelGroup(groups[0].root, KernelKind.ROW, domain)
         for group in groups:
-            if group.kind is GroupKind.LOOP and group.domain is not None and group.domain.dims == domain.dims:
+            if group.kind is KernelKind.LOOP and group.domain is not None and group.domain.dims == domain.dims:
                 group = group.with_domain(domain)
-            if group.kind is not GroupKind.ROW or group.domain != domain or group.root.shape.is_tuple:
+            if group.kind is not KernelKind.ROW or group.domain != domain or group.root.shape.is_tuple:
                 return None
             if any(merged.places.get(member, place) is not place for member, place in group.places.items()):
                 return None
@@ -148,13 +149,13 @@ class FusionPlanner:
             return None
         return None if self._order.leads_to(merged.outputs, groups, self._limits.search) else merged
 
-    def _most_members(self, group: Group) -> int:
+    def _most_members(self, group: KernelGroup) -> int:
         """A concatenation has a loop for each operand, and so some instructions for each."""
-        if group.kind is GroupKind.PIECES:
+        if group.kind is KernelKind.CONCATENATE:
             return max(self._limits.members, _MEMBERS_IN_PIECE * len(group.root.operands))
         return self._limits.members
 
-    def _join_as_output(self, producer: HloInstruction, group: Group) -> bool:
+    def _join_as_output(self, producer: HloInstruction, group: KernelGroup) -> bool:
         """The kernel computes the producer once, for itself and for others."""
         reason = self._why_not_output(producer, group)
         if reason is None:
@@ -166,7 +167,7 @@ class FusionPlanner:
         self._order.update(group)
         return True
 
-    def _try_join(self, producer: HloInstruction, group: Group) -> str | None:
+    def _try_join(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """Adds the producer to the kernel; the reason if it does not fit."""
         if len(group) >= self._most_members(group):
             return "the kernel has as many instructions as allowed"
@@ -179,7 +180,7 @@ class FusionPlanner:
             return reason
         if group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
-        if group.kind is GroupKind.UPDATE and _touches_updated_memory(producer, group):
+        if group.kind is KernelKind.UPDATE and _touches_updated_memory(producer, group):
             return "it reads, or is, what the kernel updates in place"
         if any(reader.opcode == "dot" for reader in group.readers(producer)):
             return "dot takes its operands from memory"
@@ -198,10 +199,10 @@ class FusionPlanner:
         self._add(producer, group, place)
         return None
 
-    def _make_rows_for(self, producer: HloInstruction, group: Group) -> Place | None:
+    def _make_rows_for(self, producer: HloInstruction, group: KernelGroup) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
         reduce = self._reduce_behind.get(producer)
-        if reduce is None or group.kind is not GroupKind.LOOP or not self._fits_nearest_cache(reduce):
+        if reduce is None or group.kind is not KernelKind.LOOP or not self._fits_nearest_cache(reduce):
             return Place.OTHER
         domain = reduced_domain(reduce)
         assert group.domain is not None, "the caller asked"
@@ -213,14 +214,14 @@ class FusionPlanner:
         group.become(twin)
         return Place.ROW
 
-    def _try_join_reduce(self, producer: HloInstruction, group: Group) -> str | None:
+    def _try_join_reduce(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """A reduce joins a kernel over the same rows, or turns a loop into one."""
         domain = reduced_domain(producer)
-        if group.kind not in (GroupKind.LOOP, GroupKind.ROW, GroupKind.COLUMN) or group.domain is None:
+        if group.kind not in (KernelKind.LOOP, KernelKind.ROW, KernelKind.COLUMN) or group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
         if group.reductions >= self._limits.reductions:
             return "the kernel has as many reductions as allowed"
-        if group.kind is GroupKind.LOOP:
+        if group.kind is KernelKind.LOOP:
             if group.domain.dims not in (domain.dims, domain.row_dims):
                 return "the kernel does not walk over the same rows"
             if group.domain.dims == domain.dims and not domain.has_minor_columns:
@@ -232,10 +233,10 @@ class FusionPlanner:
             return "the kernel reduces other rows"
         if candidate.place_of_operand(producer)[0] is not Place.ROW:
             return "its result is not read once a row"
-        if candidate.kind is GroupKind.COLUMN and _feeds_elements(producer, candidate):
+        if candidate.kind is KernelKind.COLUMN and _feeds_elements(producer, candidate):
             return "another reduction of columns needs it for each element, and no kernel keeps columns for that"
         reads_rows_again = candidate.reductions or Place.FULL in candidate.places.values()
-        if candidate.kind is GroupKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer):
+        if candidate.kind is KernelKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer):
             return "a row does not fit into the nearest cache"
         group.become(candidate)
         self._add(producer, group, Place.ROW)
@@ -245,25 +246,25 @@ class FusionPlanner:
         size = reduce.operand(0).shape.dtype.size_bytes
         return reduced_domain(reduce).column_count * size <= self._limits.row_bytes
 
-    def _try_join_dot(self, producer: HloInstruction, group: Group) -> str | None:
+    def _try_join_dot(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """The elementwise work after a dot moves into the dot's kernel."""
-        if group.kind is not GroupKind.LOOP or group.domain is None:
+        if group.kind is not KernelKind.LOOP or group.domain is None:
             return "only a loop over the dot's own result can follow it in its kernel"
         if producer.shape.dims != group.domain.dims:
             return "the kernel walks over other sizes"
         place, _ = group.place_of_operand(producer)
         if place is not Place.FULL:
             return "the dot is not read at the kernel's own index"
-        group.kind = GroupKind.DOT
+        group.kind = KernelKind.DOT
         self._add(producer, group, Place.FULL)
         return None
 
-    def _why_not_output(self, producer: HloInstruction, group: Group) -> str | None:
-        if group.kind not in (GroupKind.LOOP, GroupKind.ROW) or group.domain is None or group.root.shape.is_tuple:
+    def _why_not_output(self, producer: HloInstruction, group: KernelGroup) -> str | None:
+        if group.kind not in (KernelKind.LOOP, KernelKind.ROW) or group.domain is None or group.root.shape.is_tuple:
             return f"{group.root.opcode} takes its operands from memory"
         place, _ = group.place_of_operand(producer)
         wanted = group.domain.shape_of(place) if place is not None else None
-        if producer.opcode == "reduce" and group.kind is GroupKind.LOOP:
+        if producer.opcode == "reduce" and group.kind is KernelKind.LOOP:
             return "it is needed elsewhere too, and the loop would have to become a row kernel first"
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
@@ -271,18 +272,20 @@ class FusionPlanner:
             return "another user of it comes before the kernel"
         return None
 
-    def _add(self, producer: HloInstruction, group: Group, place: Place) -> None:
+    def _add(self, producer: HloInstruction, group: KernelGroup, place: Place) -> None:
         group.add(producer, place)
         self._groups_of.setdefault(producer, []).append(group)
 
-    def _add_immediates(self, group: Group) -> None:
+    def _add_immediates(self, group: KernelGroup) -> None:
         for member in list(group.places):
             for operand in member.operands:
                 if is_immediate(operand) and operand not in group:
                     group.add(operand, Place.SCALAR)
                     group.duplicates.add(operand)
 
-    def _explain(self, producer: HloInstruction, group: Group, reason: str | None, verdict: str = "fused") -> None:
+    def _explain(
+        self, producer: HloInstruction, group: KernelGroup, reason: str | None, verdict: str = "fused"
+    ) -> None:
         subject = (producer.name, group.root.name)
         if reason is None:
             self._record(subject, verdict, "saves writing and reading it", {"bytes": producer.shape.size_bytes})
@@ -297,25 +300,21 @@ def _needs_kernel(instruction: HloInstruction) -> bool:
     return instruction.op.computes or why_not_fusible(instruction) is None
 
 
-def _new_group(instruction: HloInstruction) -> Group:
-    kind, domain = _kind_of(instruction)
-    group = Group(instruction, kind, domain, outputs=[instruction])
-    rooted = Place.ROW if kind in (GroupKind.ROW, GroupKind.COLUMN) else Place.FULL
-    group.add(instruction, rooted)
+def _new_group(instruction: HloInstruction) -> KernelGroup:
+    kind, domain = next(kernel_domains(instruction, (instruction,)))
+    grows = _takes_producers(instruction, kind)
+    group = KernelGroup(instruction, kind, domain if grows else None, outputs=[instruction])
+    group.add(instruction, place_of_result(result_dims(instruction), domain))
     return group
 
 
-def _kind_of(instruction: HloInstruction) -> tuple[GroupKind, Domain | None]:
-    if instruction.opcode == "reduce":
-        domain = reduced_domain(instruction)
-        return (GroupKind.ROW if domain.has_minor_columns else GroupKind.COLUMN), domain
-    if instruction.opcode == "concatenate":
-        return GroupKind.PIECES, Domain(instruction.shape.dims)
-    if instruction.opcode == "dynamic-update-slice" and _is_updated_in_place(instruction):
-        return GroupKind.UPDATE, Domain(instruction.operand(1).shape.dims)
-    if why_not_fusible(instruction) is None:
-        return GroupKind.LOOP, Domain(instruction.shape.dims)
-    return GroupKind.ALONE, None
+def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
+    """Whether a kernel around an instruction may compute more than that."""
+    if kind is KernelKind.UPDATE:
+        return _is_updated_in_place(instruction)
+    if kind in (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE):
+        return True
+    return kind is KernelKind.LOOP and why_not_fusible(instruction) is None
 
 
 def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
@@ -336,7 +335,7 @@ def _is_free(producer: HloInstruction) -> bool:
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
 
 
-def _feeds_elements(producer: HloInstruction, group: Group) -> bool:
+def _feeds_elements(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether members that the kernel computes for each of its points need the producer."""
     waiting, seen = [producer], {producer}
     while waiting:
@@ -349,7 +348,7 @@ def _feeds_elements(producer: HloInstruction, group: Group) -> bool:
     return False
 
 
-def _is_read_by_another(output: HloInstruction, groups: list[Group]) -> bool:
+def _is_read_by_another(output: HloInstruction, groups: list[KernelGroup]) -> bool:
     """Whether one of the kernels needs what another gives."""
     return any(user in group and output not in group for user in output.users for group in groups)
 
@@ -363,7 +362,7 @@ def _is_updated_in_place(update: HloInstruction) -> bool:
     return target.opcode != "parameter" or (computation is not None and not computation.is_entry)
 
 
-def _touches_updated_memory(producer: HloInstruction, group: Group) -> bool:
+def _touches_updated_memory(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether a kernel that updates in place would read other elements than the one it replaces at a time."""
     update = group.root
     target = _memory(update.operand(0))
@@ -381,10 +380,10 @@ def _memory(instruction: HloInstruction) -> HloInstruction:
     return instruction
 
 
-def _repeats(producer: HloInstruction, group: Group) -> bool:
+def _repeats(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether the kernel computes more elements from the producer than it has."""
     assert group.domain is not None, "the caller asked"
-    if group.kind is GroupKind.PIECES:
+    if group.kind is KernelKind.CONCATENATE:
         readers = [reader for reader in group.readers(producer) if reader is not group.root]
         return any(reader.shape.element_count > producer.shape.element_count for reader in readers)
     return group.domain.element_count > producer.shape.element_count

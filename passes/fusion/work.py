@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
+from xlalite.passes.fusion.domain import Domain, Place
 from xlalite.passes.fusion.fusible import is_expensive, only_moves
-from xlalite.passes.fusion.place import Domain, Place
 
 EXPENSIVE_FLOPS = 16
 """Simple operations that take about as long as an expensive one."""

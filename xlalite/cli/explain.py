@@ -57,8 +57,7 @@ def _parser() -> CommandParser:
     parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
     add_platform(parser)
     parser.add_argument(
-        "--all", action="store_true",
-        help="each decision by itself, and every kind of kernel that was not taken instead of the nearest",
+        "--all", action="store_true", help="each decision by itself, also where several are alike",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
     return parser
@@ -106,20 +105,15 @@ def _story(
 
 
 def _lines_of(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
-    """One line each; in short, what was decided alike about one target is a line, and the nearest refusal another."""
+    """One line each; in short, what was decided alike about one target is a line."""
     if in_full:
         yield from map(_without_author, decisions)
         return
-    for (target, refused), group in groupby(decisions, lambda one: (one.subject[-1:], _is_refused_kernel(one))):
+    for target, group in groupby(decisions, lambda one: one.subject[-1:]):
         alike: dict[tuple[str, str], list[Decision]] = {}
-        for decision in [list(group)[-1]] if refused else group:
+        for decision in group:
             alike.setdefault((decision.verdict, decision.reason), []).append(decision)
         yield from (_as_one(target, one) for one in alike.values())
-
-
-def _is_refused_kernel(decision: Decision) -> bool:
-    """Whether it says of a kind of kernel that it was not taken; kinds are asked in order, the nearest last."""
-    return decision.decided_by == "kernel planner" and decision.verdict.startswith("not ")
 
 
 def _as_one(target: tuple[str, ...], alike: Sequence[Decision]) -> str:

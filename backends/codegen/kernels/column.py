@@ -17,14 +17,13 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.reduction import Registers, flatten, unflatten
 from xlalite.backends.codegen.elements.rules import RULES
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
-from xlalite.backends.codegen.kernels.estimate import body_places
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel, result_dims, results_of
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.row_plan import hoisted, members_of_pass
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
-from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
+from xlalite.passes.fusion.domain import Place, reduces_columns
+from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 
 _ACCUMULATORS = 8
 """Vectors of accumulators in flight; the rest of the register file holds what is being added."""
@@ -33,34 +32,29 @@ _BLOCK_COLUMNS = 128
 """Columns of one unit of the parallel extent; a multiple of every step of vectors."""
 
 
-def _declines(request: KernelRequest) -> str | None:
-    body = request.body
-    reduces = _reduces(body)
-    if not reduces:
-        return "nothing is reduced"
-    domain = reduced_domain(reduces[0])
-    if not domain.columns:
-        return "no dimension is reduced"
-    if domain.columns[-1] == len(domain.dims) - 1:
-        return "the minor dimension is reduced"
-    if any(not reduces_columns(reduce, domain) for reduce in reduces):
-        return "the reductions take different dimensions away"
-    if domain.column_count == 0:
-        return "nothing to reduce"
-    if any(_depends_on_reduce(array) for reduce in reduces for array in Accumulation.of(reduce).arrays):
-        return "a reduction needs another's result"
-    if any(result_dims(result) != domain.row_dims for result in results_of(body)):
-        return "a result has not one element a column"
-    if any(user.opcode not in _AT_SAME_INDEX and not user.op.is_elementwise for r in reduces for user in r.users):
-        return "a reduction is read at another index than its column's"
-    return None
-
-
 _AT_SAME_INDEX = frozenset({"tuple", "get-tuple-element"})
 
 
-def _reduces(body: HloComputation) -> list[HloInstruction]:
-    return [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
+def plan_column(request: KernelRequest, shape: KernelShape) -> ColumnKernel | Declined:
+    """The kernel that reduces blocks of columns."""
+    body, domain = request.body, shape.domain
+    reduces = [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
+    if not domain.columns:
+        return Declined("no dimension is reduced")
+    if domain.columns[-1] == len(domain.dims) - 1:
+        return Declined("the minor dimension is reduced")
+    if any(not reduces_columns(reduce, domain) for reduce in reduces):
+        return Declined("the reductions take different dimensions away")
+    if domain.column_count == 0:
+        return Declined("nothing to reduce")
+    accumulations = tuple(map(Accumulation.of, reduces))
+    if any(_depends_on_reduce(array) for accumulation in accumulations for array in accumulation.arrays):
+        return Declined("a reduction needs another's result")
+    if any(result_dims(result) != domain.row_dims for result in results_of(body)):
+        return Declined("a result has not one element a column")
+    if any(user.opcode not in _AT_SAME_INDEX and not user.op.is_elementwise for r in reduces for user in r.users):
+        return Declined("a reduction is read at another index than its column's")
+    return ColumnKernel(request, shape, accumulations)
 
 
 def _depends_on_reduce(instruction: HloInstruction) -> bool:
@@ -75,39 +69,32 @@ def _depends_on_reduce(instruction: HloInstruction) -> bool:
     return False
 
 
-def _block_vectors(body: HloComputation) -> int:
-    registers = sum(len(Accumulation.of(reduce).arrays) for reduce in _reduces(body))
-    return max(1, _ACCUMULATORS // registers)
+@dataclass(frozen=True, slots=True)
+class ColumnKernel(Kernel):
+    """Reductions that leave the minor dimension.
 
+    Attributes:
+        shape: What it walks over, and where instructions are read.
+        accumulations: The reductions.
+    """
 
-def _domain(request: KernelRequest) -> Domain:
-    return reduced_domain(_reduces(request.body)[0])
+    shape: KernelShape
+    accumulations: tuple[Accumulation, ...]
 
+    @property
+    def extent(self) -> int:
+        """Blocks of columns, once for each index of the outermost kept dimension if there are several."""
+        kept = self.shape.domain.row_dims
+        return -(-kept[-1] // _BLOCK_COLUMNS) * (kept[0] if len(kept) > 1 else 1)
 
-def _extent(request: KernelRequest) -> int:
-    """Blocks of columns, once for each index of the outermost kept dimension."""
-    domain = _domain(request)
-    return -(-domain.dims[-1] // _BLOCK_COLUMNS) * _outer_count(domain)
-
-
-def _splits_outermost(domain: Domain) -> bool:
-    """Whether the outermost kept dimension belongs to the parallel extent besides the blocks of columns."""
-    return len(domain.rows) > 1
-
-
-def _outer_count(domain: Domain) -> int:
-    return domain.row_dims[0] if _splits_outermost(domain) else 1
-
-
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    body = request.body
-    frame = open_kernel(module, name, body)
-    domain = reduced_domain(_reduces(body)[0])
-    if 0 not in domain.row_dims:
-        lanes = lane_count(module, body, domain.dims[-1])
-        _ColumnKernel(frame, body, domain, lanes).emit()
-    frame.fb.ret()
-    return frame.function
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over blocks of columns."""
+        frame = open_kernel(module, name, self.request)
+        if 0 not in self.shape.domain.row_dims:
+            lanes = lane_count(module, self.request.body, self.shape.domain.dims[-1])
+            _ColumnEmitter(frame, self, lanes).emit()
+        frame.fb.ret()
+        return frame.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +114,17 @@ class _Block:
     sources: Sequence[Mapping[HloInstruction, Source]]
 
 
-class _ColumnKernel:
-    def __init__(self, frame: Frame, body: HloComputation, domain: Domain, lanes: int) -> None:
+class _ColumnEmitter:
+    def __init__(self, frame: Frame, kernel: ColumnKernel, lanes: int) -> None:
         self._frame = frame
-        self._body = body
-        self._domain = domain
+        self._body = kernel.request.body
+        self._domain = kernel.shape.domain
+        self._places = kernel.shape.places
         self._lanes = lanes
-        self._accumulations = [Accumulation.of(reduce) for reduce in _reduces(body)]
-        self._places = body_places(body, domain)
+        self._accumulations = kernel.accumulations
         arrays = [array for accumulation in self._accumulations for array in accumulation.arrays]
         (self._hoisted,) = hoisted([members_of_pass(arrays, self._places)], self._places)
-        self._vectors = min(_block_vectors(body), max(1, _BLOCK_COLUMNS // lanes))
+        self._vectors = min(max(1, _ACCUMULATORS // len(arrays)), max(1, _BLOCK_COLUMNS // lanes))
 
     def emit(self) -> None:
         """The parallel extent counts (outermost kept index, block of columns) pairs."""
@@ -149,7 +136,7 @@ class _ColumnKernel:
             self._inner_outer(outer, block)
 
     def _outer(self, unit: Value, blocks: int) -> tuple[Position, ...]:
-        if not _splits_outermost(self._domain):
+        if len(self._domain.rows) == 1:
             return ()
         return (Affine(self._frame.fb.udiv(unit, blocks)),)
 
@@ -283,6 +270,3 @@ class _ColumnKernel:
 
 def _always(element: Element) -> Source:
     return lambda emitter, index: element
-
-
-COLUMN = KernelKind("column", _declines, _extent, _emit, domain=_domain)

@@ -14,38 +14,42 @@ from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.rules import RULES
 from xlalite.backends.codegen.kernels.frame import Frame, for_lanes, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
 from xlalite.backends.codegen.kernels.walk import BLOCK, walk_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
-from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _LOOPS_IN_FUNCTION = 64
 
 
-def _declines(request: KernelRequest) -> str | None:
-    if request.body.root.opcode != "concatenate":
-        return "the result is no concatenation"
-    return "a result lies in the memory of an operand" if request.in_place else None
+def plan_concatenate(request: KernelRequest, shape: KernelShape) -> ConcatenateKernel | Declined:
+    """The kernel that writes operand after operand."""
+    return Declined("a result lies in the memory of an operand") if request.in_place else ConcatenateKernel(request)
 
 
-def _extent(request: KernelRequest) -> int:
-    return walk_extent(request.body.root.shape.dims)
+@dataclass(frozen=True, slots=True)
+class ConcatenateKernel(Kernel):
+    """A concatenation."""
 
+    @property
+    def extent(self) -> int:
+        """The outermost dimension of the result, or blocks of the only one."""
+        return walk_extent(self.request.body.root.shape.dims)
 
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    body = request.body
-    families = _families(body.root)
-    if len(families) <= _LOOPS_IN_FUNCTION:
-        return _emit_function(module, name, body, families)
-    frame = open_kernel(module, name, body, ())
-    for first in range(0, len(families), _LOOPS_IN_FUNCTION):
-        part = module.unique_name(f"{name}.part")
-        function = _emit_function(module, part, body, families[first : first + _LOOPS_IN_FUNCTION])
-        frame.fb.call(function, *frame.fb.parameters)
-    frame.fb.ret()
-    return frame.function
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """One function, or one that calls several."""
+        families = _families(self.request.body.root)
+        if len(families) <= _LOOPS_IN_FUNCTION:
+            return _emit_function(module, name, self.request, families)
+        frame = open_kernel(module, name, self.request, ())
+        for first in range(0, len(families), _LOOPS_IN_FUNCTION):
+            part = module.unique_name(f"{name}.part")
+            function = _emit_function(module, part, self.request, families[first : first + _LOOPS_IN_FUNCTION])
+            frame.fb.call(function, *frame.fb.parameters)
+        frame.fb.ret()
+        return frame.function
 
 
 def _families(root: HloInstruction) -> list[list[Piece]]:
@@ -65,13 +69,14 @@ def _families(root: HloInstruction) -> list[list[Piece]]:
 
 
 def _emit_function(
-    module: ModuleBuilder, name: str, body: HloComputation, families: Sequence[Sequence[Piece]]
+    module: ModuleBuilder, name: str, request: KernelRequest, families: Sequence[Sequence[Piece]]
 ) -> Function:
     """The function that writes some of the operands."""
-    frame = open_kernel(module, name, body, parameters_of([family[0] for family in families if len(family) == 1]))
+    frame = open_kernel(module, name, request, parameters_of([family[0] for family in families if len(family) == 1]))
+    body = request.body
     if families:
         lanes = lane_count(module, body, max(piece.shape.dims[-1] for piece in body.root.operands))
-        _ConcatenateKernel(module, frame, body.root, lanes).emit(families)
+        _ConcatenateEmitter(module, frame, body.root, lanes).emit(families)
     frame.fb.ret()
     return frame.function
 
@@ -85,7 +90,7 @@ class _Part:
     sources: Mapping[HloInstruction, Source]
 
 
-class _ConcatenateKernel:
+class _ConcatenateEmitter:
     def __init__(self, module: ModuleBuilder, frame: Frame, root: HloInstruction, lanes: int) -> None:
         self._module = module
         self._frame = frame
@@ -153,6 +158,3 @@ class _ConcatenateKernel:
         place = list(index)
         place[self._dimension] = emitter.math.add(index[self._dimension], Affine(part.offset))
         self._frame.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)
-
-
-CONCATENATE = KernelKind("concatenate", _declines, _extent, _emit)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from xlalite.backends.codegen.kernels.kernel_body import is_immediate
-from xlalite.backends.codegen.kernels.kind import KernelRequest
-from xlalite.backends.codegen.kernels.loop import LOOP
+from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
@@ -19,6 +17,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.literal import Literal
+from xlalite.passes.fusion.fusible import is_immediate
 
 _MANY_KERNELS = 64
 _MANY_OF_A_FORM = 8
@@ -35,12 +34,12 @@ class SharedKernel:
     """What one kernel for all values of some constants computes.
 
     Attributes:
-        request: The computation, whose last parameters are the constants.
+        kernel: The kernel, whose last parameters are the constants.
         form: Equal for plans that may share it.
         constants: Their values for one of the plans.
     """
 
-    request: KernelRequest
+    kernel: LoopKernel
     form: str
     constants: tuple[Literal, ...]
 
@@ -56,9 +55,9 @@ class ConstantSharing:
     def of(self, plan: KernelPlan) -> SharedKernel | None:
         """The kernel to share; None for a kernel of its own."""
         self._kernels += 1
-        if self._kernels <= _MANY_KERNELS or plan.kind is not LOOP or not _has_little_work(plan.request.body):
+        if self._kernels <= _MANY_KERNELS or not isinstance(plan.kernel, LoopKernel):
             return None
-        found = _with_constants_as_parameters(plan.request)
+        found = _with_constants_as_parameters(plan.kernel)
         if found is None:
             return None
         self._forms[found.form] += 1
@@ -71,9 +70,11 @@ def _has_little_work(body: HloComputation) -> bool:
     )
 
 
-def _with_constants_as_parameters(request: KernelRequest) -> SharedKernel | None:
-    """None where there is no constant whose value may come late."""
-    body = HloComputation("shared")
+def _with_constants_as_parameters(kernel: LoopKernel) -> SharedKernel | None:
+    """None where there is much work, or no constant whose value may come late."""
+    request, body = kernel.request, HloComputation("shared")
+    if not _has_little_work(request.body):
+        return None
     inner: dict[HloInstruction, HloInstruction] = {}
     for parameter in request.body.parameters:
         inner[parameter] = body.add(parameter.clone(()))
@@ -91,7 +92,7 @@ def _with_constants_as_parameters(request: KernelRequest) -> SharedKernel | None
     if not constants:
         return None
     body.set_root(inner[request.body.root])
-    return SharedKernel(replace(request, body=body), fingerprint(body), tuple(constants))
+    return SharedKernel(replace(kernel, request=replace(request, body=body)), fingerprint(body), tuple(constants))
 
 
 def _may_come_late(constant: HloInstruction) -> bool:

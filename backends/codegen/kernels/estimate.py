@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.kernels.frame import result_dims, results_of
-from xlalite.backends.codegen.kernels.kind import KernelRequest
+from xlalite.backends.codegen.kernels.throughput import BYTES_PER_NS, FLOPS_PER_NS, TRANSCENDENTALS_PER_NS
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
-from xlalite.passes.fusion.place import Domain, Place, find_places
+from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape
 from xlalite.passes.fusion.work import evaluations
-
-BYTES_PER_NS = 8.0
-FLOPS_PER_NS = 16.0
-TRANSCENDENTALS_PER_NS = 1.0
-"""What one core does in a nanosecond, about; only the decision to split rests on these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +34,9 @@ class Work:
         )
 
 
-def kernel_work(request: KernelRequest, domain: Domain | None) -> Work:
-    """The work of a kernel that walks over a domain; None for the sizes of its first result."""
-    body = request.body
-    if domain is None:
-        domain = Domain(result_dims(results_of(body)[0]))
-    evaluated = evaluations(reversed(body.post_order()), body_places(body, domain), domain)
+def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
+    """The work of a kernel that computes a body."""
+    evaluated = evaluations(reversed(body.post_order()), shape.places, shape.domain)
     costs = CostAnalysis()
     flops = transcendentals = 0.0
     for instruction in body.instructions:
@@ -53,14 +44,8 @@ def kernel_work(request: KernelRequest, domain: Domain | None) -> Work:
         times = evaluated.of(instruction) / max(_element_count(instruction), 1)
         flops += cost.flops * times
         transcendentals += cost.transcendentals * times
-    moved = sum(_bytes_read(parameter) for parameter in body.parameters) + _bytes_written(request)
+    moved = sum(_bytes_read(parameter) for parameter in body.parameters) + _bytes_written(body.root, shape)
     return Work(flops, transcendentals, moved)
-
-
-def body_places(body: HloComputation, domain: Domain) -> dict[HloInstruction, Place]:
-    """Where a kernel over a domain reads the instructions of its body."""
-    results = {r: Place.FULL if result_dims(r) == domain.dims else Place.ROW for r in results_of(body)}
-    return find_places(reversed(body.post_order()), results, domain)
 
 
 def _element_count(instruction: HloInstruction) -> int:
@@ -83,7 +68,5 @@ def _is_updated(parameter: HloInstruction, user: HloInstruction) -> bool:
     return user.opcode == "dynamic-update-slice" and user.operand(0) is parameter
 
 
-def _bytes_written(request: KernelRequest) -> int:
-    root = request.body.root
-    is_update = root.opcode == "dynamic-update-slice" and request.in_place
-    return root.operand(1).shape.size_bytes if is_update else root.shape.size_bytes
+def _bytes_written(root: HloInstruction, shape: KernelShape) -> int:
+    return root.operand(1).shape.size_bytes if shape.kind is KernelKind.UPDATE else root.shape.size_bytes

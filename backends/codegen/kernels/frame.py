@@ -15,24 +15,13 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.rules import RULES
-from xlalite.backends.codegen.kernels.kind import ArrayPlace
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 
 LaneBody = Callable[[Affine, int, "Value | None"], None]
 """(position, lanes, mask) -> emits the work for these lanes."""
-
-
-def results_of(body: HloComputation) -> tuple[HloInstruction, ...]:
-    """The instructions whose arrays a kernel writes: the root, or a tuple root's operands, or a variadic reduce."""
-    root = body.root
-    return root.operands if root.opcode == "tuple" else (root,)
-
-
-def result_dims(result: HloInstruction) -> tuple[int, ...]:
-    """Sizes of a result; those of a variadic reduce are all equal."""
-    return result.shape.elements[0].dims if result.shape.is_tuple else result.shape.dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +59,20 @@ class Frame:
 
 
 def open_kernel(
-    module: ModuleBuilder,
-    name: str,
-    body: HloComputation,
-    reads: Sequence[HloInstruction] | None = None,
-    places: Sequence[ArrayPlace] = (),
+    module: ModuleBuilder, name: str, request: KernelRequest, reads: Sequence[HloInstruction] | None = None
 ) -> Frame:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
     Args:
         module: Where the function is added.
         name: Its symbol.
-        body: What the kernel computes.
+        request: What the kernel computes.
         reads: The parameters whose addresses are needed, if not all.
-        places: Where each array lies, as `KernelRequest.places`.
     """
     attributes = ("noalias readonly", "", "")
     fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
     arguments, begin, end = fb.parameters
+    body, places = request.body, request.places
     bases = {number: fb.held_pointer(arguments, number) for number in dict.fromkeys(p.argument for p in places)}
 
     def address(number: int) -> Value:

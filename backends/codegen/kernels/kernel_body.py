@@ -8,6 +8,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.fusion.fusible import is_immediate
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,3 @@ def kernel_body(instruction: HloInstruction) -> KernelBody:
     root = body.add(instruction.clone([inner[operand] for operand in instruction.operands]))
     body.set_root(root)
     return KernelBody(body, tuple(operands))
-
-
-def is_immediate(instruction: HloInstruction) -> bool:
-    """Whether it is a scalar constant, which code holds as an immediate."""
-    return instruction.opcode == "constant" and instruction.shape.is_scalar

@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.reduction import reduce_elements
-from xlalite.backends.codegen.kernels.frame import lane_count, open_kernel, result_dims, results_of
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.frame import lane_count, open_kernel
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.walk import walk, walk_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 
 
-def _declines(request: KernelRequest) -> str | None:
+def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | Declined:
+    """The loop kernel of a request."""
     results = results_of(request.body)
     if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode != "reduce"):
-        return "a result is itself a tuple"
-    return None if len({result_dims(result) for result in results}) == 1 else "the results differ in size"
+        return Declined("a result is itself a tuple")
+    if len({result_dims(result) for result in results}) > 1:
+        return Declined("the results differ in size")
+    return LoopKernel(request, shape.domain.dims)
 
 
-def _extent(request: KernelRequest) -> int:
-    return walk_extent(result_dims(results_of(request.body)[0]))
+@dataclass(frozen=True, slots=True)
+class LoopKernel(Kernel):
+    """A loop over elements.
 
+    Attributes:
+        dims: Sizes of each result.
+    """
 
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    body = request.body
-    frame = open_kernel(module, name, body, places=request.places)
-    results = results_of(body)
+    takes_places: ClassVar[bool] = True
 
-    def visit(index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = frame.emitter(lanes, mask)
-        # All elements are there before the first is stored: a result may lie in an operand's memory.
-        elements = [element for result in results for element in _elements(emitter, result, index)]
-        for view, element in zip(frame.outputs, elements, strict=True):
-            view.write(emitter.math, index, element, mask)
+    dims: tuple[int, ...]
 
-    dims = result_dims(results[0])
-    walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
-    frame.fb.ret()
-    return frame.function
+    @property
+    def extent(self) -> int:
+        """The outermost dimension, or blocks of the only one."""
+        return walk_extent(self.dims)
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over all elements of all results at once."""
+        body, dims = self.request.body, self.dims
+        frame = open_kernel(module, name, self.request)
+        results = results_of(body)
+
+        def visit(index: Index, lanes: int, mask: Value | None) -> None:
+            emitter = frame.emitter(lanes, mask)
+            # All elements are there before the first is stored: a result may lie in an operand's memory.
+            elements = [element for result in results for element in _elements(emitter, result, index)]
+            for view, element in zip(frame.outputs, elements, strict=True):
+                view.write(emitter.math, index, element, mask)
+
+        walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        frame.fb.ret()
+        return frame.function
 
 
 def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> tuple[Element, ...]:
     if result.shape.is_tuple:
         return reduce_elements(emitter, result, index)
     return (emitter.element(result, index),)
-
-
-LOOP = KernelKind("loop", _declines, _extent, _emit, takes_places=True)

@@ -1,24 +1,41 @@
 """Chooses the kernel of each instruction, and whether it is split over threads; both with reasons.
 
-The kinds are asked in order; the first that does not decline computes the instruction.
+Only the kinds that fit the shape of the computation are asked, in the order of `kernel_shapes`; the first that does not
+decline computes the instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.kernels import KERNEL_KINDS
 from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.column import plan_column
+from xlalite.backends.codegen.kernels.concatenate import plan_concatenate
+from xlalite.backends.codegen.kernels.dot import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import kernel_work
-from xlalite.backends.codegen.kernels.kernel_body import KernelBody, kernel_body
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.loop import plan_loop
+from xlalite.backends.codegen.kernels.row import plan_row
+from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
+from xlalite.backends.codegen.kernels.transpose import plan_transpose
+from xlalite.backends.codegen.kernels.update import plan_update
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.decision import Decision, Number
+from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
 
-MIN_TASK_NS = 2000.0
-"""A task worth handing to another thread; a fork-join costs about 0.5 µs."""
+PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Declined]] = {
+    KernelKind.UPDATE: plan_update,
+    KernelKind.TRANSPOSE: plan_transpose,
+    KernelKind.CONCATENATE: plan_concatenate,
+    KernelKind.DOT: plan_dot_kernel,
+    KernelKind.ROW: plan_row,
+    KernelKind.COLUMN: plan_column,
+    KernelKind.LOOP: plan_loop,
+}
+"""How each kind plans a request of its shape; which comes first is up to `KernelKind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +43,21 @@ class KernelPlan:
     """How an instruction is computed.
 
     Attributes:
-        kind: The kind of kernel.
-        request: What the kernel computes.
+        kernel: The kernel.
         operands: Instructions whose arrays are the kernel's parameters.
-        extent: Size of the parallel dimension.
-        grain: Units of the extent to a task; 0 runs all on the calling thread.
-        scratch_bytes: Scratch memory of each running call.
-        decisions: The choice and the kinds that declined.
+        grain: Units of the kernel's extent to a task; 0 runs all on the calling thread.
+        decision: The choice, and why the nearest other kind declined.
     """
 
-    kind: KernelKind
-    request: KernelRequest
+    kernel: Kernel
     operands: tuple[HloInstruction, ...]
-    extent: int
     grain: int
-    scratch_bytes: int
-    decisions: tuple[Decision, ...]
+    decision: Decision
 
 
 def plan_kernel(
     instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int, target: TargetInfo
-) -> KernelPlan | str:
+) -> KernelPlan | Declined:
     """The plan for an instruction, or why no kind of kernel computes it.
 
     Args:
@@ -57,13 +68,17 @@ def plan_kernel(
     """
     body = kernel_body(instruction)
     request = KernelRequest(collapse(body.computation), tuple(in_place), target, _unread(instruction))
-    declined: list[Decision] = []
-    for kind in KERNEL_KINDS:
-        reason = kind.declines(request)
-        if reason is None:
-            return _plan(instruction, body, kind, request, num_threads, declined)
-        declined.append(Decision("kernel planner", (instruction.name,), f"not {kind.name}", reason))
-    return "; ".join(f"{decision.verdict}: {decision.reason}" for decision in declined)
+    fusion_kind = instruction.attrs.kind if instruction.opcode == "fusion" else None
+    refusals: list[str] = []
+    for shape in kernel_shapes(request.body, fusion_kind):
+        kernel = PLANS[shape.kind](request, shape)
+        if isinstance(kernel, Kernel):
+            reason = refusals[-1] if refusals else "the kind for its shape"
+            grain, figures = _split(kernel, shape, num_threads)
+            decision = Decision("kernel planner", (instruction.name,), shape.kind.value, reason, figures)
+            return KernelPlan(kernel, body.operands, grain, decision)
+        refusals.append(f"not {shape.kind.value}: {kernel.reason}")
+    return Declined("; ".join(refusals))
 
 
 def _unread(instruction: HloInstruction) -> frozenset[int]:
@@ -76,33 +91,19 @@ def _unread(instruction: HloInstruction) -> frozenset[int]:
     return frozenset(range(len(instruction.shape.elements))) - read
 
 
-def _plan(
-    instruction: HloInstruction,
-    body: KernelBody,
-    kind: KernelKind,
-    request: KernelRequest,
-    num_threads: int,
-    declined: list[Decision],
-) -> KernelPlan:
-    extent = kind.extent(request)
-    work = kernel_work(request, kind.domain(request) if kind.domain is not None else None)
-    estimate = kind.estimate_ns(request) if kind.estimate_ns is not None else work.nanoseconds
+def _split(kernel: Kernel, shape: KernelShape, num_threads: int) -> tuple[int, dict[str, Number]]:
+    """Units of the extent to a task, 0 for all on one thread, and the figures that this rests on."""
+    body, extent = kernel.request.body, kernel.extent
+    work = kernel_work(body, shape)
+    estimate = kernel.estimate_ns(work)
     tasks = min(int(estimate / MIN_TASK_NS), 8 * num_threads, extent)
-    split = num_threads > 1 and tasks > 1
-    grain = -(-extent // tasks) if split else 0
-    chosen = Decision(
-        "kernel planner",
-        (instruction.name,),
-        kind.name,
-        "the first kind that fits",
-        {
-            "estimate_ns": round(estimate),
-            "flops": round(work.flops + work.transcendentals),
-            "extent": extent,
-            "tasks": tasks if split else 1,
-            "dims": "x".join(map(str, request.body.root.shape.dims)),
-            **(kind.figures(request) if kind.figures is not None else {}),
-        },
-    )
-    scratch = kind.scratch_bytes(request) if kind.scratch_bytes is not None else 0
-    return KernelPlan(kind, request, body.operands, extent, grain, scratch, (*declined, chosen))
+    is_split = num_threads > 1 and tasks > 1
+    figures: dict[str, Number] = {
+        "estimate_ns": round(estimate),
+        "flops": round(work.flops + work.transcendentals),
+        "extent": extent,
+        "tasks": tasks if is_split else 1,
+        "dims": "x".join(map(str, body.root.shape.dims)),
+        **kernel.figures,
+    }
+    return -(-extent // tasks) if is_split else 0, figures

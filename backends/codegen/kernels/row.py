@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -17,46 +18,57 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.reduction import flatten, unflatten
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel, read_from, results_of
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
-from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_rows, why_no_rows
+from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel, read_from
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_passes
 from xlalite.backends.codegen.kernels.sweep import Registers, Step, Sweep, SweepInOrder
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.decision import Number
-from xlalite.passes.fusion.place import Domain
+from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
 
-def _declines(request: KernelRequest) -> str | None:
-    return why_no_rows(request.body)
+def plan_row(request: KernelRequest, shape: KernelShape) -> RowKernel | Declined:
+    """The kernel that computes row after row."""
+    plan = plan_passes(request, shape)
+    return plan if isinstance(plan, Declined) else RowKernel(request, plan)
 
 
-def _domain(request: KernelRequest) -> Domain:
-    return plan_rows(request.body).domain
+@dataclass(frozen=True, slots=True)
+class RowKernel(Kernel):
+    """Reductions along the minor dimensions.
 
+    Attributes:
+        plan: The passes over a row.
+    """
 
-def _extent(request: KernelRequest) -> int:
-    domain = plan_rows(request.body).domain
-    return domain.row_dims[0] if domain.row_dims else 1
+    takes_places: ClassVar[bool] = True
 
+    plan: RowPlan
 
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    frame = open_kernel(module, name, request.body, places=request.places)
-    plan = plan_rows(request.body, request.unread)
-    columns = plan.column_dims
-    if 0 not in plan.domain.row_dims:
-        lanes = _row_lanes(module, request.body, plan, columns[-1])
-        kernel = _RowKernel(frame, request.body, plan, lanes)
-        _for_rows(frame, plan.domain.row_dims, kernel)
-    frame.fb.ret()
-    return frame.function
+    @property
+    def extent(self) -> int:
+        """The outermost row dimension."""
+        row_dims = self.plan.shape.domain.row_dims
+        return row_dims[0] if row_dims else 1
 
+    @property
+    def figures(self) -> dict[str, Number]:
+        """Reductions recognised as extremes with their positions."""
+        found = [a for a in self.plan.accumulations if isinstance(a, ExtremeAccumulation)]
+        return {"extremes": "; ".join(f"{a.reduce.name}: {a.extreme}" for a in found)} if found else {}
 
-def _figures(request: KernelRequest) -> dict[str, Number]:
-    """Reductions recognised as extremes with their positions."""
-    found = [a for a in plan_rows(request.body, request.unread).accumulations if isinstance(a, ExtremeAccumulation)]
-    return {"extremes": "; ".join(f"{a.reduce.name}: {a.extreme}" for a in found)} if found else {}
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over the rows."""
+        body, plan = self.request.body, self.plan
+        frame = open_kernel(module, name, self.request)
+        row_dims = plan.shape.domain.row_dims
+        if 0 not in row_dims:
+            lanes = _row_lanes(module, body, plan, plan.column_dims[-1])
+            _for_rows(frame, row_dims, _RowEmitter(frame, body, plan, lanes))
+        frame.fb.ret()
+        return frame.function
 
 
 def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, columns: int) -> int:
@@ -69,7 +81,7 @@ def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, colum
     return min(lanes, 1 << (max(columns, 1).bit_length() - 1))
 
 
-def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowKernel) -> None:
+def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowEmitter) -> None:
     fb = frame.fb
 
     def nest(outer: tuple[Position, ...]) -> None:
@@ -118,7 +130,7 @@ class _Pass:
     kept_now: list[HloInstruction]
 
 
-class _RowKernel:
+class _RowEmitter:
     """Emits rows of one kernel."""
 
     def __init__(self, frame: Frame, body: HloComputation, plan: RowPlan, lanes: int) -> None:
@@ -142,7 +154,7 @@ class _RowKernel:
 
     def _scratch_row(self, member: HloInstruction) -> ArrayView:
         held = representation(member.shape.dtype)
-        count = self._plan.domain.column_count * held.parts
+        count = self._plan.shape.domain.column_count * held.parts
         pointer = self._frame.fb.alloca(array(held.memory, count), align=64)
         return ArrayView.row_major(pointer, member.shape.dtype, self._plan.column_dims)
 
@@ -290,7 +302,7 @@ class _RowKernel:
 
     def _read_scratch(self, member: HloInstruction) -> Source:
         read = read_from(self._scratch[member])
-        skipped = len(self._plan.domain.dims) - len(self._plan.column_dims)
+        skipped = len(self._plan.shape.domain.dims) - len(self._plan.column_dims)
         return lambda emitter, index: read(emitter, index[skipped:])
 
 
@@ -311,6 +323,3 @@ def _by_accumulation(
 
 def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
     return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element
-
-
-ROW = KernelKind("row", _declines, _extent, _emit, domain=_domain, figures=_figures, takes_places=True)

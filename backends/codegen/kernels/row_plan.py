@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
-from xlalite.backends.codegen.kernels.estimate import body_places
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
-from xlalite.backends.codegen.kernels.frame import result_dims, results_of
+from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.passes.fusion.domain import Place, reduces_columns
 from xlalite.passes.fusion.fusible import is_expensive
-from xlalite.passes.fusion.place import Domain, Place, reduced_domain, reduces_columns
+from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 
 SCRATCH_BYTES = 1 << 16
 """Most bytes of scratch rows; they lie on the stack of a worker thread."""
@@ -25,16 +25,14 @@ class RowPlan:
     """The passes of a row kernel.
 
     Attributes:
-        domain: What the kernel walks over; the columns are minor.
-        places: Where each instruction is read.
+        shape: What the kernel walks over, the columns being minor, and where each instruction is read.
         levels: The reductions of each pass.
         hoisted: For each pass, and for the storing pass at the end, what is computed once a row before it.
         kept: Expensive instructions that several passes need, with the pass that computes them.
         full_results: Results that the storing pass writes.
     """
 
-    domain: Domain
-    places: Mapping[HloInstruction, Place]
+    shape: KernelShape
     levels: tuple[tuple[Accumulation, ...], ...]
     hoisted: tuple[tuple[HloInstruction, ...], ...]
     kept: Mapping[HloInstruction, int]
@@ -43,7 +41,7 @@ class RowPlan:
     @property
     def column_dims(self) -> tuple[int, ...]:
         """Sizes of the columns."""
-        return tuple(self.domain.dims[d] for d in self.domain.columns)
+        return self.shape.domain.column_dims
 
     @property
     def accumulations(self) -> tuple[Accumulation, ...]:
@@ -52,28 +50,27 @@ class RowPlan:
 
     def row_index(self, member: HloInstruction, row: Index) -> Index:
         """The index at which something computed once a row is asked for."""
-        return row if self.places[member] is Place.ROW else ()
+        return row if self.shape.places[member] is Place.ROW else ()
 
     def accumulator_sets(self, level: int, lanes: int) -> int:
         """Accumulators that hide the latency of combining; one is enough where elements are expensive."""
         vectors = self.column_dims[-1] // lanes
-        needed = members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.places)
+        needed = members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.shape.places)
         if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
             return 2 if vectors >= 2 else 1
         limit = 4 if len(self.levels[level]) <= 2 else 2
         return max(1, min(limit, vectors))
 
 
-def why_no_rows(body: HloComputation) -> str | None:
-    """Why a computation is not one of rows; None if it is."""
-    reduces = [instruction for instruction in body.instructions if instruction.opcode == "reduce"]
-    if not reduces:
-        return "nothing is reduced"
-    domain = reduced_domain(reduces[0])
-    if not domain.columns:
-        return "no dimension is reduced"
-    if not domain.has_minor_columns:
-        return "dimensions other than the minor ones are reduced"
+def plan_passes(request: KernelRequest, shape: KernelShape) -> RowPlan | Declined:
+    """The plan of a computation of rows."""
+    reduces = [instruction for instruction in request.body.post_order() if instruction.opcode == "reduce"]
+    reason = _why_no_rows(request.body, reduces, shape)
+    return Declined(reason) if reason is not None else _plan(request, reduces, shape)
+
+
+def _why_no_rows(body: HloComputation, reduces: list[HloInstruction], shape: KernelShape) -> str | None:
+    domain, places = shape.domain, shape.places
     if any(not reduces_columns(reduce, domain) for reduce in reduces):
         return "the reductions take different dimensions away"
     if domain.column_count == 0:
@@ -83,27 +80,23 @@ def why_no_rows(body: HloComputation) -> str | None:
         return "a result is itself a tuple"
     if any(result_dims(result) not in (domain.dims, domain.row_dims) for result in results):
         return "a result has neither the sizes of the rows nor one element a row"
-    places = body_places(body, domain)
     if any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
         return "a reduction is read at another index than its row's"
     return None
 
 
-def plan_rows(body: HloComputation, unread: frozenset[int] = frozenset()) -> RowPlan:
-    """The plan of a computation that `why_no_rows` lets pass; `unread` are numbers of results that do not matter."""
-    reduces = [instruction for instruction in body.post_order() if instruction.opcode == "reduce"]
-    domain = reduced_domain(reduces[0])
-    places = body_places(body, domain)
+def _plan(request: KernelRequest, reduces: list[HloInstruction], shape: KernelShape) -> RowPlan:
+    places, unread = shape.places, request.unread
     level_of = _levels(reduces)
     count = max(level_of.values()) + 1
     levels = tuple(_accumulations([r for r in reduces if level_of[r] == level], unread) for level in range(count))
-    full = frozenset(result for result in results_of(body) if places.get(result) is Place.FULL)
+    full = frozenset(result for result in results_of(request.body) if places.get(result) is Place.FULL)
     seeds: list[list[HloInstruction]] = [
         [array for accumulation in level for array in accumulation.arrays] for level in levels
     ]
     seeds.append(list(full))
     passes = [members_of_pass(seed, places) for seed in seeds]
-    return RowPlan(domain, places, levels, hoisted(passes, places), _kept(passes, places, domain), full)
+    return RowPlan(shape, levels, hoisted(passes, places), _kept(passes, shape), full)
 
 
 def _accumulations(reduces: list[HloInstruction], unread: frozenset[int]) -> tuple[Accumulation, ...]:
@@ -164,18 +157,16 @@ def hoisted(
     )
 
 
-def _kept(
-    passes: list[dict[HloInstruction, None]], places: Mapping[HloInstruction, Place], domain: Domain
-) -> dict[HloInstruction, int]:
+def _kept(passes: list[dict[HloInstruction, None]], shape: KernelShape) -> dict[HloInstruction, int]:
     """Members that are expensive and needed by several passes, with the first of them."""
     kept: dict[HloInstruction, int] = {}
     used = 0
     for number, members in enumerate(passes[:-1]):
         for member in members:
-            if places.get(member) is not Place.FULL or not is_expensive(member) or member.opcode == "reduce":
+            if shape.places.get(member) is not Place.FULL or not is_expensive(member) or member.opcode == "reduce":
                 continue
             again = any(member in later for later in passes[number + 1 :])
-            size = domain.column_count * member.shape.dtype.size_bytes
+            size = shape.domain.column_count * member.shape.dtype.size_bytes
             if again and member not in kept and used + size <= SCRATCH_BYTES:
                 kept[member] = number
                 used += size

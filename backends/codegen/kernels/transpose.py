@@ -12,29 +12,40 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.kernels.frame import Frame, open_kernel
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value, integer, vector
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _SMALLEST_SIZE = 4
 """Sizes below this are better off with one element at a time."""
 
 
-def _declines(request: KernelRequest) -> str | None:
+_COLUMNS = 64
+"""Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
+
+_BLOCK = 64
+"""Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
+
+
+def plan_transpose(request: KernelRequest, shape: KernelShape) -> TransposeKernel | Declined:
+    """The kernel that moves an array in tiles."""
     root = request.body.root
-    if root.opcode != "transpose" or root.operand(0).opcode != "parameter":
-        return "the result is no transpose of an array in memory"
-    order = root.attrs.dimensions
-    if order[-1] == len(order) - 1:
-        return "the minor dimension stays"
+    if root.operand(0).opcode != "parameter":
+        return Declined("the transposed array is not in memory")
+    rank = root.shape.rank
     if root.shape.dtype.is_complex and root.shape.dtype.bits == 128:
-        return "an element is wider than any lane"
-    small = min(root.shape.dims[-1], root.operand(0).shape.dims[-1])
-    return f"a side of the tile has only {small} elements" if small < _SMALLEST_SIZE else None
+        return Declined("an element is wider than any lane")
+    rows = root.attrs.dimensions.index(rank - 1)
+    small = min(root.shape.dims[-1], root.shape.dims[rows])
+    if small < _SMALLEST_SIZE:
+        return Declined(f"a side of the tile has only {small} elements")
+    side = min(request.target.lanes(8 * root.shape.dtype.size_bytes), 16, 1 << (small.bit_length() - 1))
+    return TransposeKernel(request, rows, side, tuple(d for d in range(rank - 1) if d != rows))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tiles:
+class TransposeKernel(Kernel):
     """How a transpose is cut: `rows` is the result dimension that is minor in the operand.
 
     Attributes:
@@ -47,40 +58,24 @@ class _Tiles:
     side: int
     outer: tuple[int, ...]
 
+    @property
+    def extent(self) -> int:
+        """The outermost of the other dimensions, or strips of columns where there is none."""
+        dims = self.request.body.root.shape.dims
+        return dims[self.outer[0]] if self.outer else -(-dims[-1] // _COLUMNS)
 
-def _tiles(root: HloInstruction, lanes: int) -> _Tiles:
-    rank = root.shape.rank
-    rows = root.attrs.dimensions.index(rank - 1)
-    smallest = min(root.shape.dims[rows], root.shape.dims[-1])
-    side = min(lanes, 16, 1 << (smallest.bit_length() - 1))
-    return _Tiles(rows, side, tuple(d for d in range(rank - 1) if d != rows))
-
-
-def _extent(request: KernelRequest) -> int:
-    root = request.body.root
-    outer = _tiles(root, 16).outer
-    return root.shape.dims[outer[0]] if outer else -(-root.shape.dims[-1] // _COLUMNS)
-
-
-_COLUMNS = 64
-"""Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
-
-_BLOCK = 64
-"""Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over tiles."""
+        frame = open_kernel(module, name, self.request)
+        root = self.request.body.root
+        if root.shape.element_count:
+            _TransposeEmitter(frame, root, self).emit()
+        frame.fb.ret()
+        return frame.function
 
 
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    frame = open_kernel(module, name, request.body)
-    root = request.body.root
-    if root.shape.element_count:
-        lanes = module.target.lanes(8 * root.shape.dtype.size_bytes)
-        _TransposeKernel(frame, root, _tiles(root, lanes)).emit()
-    frame.fb.ret()
-    return frame.function
-
-
-class _TransposeKernel:
-    def __init__(self, frame: Frame, root: HloInstruction, tiles: _Tiles) -> None:
+class _TransposeEmitter:
+    def __init__(self, frame: Frame, root: HloInstruction, tiles: TransposeKernel) -> None:
         self._frame = frame
         self._tiles = tiles
         self._dims = root.shape.dims
@@ -179,6 +174,3 @@ def transpose_registers(fb: FunctionBuilder, rows: list[Value]) -> list[Value]:
         rows = exchanged
         distance *= 2
     return rows
-
-
-TRANSPOSE = KernelKind("transpose", _declines, _extent, _emit)

@@ -2,44 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.elements.slicing import clamped_starts
 from xlalite.backends.codegen.kernels.frame import lane_count, open_kernel
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.walk import walk, walk_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.passes.fusion.kernel_shape import KernelShape
 
 
-def _declines(request: KernelRequest) -> str | None:
-    root = request.body.root
-    if root.opcode != "dynamic-update-slice":
-        return "the result is no dynamic-update-slice"
-    target = root.operand(0)
+def plan_update(request: KernelRequest, shape: KernelShape) -> UpdateKernel | Declined:
+    """The kernel that writes a dynamic-update-slice in place."""
+    target = request.body.root.operand(0)
     if target.opcode != "parameter" or (0, target.attrs.number) not in request.in_place:
-        return "the result does not lie in the memory of what it updates"
-    return None
+        return Declined("the result does not lie in the memory of what it updates")
+    return UpdateKernel(request, shape.domain.dims)
 
 
-def _extent(request: KernelRequest) -> int:
-    return walk_extent(request.body.root.operand(1).shape.dims)
+@dataclass(frozen=True, slots=True)
+class UpdateKernel(Kernel):
+    """An update in place.
 
+    Attributes:
+        dims: Sizes of the update.
+    """
 
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    body = request.body
-    frame = open_kernel(module, name, body)
-    target, update, *starts = body.root.operands
-    offsets = clamped_starts(frame.emitter(1), tuple(starts), target.shape.dims, update.shape.dims)
+    dims: tuple[int, ...]
 
-    def visit(index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = frame.emitter(lanes, mask)
-        element = emitter.element(update, index)
-        place = tuple(emitter.math.add(at, offset) for at, offset in zip(index, offsets, strict=True))
-        frame.outputs[0].write(emitter.math, place, element, mask)
+    @property
+    def extent(self) -> int:
+        """The outermost dimension, or blocks of the only one."""
+        return walk_extent(self.dims)
 
-    dims = update.shape.dims
-    walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
-    frame.fb.ret()
-    return frame.function
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over the update."""
+        body, dims = self.request.body, self.dims
+        frame = open_kernel(module, name, self.request)
+        target, update, *starts = body.root.operands
+        offsets = clamped_starts(frame.emitter(1), tuple(starts), target.shape.dims, dims)
 
+        def visit(index: Index, lanes: int, mask: Value | None) -> None:
+            emitter = frame.emitter(lanes, mask)
+            element = emitter.element(update, index)
+            place = tuple(emitter.math.add(at, offset) for at, offset in zip(index, offsets, strict=True))
+            frame.outputs[0].write(emitter.math, place, element, mask)
 
-UPDATE = KernelKind("update in place", _declines, _extent, _emit)
+        walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        frame.fb.ret()
+        return frame.function

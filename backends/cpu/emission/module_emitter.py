@@ -14,8 +14,8 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.elements.rules import RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.frame import read_from
+from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
-from xlalite.backends.codegen.kernels.kind import ArrayPlace
 from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -44,6 +44,7 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
+from xlalite.passes.fusion.kernel_shape import results_of
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 _LINES_IN_MODULE = 20_000
@@ -196,10 +197,10 @@ class _ModuleEmitter:
             self._emit_evaluator_call(instruction, reason)
             return
         plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
-        if isinstance(plan, str):
-            self._emit_evaluator_call(instruction, plan)
+        if isinstance(plan, Declined):
+            self._emit_evaluator_call(instruction, plan.reason)
             return
-        self._emitted.decisions.extend(plan.decisions)
+        self._emitted.decisions.append(plan.decision)
         if _is_scalar_work(plan):
             self._emit_inline(instruction, plan)
             return
@@ -207,19 +208,19 @@ class _ModuleEmitter:
         results = [self._slice(instruction, index) for index, _ in instruction.shape.leaves()]
         shared = self._sharing.of(plan)
         if shared is not None:
-            plan = replace(plan, request=shared.request)
+            plan = replace(plan, kernel=shared.kernel)
             constants = map(self._constant_pointer, shared.constants)
             pointers = [*map(self._pointer, operands), *constants, *map(self._pointer, results)]
             self._emitted.decisions.append(_shared_decision(instruction, shared))
-        elif plan.kind.takes_places and _share_addresses([*operands, *results]):
+        elif plan.kernel.takes_places and _share_addresses([*operands, *results]):
             allocations, places = _places([*operands, *results])
-            plan = replace(plan, request=replace(plan.request, places=places))
+            plan = replace(plan, kernel=plan.kernel.at_places(places))
             pointers = [*map(self._base, allocations)]
         else:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
-        if plan.scratch_bytes:
-            pointers.append(self._scratch(plan.scratch_bytes))
-        self._call_kernel(self._kernel(instruction, plan), plan, pointers)
+        if plan.kernel.scratch_bytes:
+            pointers.append(self._scratch(plan.kernel.scratch_bytes))
+        self._call_kernel(self._kernel(instruction, plan.kernel), plan, pointers)
 
     def _scratch(self, slot_bytes: int) -> Value:
         """Scratch memory for one kernel; kernels run one after another and share it."""
@@ -260,15 +261,15 @@ class _ModuleEmitter:
                 found.append((number, operand))
         return tuple(found)
 
-    def _kernel(self, instruction: HloInstruction, plan: KernelPlan) -> Function:
-        request = plan.request
-        key = ("kernel", plan.kind.name, fingerprint(request.body), request.in_place, request.unread, request.places)
+    def _kernel(self, instruction: HloInstruction, kernel: Kernel) -> Function:
+        request = kernel.request
+        key = ("kernel", type(kernel), fingerprint(request.body), request.in_place, request.unread, request.places)
 
         def build() -> Function:
             self._emitted.kernel_count += 1
             # The prefix keeps an instruction called `fmod` from standing in for the C library's function.
             name = self._module.unique_name(f"kernel.{instruction.name}")
-            return plan.kind.emit(self._module, name, plan.request)
+            return kernel.emit(self._module, name)
 
         return self._module.define_once(key, build)
 
@@ -278,9 +279,9 @@ class _ModuleEmitter:
         if plan.grain:
             self._emitted.uses_threads = True
             parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
-            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.extent, plan.grain)
+            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.kernel.extent, plan.grain)
         else:
-            fb.call(kernel, arguments, 0, plan.extent)
+            fb.call(kernel, arguments, 0, plan.kernel.extent)
 
     def _argument_array(self, pointers: list[Value]) -> Value:
         fb = self._fb
@@ -292,13 +293,11 @@ class _ModuleEmitter:
     def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
         """Work on scalars only: straight into the entry, without a call."""
         sources: dict[HloInstruction, Source] = {}
-        for parameter, operand in zip(plan.request.body.parameters, plan.operands, strict=True):
+        for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
             shape = parameter.shape
             sources[parameter] = read_from(ArrayView.row_major(self._address(operand), shape.dtype, shape.dims))
         emitter = ElementEmitter(self._fb, 1, sources, RULES)
-        root = plan.request.body.root
-        results = root.operands if root.opcode == "tuple" else (root,)
-        elements = [emitter.element(result, ()) for result in results]
+        elements = [emitter.element(result, ()) for result in results_of(plan.kernel.request.body)]
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
             view.write(emitter.math, (), element)
@@ -325,9 +324,10 @@ def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decis
 
 
 def _is_scalar_work(plan: KernelPlan) -> bool:
+    body = plan.kernel.request.body
     return all(
         shape.is_array and not shape.dims
-        for instruction in plan.request.body.instructions
+        for instruction in body.instructions
         for _, shape in instruction.shape.leaves()
-        if instruction.opcode not in ("parameter", "constant") or instruction is plan.request.body.root
-    ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in plan.request.body.instructions)
+        if instruction.opcode not in ("parameter", "constant") or instruction.is_root
+    ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in body.instructions)

@@ -11,10 +11,11 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
 from xlalite.backends.codegen.kernels.dot.layout import Layout
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
 from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count, results_of
+from xlalite.backends.codegen.kernels.frame import Frame, lane_count
 from xlalite.backends.codegen.llvm import Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.kernel_shape import results_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,101 +20,107 @@ from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
-from xlalite.backends.codegen.kernels.frame import Frame, open_kernel, results_of
-from xlalite.backends.codegen.kernels.kind import KernelKind, KernelRequest
+from xlalite.backends.codegen.kernels.estimate import Work
+from xlalite.backends.codegen.kernels.frame import Frame, open_kernel
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
+from xlalite.backends.codegen.kernels.throughput import (
+    DOT_BYTES_PER_NS,
+    FLOPS_PER_NS,
+    MULTIPLY_ADDS_PER_NS,
+    TRANSCENDENTALS_PER_NS,
+)
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, ModuleBuilder, Value, array, constant
-from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import dot_flops
 from xlalite.hlo.types.decision import Number
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
+from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
-_MULTIPLY_ADDS_PER_NS = 3.0
-_BYTES_PER_NS = 20.0
-_FLOPS_PER_NS = 16.0
-"""What one core does in a nanosecond, about, the first in vectors; only the decision to split rests on these."""
 
-
-def _dots(body: HloComputation) -> list[HloInstruction]:
-    return [instruction for instruction in body.instructions if instruction.opcode == "dot"]
-
-
-def _declines(request: KernelRequest) -> str | None:
+def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | Declined:
+    """The kernel that computes a product in tiles."""
     body = request.body
-    dots = _dots(body)
-    if len(dots) != 1:
-        return "there is no product" if not dots else "there are several products"
-    dot = dots[0]
+    dot, *others = (instruction for instruction in body.instructions if instruction.opcode == "dot")
+    if others:
+        return Declined("there are several products")
     if any(operand.opcode != "parameter" for operand in dot.operands):
-        return "an operand of the product is computed in the kernel"
+        return Declined("an operand of the product is computed in the kernel")
     if any(not result.shape.is_array or result.shape.dims != dot.shape.dims for result in results_of(body)):
-        return "a result differs from the product in size"
+        return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
-        return "the product has no elements"
+        return Declined("the product has no elements")
     reason = why_not_viewable(dot) or why_no_numbers(dot)
-    if reason is None and any(body.parameters[number] in dot.operands for _, number in request.in_place):
-        reason = "a result lies in the memory of the product's operand"
-    return reason
+    if reason is not None:
+        return Declined(reason)
+    if any(body.parameters[number] in dot.operands for _, number in request.in_place):
+        return Declined("a result lies in the memory of the product's operand")
+    plan = plan_dot(dot, request.target)
+    stores_result = results_of(body) == (dot,) and plan.numbers.stores_sums
+    return DotKernel(request, dot, plan, layout_of(plan, stores_result=stores_result), stores_result)
 
 
-def _plan(request: KernelRequest) -> DotPlan:
-    return plan_dot(_dots(request.body)[0], request.target)
+@dataclass(frozen=True, slots=True)
+class DotKernel(Kernel):
+    """A product.
 
+    Attributes:
+        dot: The instruction.
+        plan: How it is computed.
+        layout: The memory of a piece of work.
+        stores_result: Whether the kernel gives nothing but the sums as they are.
+    """
 
-def _layout(request: KernelRequest) -> Layout:
-    return layout_of(_plan(request), stores_result=_stores_result(request))
+    dot: HloInstruction
+    plan: DotPlan
+    layout: Layout
+    stores_result: bool
 
+    @property
+    def extent(self) -> int:
+        """Pieces of work."""
+        return self.plan.extent
 
-def _stores_result(request: KernelRequest) -> bool:
-    """Whether the kernel gives nothing but the sums as they are."""
-    results = results_of(request.body)
-    return results == (_dots(request.body)[0],) and _plan(request).numbers.stores_sums
+    @property
+    def scratch_bytes(self) -> int:
+        """What is too large for the stack."""
+        size = self.layout.scratch_bytes
+        return size if size > _STACK_BYTES else 0
 
+    def estimate_ns(self, work: Work) -> float:
+        """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
+        body = self.request.body
+        moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
+        cost = CostAnalysis().of_computation(body)
+        after = (cost.flops - dot_flops(self.dot)) / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS
+        return max(self.plan.cycles / MULTIPLY_ADDS_PER_NS, moved / DOT_BYTES_PER_NS) + after
 
-def _extent(request: KernelRequest) -> int:
-    return _plan(request).extent
+    @property
+    def figures(self) -> dict[str, Number]:
+        """Form, tile, piece of work, and what is packed."""
+        plan = self.plan
+        packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
+        if plan.flipped != (plan.form is Form.ROWS):
+            packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
+        return {
+            "form": plan.form.value,
+            "tile": f"{plan.rows}x{plan.columns}",
+            "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
+            "packed": ", ".join(packed) or "nothing",
+            "scratch_bytes": self.layout.scratch_bytes,
+        }
 
-
-def _scratch_bytes(request: KernelRequest) -> int:
-    size = _layout(request).scratch_bytes
-    return size if size > _STACK_BYTES else 0
-
-
-def _estimate_ns(request: KernelRequest) -> float:
-    """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
-    body = request.body
-    moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
-    cost = CostAnalysis().of_computation(body)
-    after = (cost.flops - dot_flops(_dots(body)[0])) / _FLOPS_PER_NS + cost.transcendentals
-    return max(_plan(request).cycles / _MULTIPLY_ADDS_PER_NS, moved / _BYTES_PER_NS) + after
-
-
-def _figures(request: KernelRequest) -> dict[str, Number]:
-    plan = _plan(request)
-    packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
-    if plan.flipped != (plan.form is Form.ROWS):
-        packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
-    return {
-        "form": plan.form.value,
-        "tile": f"{plan.rows}x{plan.columns}",
-        "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
-        "packed": ", ".join(packed) or "nothing",
-        "scratch_bytes": _layout(request).scratch_bytes,
-    }
-
-
-def _emit(module: ModuleBuilder, name: str, request: KernelRequest) -> Function:
-    frame = open_kernel(module, name, request.body)
-    plan = _plan(request)
-    if plan.extent:
-        _DotKernel(module, frame, request, plan).emit()
-    frame.fb.ret()
-    return frame.function
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over pieces of work."""
+        frame = open_kernel(module, name, self.request)
+        if self.plan.extent:
+            _DotEmitter(module, frame, self).emit()
+        frame.fb.ret()
+        return frame.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +146,21 @@ class _Piece:
     columns: Scalar
 
 
-class _DotKernel:
+class _DotEmitter:
     """Emits the loops of one kernel."""
 
-    def __init__(self, module: ModuleBuilder, frame: Frame, request: KernelRequest, plan: DotPlan) -> None:
+    def __init__(self, module: ModuleBuilder, frame: Frame, kernel: DotKernel) -> None:
         self._module = module
         self._frame = frame
         self._fb = frame.fb
         self._math = Scalars(frame.fb)
-        self._plan = plan
-        dot = _dots(request.body)[0]
-        self._stores_result = _stores_result(request)
-        self._layout = layout_of(plan, stores_result=self._stores_result)
-        self._slot_bytes = _scratch_bytes(request)
-        left, right = (frame.inputs[operand.attrs.number].pointer for operand in dot.operands)
+        self._plan = plan = kernel.plan
+        self._stores_result = kernel.stores_result
+        self._layout = kernel.layout
+        self._slot_bytes = kernel.scratch_bytes
+        left, right = (frame.inputs[operand.attrs.number].pointer for operand in kernel.dot.operands)
         self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
-        self._finisher = Finisher(frame, request.body, dot, plan, self._layout)
+        self._finisher = Finisher(frame, kernel.request.body, kernel.dot, plan, self._layout)
         self._scratch: Value | None = None
 
     def emit(self) -> None:
@@ -344,14 +349,3 @@ class _Tile:
     width: Scalar
     start: Scalar
     depth: Scalar
-
-
-DOT = KernelKind(
-    "dot",
-    _declines,
-    _extent,
-    _emit,
-    scratch_bytes=_scratch_bytes,
-    estimate_ns=_estimate_ns,
-    figures=_figures,
-)

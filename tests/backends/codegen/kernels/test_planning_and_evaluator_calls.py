@@ -25,10 +25,24 @@ def planned(executable: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_the_kind_is_chosen_and_the_others_say_why_not(compile_text: Any, kind: str) -> None:
-    decisions = planned(compile_text(f"HloModule m\n{ADD}ENTRY e {{ {PROGRAMS[kind]} }}"))
-    assert decisions[-1].verdict == kind
-    assert all(d.verdict.startswith("not ") and d.reason for d in decisions[:-1])
+def test_the_kind_is_that_of_the_shape(compile_text: Any, kind: str) -> None:
+    (decision,) = planned(compile_text(f"HloModule m\n{ADD}ENTRY e {{ {PROGRAMS[kind]} }}"))
+    assert (decision.verdict, decision.reason) == (kind, "the kind for its shape")
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("x = f32[3,50] parameter(0)\n ROOT r = f32[50,3] transpose(x), dimensions={1,0}",
+         "not transpose: a side of the tile has only 3 elements"),
+        ("x = f32[4,5,6] parameter(0)\n z = f32[] constant(0)\n"
+         " ROOT r = f32[5] reduce(x, z), dimensions={0,2}, to_apply=add",
+         "not column: the minor dimension is reduced"),
+    ],
+)  # fmt: skip
+def test_the_nearest_kind_that_declined_is_told(compile_text: Any, program: str, reason: str) -> None:
+    (decision,) = planned(compile_text(f"HloModule m\n{ADD}ENTRY e {{ {program} }}", optimize=False))
+    assert (decision.verdict, decision.reason) == ("loop", reason)
 
 
 @pytest.mark.parametrize(("rows", "threads", "is_split"), [(1, 2, False), (4096, 2, True), (4096, 1, False)])

@@ -46,6 +46,11 @@ class Domain:
         return tuple(self.dims[d] for d in self.rows)
 
     @property
+    def column_dims(self) -> tuple[int, ...]:
+        """Sizes of the columns."""
+        return tuple(self.dims[d] for d in self.columns)
+
+    @property
     def has_minor_columns(self) -> bool:
         """Whether the columns are the last dimensions, so that a row lies in one piece."""
         first = len(self.dims) - len(self.columns)
@@ -59,7 +64,7 @@ class Domain:
     @property
     def column_count(self) -> int:
         """Number of points of one row."""
-        return math.prod(self.dims[d] for d in self.columns)
+        return math.prod(self.column_dims)
 
     def shape_of(self, place: Place) -> tuple[int, ...] | None:
         """Sizes of an instruction read at a place; None where anything goes."""
@@ -82,6 +87,11 @@ def operand_place(user: HloInstruction, number: int, place: Place, domain: Domai
     if user.opcode == "broadcast" and place is Place.FULL and domain.columns:
         return Place.ROW if tuple(user.attrs.dimensions) == domain.rows else Place.OTHER
     return Place.OTHER
+
+
+def place_of_result(dims: tuple[int, ...], domain: Domain) -> Place:
+    """The place of a result of some sizes; every kernel without columns gives its results at its own index."""
+    return Place.FULL if not domain.columns or dims == domain.dims else Place.ROW
 
 
 def find_places(

@@ -10,27 +10,18 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
+from xlalite.hlo.ops.control_flow import FusionAttrs
 from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
-from xlalite.passes.fusion.group import Group, GroupKind
-
-_FUSION_KIND = {
-    GroupKind.LOOP: FusionKind.LOOP,
-    GroupKind.ROW: FusionKind.INPUT,
-    GroupKind.COLUMN: FusionKind.INPUT,
-    GroupKind.DOT: FusionKind.OUTPUT,
-    GroupKind.PIECES: FusionKind.LOOP,
-    GroupKind.UPDATE: FusionKind.LOOP,
-}
+from xlalite.passes.fusion.group import KernelGroup
 
 
-def fuse(module: HloModule, computation: HloComputation, groups: Sequence[Group]) -> None:
+def fuse(module: HloModule, computation: HloComputation, groups: Sequence[KernelGroup]) -> None:
     """Replaces the members of each group by one fusion instruction; groups are given users first."""
     for group in groups:
         _fuse_one(module, computation, group)
 
 
-def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> None:
+def _fuse_one(module: HloModule, computation: HloComputation, group: KernelGroup) -> None:
     members = group.in_post_order()
     operands = _external_operands(members, group)
     body = module.add(_body(group, members, operands))
@@ -38,7 +29,7 @@ def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> N
         OPS["fusion"],
         body.root.shape,
         operands,
-        FusionAttrs(_FUSION_KIND[group.kind]),
+        FusionAttrs(group.kind.fusion_kind),
         (body,),
         name=f"{group.root.name}_fusion",
         metadata=group.root.metadata,
@@ -49,7 +40,7 @@ def _fuse_one(module: HloModule, computation: HloComputation, group: Group) -> N
         remove_dead(member)
 
 
-def _body(group: Group, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:
+def _body(group: KernelGroup, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:
     body = HloComputation(f"fused_{group.root.name}")
     inner: dict[HloInstruction, HloInstruction] = {}
     for number, operand in enumerate(operands):
@@ -66,7 +57,7 @@ def _body(group: Group, members: Sequence[HloInstruction], operands: Sequence[Hl
     return body
 
 
-def _replace_outputs(computation: HloComputation, group: Group, fusion: HloInstruction) -> None:
+def _replace_outputs(computation: HloComputation, group: KernelGroup, fusion: HloInstruction) -> None:
     members = group.places
     for number, output in enumerate(group.outputs):
         replacement = fusion
@@ -82,7 +73,7 @@ def _replace_outputs(computation: HloComputation, group: Group, fusion: HloInstr
         output.replace_all_uses_with(replacement, except_users=inside)
 
 
-def _external_operands(members: Iterable[HloInstruction], group: Group) -> list[HloInstruction]:
+def _external_operands(members: Iterable[HloInstruction], group: KernelGroup) -> list[HloInstruction]:
     found: dict[HloInstruction, None] = {}
     for member in members:
         for operand in member.operands:

@@ -1,0 +1,88 @@
+"""What a kernel is: how a request is computed, planned once; its fields are the plan."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from xlalite.backends.codegen.kernels.estimate import Work
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder, TargetInfo
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.types.decision import Number
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPlace:
+    """Where a kernel finds an array: so many bytes behind the address that is its argument of that number."""
+
+    argument: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRequest:
+    """What a kernel is to compute.
+
+    Attributes:
+        body: Parameters are arrays in memory, the root (or its tuple's operands) are the results; dimensions merged.
+        in_place: (result number, parameter number) pairs that share memory.
+        target: What the code is for.
+        unread: Numbers of results that nobody reads; what is written there does not matter.
+        places: Where each array lies, parameters first; empty if each has the argument of its own number.
+    """
+
+    body: HloComputation
+    in_place: tuple[tuple[int, int], ...] = ()
+    target: TargetInfo = field(default_factory=TargetInfo.host)
+    unread: frozenset[int] = frozenset()
+    places: tuple[ArrayPlace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why a kind of kernel does not compute a request."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel(ABC):
+    """A way to compute a request.
+
+    Attributes:
+        request: What it computes.
+        takes_places: Whether `emit` honours `KernelRequest.places`; the request of another kind has none.
+    """
+
+    takes_places: ClassVar[bool] = False
+
+    request: KernelRequest
+
+    @property
+    @abstractmethod
+    def extent(self) -> int:
+        """Size of the parallel dimension, the unit being what the function counts in begin and end."""
+
+    @abstractmethod
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Writes the function `void(ptr args, i64 begin, i64 end)` under a name."""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory that each running call of the function needs; its address follows those of the results."""
+        return 0
+
+    @property
+    def figures(self) -> Mapping[str, Number]:
+        """What reports say of its choices."""
+        return {}
+
+    def at_places(self, places: tuple[ArrayPlace, ...]) -> Self:
+        """The kernel of the same computation whose arrays lie in some places."""
+        return replace(self, request=replace(self.request, places=places))
+
+    def estimate_ns(self, work: Work) -> float:
+        """Time that it takes on one thread, its operations and bytes being counted already."""
+        return work.nanoseconds

@@ -1,0 +1,100 @@
+"""The shape of a kernel: of what kind it is, what it walks over, and where it reads each of its instructions.
+
+Fusion asks which kernel an instruction starts, code generation which kernels could compute a fused computation; the
+answer to both is here, and so is the order in which kinds are preferred.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.control_flow import FusionKind
+from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
+from xlalite.passes.fusion.fusible import moves_minor_dimension
+
+
+class KernelKind(enum.Enum):
+    """What a kernel is made for; where several fit, `kernel_domains` says which is preferred."""
+
+    UPDATE = "update in place"
+    TRANSPOSE = "transpose"
+    CONCATENATE = "concatenate"
+    DOT = "dot"
+    ROW = "row"
+    COLUMN = "column"
+    LOOP = "loop"
+
+    @property
+    def fusion_kind(self) -> FusionKind:
+        """What HLO text calls a fusion that becomes such a kernel."""
+        return _FUSION_KIND.get(self, FusionKind.LOOP)
+
+
+_FUSION_KIND = {
+    KernelKind.DOT: FusionKind.OUTPUT,
+    KernelKind.ROW: FusionKind.INPUT,
+    KernelKind.COLUMN: FusionKind.INPUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelShape:
+    """A kernel that may compute something.
+
+    Attributes:
+        kind: Of what kind it is.
+        domain: What it walks over.
+        places: Where it reads its instructions.
+    """
+
+    kind: KernelKind
+    domain: Domain
+    places: Mapping[HloInstruction, Place]
+
+
+def kernel_shapes(body: HloComputation, fusion_kind: FusionKind | None = None) -> Iterator[KernelShape]:
+    """The kernels that may compute a body, the preferred one first and a loop last.
+
+    Args:
+        body: Parameters are arrays in memory, the root (or its tuple's operands) are the results.
+        fusion_kind: What fusion made it for, whose kinds are preferred; None if it is no fusion's.
+    """
+    found = list(kernel_domains(body.root, body.instructions))
+    found.sort(key=lambda one: one[0] is KernelKind.LOOP or one[0].fusion_kind is not fusion_kind)
+    for kind, domain in found:
+        results = {result: place_of_result(result_dims(result), domain) for result in results_of(body)}
+        yield KernelShape(kind, domain, find_places(reversed(body.post_order()), results, domain))
+
+
+def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) -> Iterator[tuple[KernelKind, Domain]]:
+    """The kinds of kernels that may compute members for the sake of a root, and what each walks over, by precedence."""
+    whole = Domain(result_dims(root.operand(0) if root.opcode == "tuple" and root.operands else root))
+    if root.opcode == "dynamic-update-slice":
+        yield KernelKind.UPDATE, Domain(root.operand(1).shape.dims)
+    if root.opcode == "transpose" and moves_minor_dimension(root):
+        yield KernelKind.TRANSPOSE, whole
+    if root.opcode == "concatenate":
+        yield KernelKind.CONCATENATE, whole
+    if any(member.opcode == "dot" for member in members):
+        yield KernelKind.DOT, whole
+    reduce = next((member for member in members if member.opcode == "reduce"), None)
+    if reduce is not None:
+        domain = reduced_domain(reduce)
+        yield (KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN), domain
+    yield KernelKind.LOOP, whole
+
+
+def results_of(body: HloComputation) -> tuple[HloInstruction, ...]:
+    """The instructions whose arrays a kernel writes: the root, or a tuple root's operands, or a variadic reduce."""
+    root = body.root
+    return root.operands if root.opcode == "tuple" else (root,)
+
+
+def result_dims(result: HloInstruction) -> tuple[int, ...]:
+    """Sizes of a result; those of a variadic reduce are all equal."""
+    shape = result.shape
+    return shape.elements[0].dims if shape.is_tuple and shape.elements else shape.dims
