@@ -1,9 +1,9 @@
-"""Which field of an instruction's message holds which attribute: one entry for each attributes dataclass."""
+"""Which field of an instruction's message holds which attribute: the exceptions from what its declaration says."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -51,130 +51,107 @@ from xlalite.hlo.proto.attribute_values import (
     WINDOW,
 )
 from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.schema import MESSAGE_TYPES, MessageType
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
+from xlalite.hlo.spelling.codecs import BOOL, FLOAT, INT, INT_LIST, STRING
 from xlalite.hlo.spelling.cursor import TokenCursor
 
 T = TypeVar("T")
 
 # Names of attributes that lie as text, lest they be taken for attributes that xlalite does not know.
 _AS_TEXT = "attribute:"
-_DIMENSIONS = integers("dimensions")
-_DOT = tuple(
-    integers(f"{side}_{kind}_dims", f"dot_dimension_numbers.{side}_{kind}_dimensions")
-    for kind in ("batch", "contracting")
-    for side in ("lhs", "rhs")
-)
-_RAGGED = tuple(
-    integers(f"{side}_{kind}_dims", f"ragged_dot_dimension_numbers.dot_dimension_numbers.{side}_{kind}_dimensions")
-    for kind in ("batch", "contracting")
-    for side in ("lhs", "rhs")
-)
-_CHANNEL = optional_positive("channel_id")
-_COLLECTIVE = (_CHANNEL, REPLICA_GROUPS, boolean("constrain_layout"), boolean("use_global_device_ids"))
-_CONVOLUTION = (WINDOW, DIM_LABELS, positive("feature_group_count"), positive("batch_group_count"), PRECISION)
 
-ATTRIBUTE_RULES: dict[str, tuple[AttributeRule, ...]] = {
-    "NoAttrs": (),
-    "ParameterAttrs": (integer("number", "parameter_number"),),
-    "ConstantAttrs": (LITERAL,),
-    "GetTupleElementAttrs": (integer("index", "tuple_index"),),
-    "IotaAttrs": (only_integer("iota_dimension", "dimensions"),),
-    "BroadcastAttrs": (_DIMENSIONS,),
-    "ReshapeAttrs": (only_integer("inferred_dimension", "dimensions", absent=-1),),
-    "TransposeAttrs": (_DIMENSIONS,),
-    "ReverseAttrs": (_DIMENSIONS,),
-    "ConcatenateAttrs": (_DIMENSIONS,),
-    "ReduceAttrs": (_DIMENSIONS,),
-    "MapAttrs": (_DIMENSIONS,),
-    "DimensionSizeAttrs": (_DIMENSIONS,),
-    "SliceAttrs": (triples("slice", "slice_dimensions", "", ("start", "limit", "stride")),),
-    "DynamicSliceAttrs": (integers("dynamic_slice_sizes"),),
-    "PadAttrs": (
-        triples(
-            "padding", "padding_config", "dimensions", ("edge_padding_low", "edge_padding_high", "interior_padding")
-        ),
-    ),
-    "DotAttrs": (*_DOT, PRECISION, ALGORITHM),
-    "RaggedDotAttrs": (
-        *_RAGGED,
-        PRECISION,
-        integers("lhs_ragged_dims", "ragged_dot_dimension_numbers.lhs_ragged_dimensions"),
-        integers("rhs_group_dims", "ragged_dot_dimension_numbers.rhs_group_dimensions"),
-    ),
-    "ConvolutionAttrs": (*_CONVOLUTION, ALGORITHM),
-    "ReduceWindowAttrs": (WINDOW,),
-    "SelectAndScatterAttrs": (WINDOW,),
-    "GatherAttrs": (
-        *(
-            integers(name, f"gather_dimension_numbers.{name}")
-            for name in (
-                "offset_dims",
-                "collapsed_slice_dims",
-                "start_index_map",
-                "operand_batching_dims",
-                "start_indices_batching_dims",
-            )
-        ),
-        integer("index_vector_dim", "gather_dimension_numbers.index_vector_dim"),
-        integers("slice_sizes", "gather_slice_sizes"),
-        boolean("indices_are_sorted"),
-    ),
-    "ScatterAttrs": (
-        *(
-            integers(name, f"scatter_dimension_numbers.{name}")
-            for name in (
-                "update_window_dims",
-                "inserted_window_dims",
-                "scatter_dims_to_operand_dims",
-                "input_batching_dims",
-                "scatter_indices_batching_dims",
-            )
-        ),
-        integer("index_vector_dim", "scatter_dimension_numbers.index_vector_dim"),
-        boolean("indices_are_sorted"),
-        boolean("unique_indices"),
-    ),
-    "SortAttrs": (_DIMENSIONS, boolean("is_stable")),
-    "TopkAttrs": (integer("k"), boolean("largest")),
-    "ScanAttrs": (_DIMENSIONS, integer("num_carries"), boolean("is_reverse"), tri_state("is_associative")),
-    "CompareAttrs": (spelled_enum("direction", "comparison_direction", Direction), COMPARISON_TYPE),
-    "ReducePrecisionAttrs": (integer("exponent_bits"), integer("mantissa_bits")),
-    "FftAttrs": (numbered_enum("fft_type", "fft_type", upper(FftType)), integers("fft_length")),
-    "CholeskyAttrs": (boolean("lower", "cholesky_options.lower"),),
-    "TriangularSolveAttrs": (
-        *(boolean(name, f"triangular_solve_options.{name}") for name in ("left_side", "lower", "unit_diagonal")),
-        numbered_enum("transpose_a", "triangular_solve_options.transpose_a", upper(Transpose)),
-    ),
-    "BatchNormAttrs": (number("epsilon"), integer("feature_index")),
-    "RngAttrs": (numbered_enum("distribution", "distribution", upper(Distribution)),),
-    "RngBitGeneratorAttrs": (numbered_enum("algorithm", "rng_algorithm", upper(RandomAlgorithm)),),
-    "RngGetAndUpdateStateAttrs": (integer("delta"),),
-    "CallAttrs": (boolean("is_composite"),),
-    "FusionAttrs": (spelled_enum("kind", "fusion_kind", FusionKind), ALIASING),
-    "CustomCallAttrs": (
-        *_CONVOLUTION,
-        numbered_enum("padding_type", "padding_type", upper(PaddingType)),
-        text("custom_call_target"),
-        LAYOUT_CONSTRAINTS,
-        boolean("custom_call_has_side_effect"),
-        LITERAL,
-        ALIASING,
-        numbered_enum("schedule", "custom_call_schedule", upper(CustomCallSchedule)),
-        numbered_enum("api_version", "custom_call_api_version", upper(ApiVersion)),
-    ),
-    "CopyStartAttrs": (optional_integer("cross_program_prefetch_index"),),
-    "AsyncStartAttrs": (named("async_execution_thread"),),
-    "DomainAttrs": (DOMAIN,),
-    "InfeedAttrs": (data("infeed_config"),),
-    "OutfeedAttrs": (OUTFEED_SHAPE, data("outfeed_config")),
-    "ChannelAttrs": (_CHANNEL, boolean("is_host_transfer")),
-    "CollectiveAttrs": _COLLECTIVE,
-    "AllGatherAttrs": (*_COLLECTIVE, _DIMENSIONS),
-    "ReduceScatterAttrs": (*_COLLECTIVE, _DIMENSIONS),
-    "AllToAllAttrs": (*_COLLECTIVE, _DIMENSIONS),
-    "CollectivePermuteAttrs": (_CHANNEL, SOURCE_TARGET_PAIRS),
+# What follows from how an attribute is declared: its codec says the form of the value, its name the field.
+_BY_CODEC: dict[object, Callable[[str, str], AttributeRule]] = {
+    INT: integer,
+    BOOL: boolean,
+    INT_LIST: integers,
+    STRING: text,
+    FLOAT: number,
 }
-"""Rules by the name of the attributes dataclass; attributes without a rule lie as text in a field that XLA skips."""
+# Attributes that lie in messages inside the instruction's, under their own names or with `dims` spelled out.
+_INSIDE: dict[str, tuple[str, ...]] = {
+    "DotAttrs": ("dot_dimension_numbers",),
+    "RaggedDotAttrs": ("ragged_dot_dimension_numbers.dot_dimension_numbers", "ragged_dot_dimension_numbers"),
+    "GatherAttrs": ("gather_dimension_numbers",),
+    "ScatterAttrs": ("scatter_dimension_numbers",),
+    "CholeskyAttrs": ("cholesky_options",),
+    "TriangularSolveAttrs": ("triangular_solve_options",),
+}
+EXCEPTIONS: dict[str, AttributeRule | None] = {
+    "algorithm": ALGORITHM,
+    "async_execution_thread": named("async_execution_thread"),
+    "batch_group_count": positive("batch_group_count"),
+    "channel_id": optional_positive("channel_id"),
+    "cross_program_prefetch_index": optional_integer("cross_program_prefetch_index"),
+    "dim_labels": DIM_LABELS,
+    "domain": DOMAIN,
+    "feature_group_count": positive("feature_group_count"),
+    "infeed_config": data("infeed_config"),
+    "is_associative": tri_state("is_associative"),
+    "literal": LITERAL,
+    "operand_layout_constraints": LAYOUT_CONSTRAINTS,
+    "operand_precision": PRECISION,
+    "outfeed_config": data("outfeed_config"),
+    "outfeed_shape": OUTFEED_SHAPE,
+    "output_to_operand_aliasing": ALIASING,
+    "replica_groups": REPLICA_GROUPS,
+    "source_target_pairs": SOURCE_TARGET_PAIRS,
+    "window": WINDOW,
+    "CollectivePermuteAttrs.slice_sizes": None,
+    "CompareAttrs.direction": spelled_enum("direction", "comparison_direction", Direction),
+    "CompareAttrs.type": COMPARISON_TYPE,
+    "CustomCallAttrs.api_version": numbered_enum("api_version", "custom_call_api_version", upper(ApiVersion)),
+    "CustomCallAttrs.padding_type": numbered_enum("padding_type", "padding_type", upper(PaddingType)),
+    "CustomCallAttrs.schedule": numbered_enum("schedule", "custom_call_schedule", upper(CustomCallSchedule)),
+    "FftAttrs.fft_type": numbered_enum("fft_type", "fft_type", upper(FftType)),
+    "FusionAttrs.kind": spelled_enum("kind", "fusion_kind", FusionKind),
+    "GatherAttrs.slice_sizes": integers("slice_sizes", "gather_slice_sizes"),
+    "GetTupleElementAttrs.index": integer("index", "tuple_index"),
+    "IotaAttrs.iota_dimension": only_integer("iota_dimension", "dimensions"),
+    "PadAttrs.padding": triples(
+        "padding", "padding_config", "dimensions", ("edge_padding_low", "edge_padding_high", "interior_padding")
+    ),
+    "ParameterAttrs.number": integer("number", "parameter_number"),
+    "ReshapeAttrs.inferred_dimension": only_integer("inferred_dimension", "dimensions", absent=-1),
+    "RngAttrs.distribution": numbered_enum("distribution", "distribution", upper(Distribution)),
+    "RngBitGeneratorAttrs.algorithm": numbered_enum("algorithm", "rng_algorithm", upper(RandomAlgorithm)),
+    "SliceAttrs.slice": triples("slice", "slice_dimensions", "", ("start", "limit", "stride")),
+    # The message's field of this name is that of `sort`.
+    "TopkAttrs.is_stable": None,
+    "TriangularSolveAttrs.transpose_a": numbered_enum(
+        "transpose_a", "triangular_solve_options.transpose_a", upper(Transpose)
+    ),
+}
+"""Everything else, by the attribute's name, or by class and name; None travels as text in a field that XLA skips."""
+
+
+@cache
+def attribute_rules(attrs_class: type) -> tuple[AttributeRule, ...]:
+    """The rules of the attributes of an operation; an attribute without a rule lies as text."""
+    rules = (_rule(attrs_class.__name__, field) for field in dataclasses.fields(attrs_class))
+    return tuple(rule for rule in rules if rule is not None)
+
+
+def _rule(owner: str, field: dataclasses.Field[object]) -> AttributeRule | None:
+    for key in (f"{owner}.{field.name}", field.name):
+        if key in EXCEPTIONS:
+            return EXCEPTIONS[key]
+    kind = _BY_CODEC[field.metadata["codec"]]
+    for holder in _INSIDE.get(owner, ()):
+        known = _message_type(holder).by_name
+        for name in (field.name, field.name.replace("_dims", "_dimensions")):
+            if name in known:
+                return kind(field.name, f"{holder}.{name}")
+    return kind(field.name, field.name)
+
+
+def _message_type(path: str) -> MessageType:
+    found = MESSAGE_TYPES["HloInstructionProto"]
+    for step in path.split("."):
+        found = MESSAGE_TYPES[found.by_name[step].type_name]
+    return found
+
 
 # A while loop has the body first in the message and the condition first in the text.
 _SWAPPED_CALLS = frozenset({OPS["while"]})
@@ -192,7 +169,7 @@ def read_attrs(op: OpDef, message: Message, operands: Operands) -> Attrs:
         ParseError: One is missing or has an impossible value.
     """
     values: dict[str, object] = {}
-    for rule in ATTRIBUTE_RULES[op.attrs.__name__]:
+    for rule in attribute_rules(op.attrs):
         value = rule.read(message, operands)
         if value is not None:
             values[rule.field] = value
@@ -209,7 +186,7 @@ def read_attrs(op: OpDef, message: Message, operands: Operands) -> Attrs:
 def write_attrs(op: OpDef, attrs: Attrs, operands: Operands, message: Message) -> None:
     """Fills an instruction's message with its attributes."""
     left = {field.field: field for field in attribute_fields(op.attrs)}
-    for rule in ATTRIBUTE_RULES[op.attrs.__name__]:
+    for rule in attribute_rules(op.attrs):
         if rule.write(message, getattr(attrs, rule.field), operands):
             left.pop(rule.field, None)
     for field in left.values():

@@ -1,12 +1,14 @@
 """Modules survive the trip through bytes and through the text form, for every operation there is."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from xlalite.hlo import HloModule, parse, parse_pbtxt, parse_proto, verify
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.proto.attribute_table import ATTRIBUTE_RULES
+from xlalite.hlo.proto.attribute_table import EXCEPTIONS, attribute_rules
 from xlalite.hlo.proto.enum_words import ENUMS
 from xlalite.hlo.proto.literals import read_literal, write_literal
 from xlalite.hlo.proto.message import Message
@@ -43,9 +45,15 @@ AS_TEXT = {"topk": {"is_stable"}, "collective-permute": {"slice_sizes"}, "collec
 
 def test_every_operation_has_a_rule_for_its_attributes():
     for op in OPS.values():
-        rules = {rule.field for rule in ATTRIBUTE_RULES[op.attrs.__name__]}
+        rules = {rule.field for rule in attribute_rules(op.attrs)}
         declared = {field.field for field in attribute_fields(op.attrs)}
         assert declared - rules <= AS_TEXT.get(op.name, set()), op.name
+
+
+def test_exceptions_are_about_attributes_that_exist():
+    owners = {op.attrs for op in OPS.values()}
+    fields = [(owner.__name__, field.name) for owner in owners for field in dataclasses.fields(owner)]
+    assert EXCEPTIONS.keys() <= {f"{owner}.{name}" for owner, name in fields} | {name for _, name in fields}
 
 
 def test_tables_name_only_types_that_exist():
