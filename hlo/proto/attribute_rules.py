@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.types.shape import Shape
 
 Operands = tuple[Shape, ...]
@@ -30,25 +30,25 @@ class AttributeRule:
     """
 
     field: str
-    read: Callable[[Message, Operands], Any]
-    write: Callable[[Message, Any, Operands], bool]
+    read: Callable[[ProtoMessage, Operands], Any]
+    write: Callable[[ProtoMessage, Any, Operands], bool]
 
 
 def plain(
     field: str,
     path: str,
-    get: Callable[[Message, str], Any],
-    put: Callable[[Message, str, Any], object],
+    get: Callable[[ProtoMessage, str], Any],
+    put: Callable[[ProtoMessage, str, Any], object],
 ) -> AttributeRule:
     """A rule for a value that lies in one field."""
     *outer, name = path.split(".")
 
-    def read(message: Message, operands: Operands) -> Any:
+    def read(message: ProtoMessage, operands: Operands) -> Any:
         for step in outer:
             message = message.message(step)
         return get(message, name)
 
-    def write(message: Message, value: Any, operands: Operands) -> bool:
+    def write(message: ProtoMessage, value: Any, operands: Operands) -> bool:
         for step in outer:
             message = message.open(step)
         put(message, name, value)
@@ -59,21 +59,21 @@ def plain(
 
 def integer(field: str, path: str = "") -> AttributeRule:
     """An integer; absent is 0."""
-    return plain(field, path or field, Message.integer, Message.put)
+    return plain(field, path or field, ProtoMessage.integer, ProtoMessage.put)
 
 
 def positive(field: str, path: str = "") -> AttributeRule:
     """An integer that is not 0; absent is the declaration's default."""
-    return plain(field, path or field, lambda message, name: message.integer(name) or None, Message.put)
+    return plain(field, path or field, lambda message, name: message.integer(name) or None, ProtoMessage.put)
 
 
 def optional_positive(field: str) -> AttributeRule:
     """An integer that may be absent; the message takes 0 for absent, so that one travels as text."""
 
-    def read(message: Message, operands: Operands) -> Any:
+    def read(message: ProtoMessage, operands: Operands) -> Any:
         return message.integer(field) or None
 
-    def write(message: Message, value: Any, operands: Operands) -> bool:
+    def write(message: ProtoMessage, value: Any, operands: Operands) -> bool:
         if value:
             message.put(field, value)
         return bool(value)
@@ -84,7 +84,7 @@ def optional_positive(field: str) -> AttributeRule:
 def optional_integer(field: str, path: str = "") -> AttributeRule:
     """An integer whose absence is -1."""
 
-    def put(message: Message, name: str, value: int) -> None:
+    def put(message: ProtoMessage, name: str, value: int) -> None:
         if value != -1:
             message.put(name, value)
 
@@ -94,7 +94,7 @@ def optional_integer(field: str, path: str = "") -> AttributeRule:
 def only_integer(field: str, path: str, absent: int | None = None) -> AttributeRule:
     """An integer that lies in a list alone; an empty list is `absent`."""
 
-    def get(message: Message, name: str) -> int | None:
+    def get(message: ProtoMessage, name: str) -> int | None:
         numbers = message.integers(name)
         if len(numbers) > 1 or (not numbers and absent is None):
             raise message.error(f"{name}: found {len(numbers)} numbers, expected one")
@@ -105,27 +105,29 @@ def only_integer(field: str, path: str, absent: int | None = None) -> AttributeR
 
 def integers(field: str, path: str = "") -> AttributeRule:
     """A list of integers."""
-    return plain(field, path or field, Message.integers, Message.put_all)
+    return plain(field, path or field, ProtoMessage.integers, ProtoMessage.put_all)
 
 
 def boolean(field: str, path: str = "") -> AttributeRule:
     """A boolean; absent is false."""
-    return plain(field, path or field, Message.boolean, Message.put)
+    return plain(field, path or field, ProtoMessage.boolean, ProtoMessage.put)
 
 
 def number(field: str, path: str = "") -> AttributeRule:
     """A floating-point number of 32 bits; the shortest decimal stands for it, as in text."""
-    return plain(field, path or field, lambda message, name: float(str(np.float32(message.number(name)))), Message.put)
+    return plain(
+        field, path or field, lambda message, name: float(str(np.float32(message.number(name)))), ProtoMessage.put
+    )
 
 
 def text(field: str, path: str = "") -> AttributeRule:
     """A string."""
-    return plain(field, path or field, Message.text, Message.put)
+    return plain(field, path or field, ProtoMessage.text, ProtoMessage.put)
 
 
 def named(field: str, path: str = "") -> AttributeRule:
     """A string that is not empty; absent is the declaration's default."""
-    return plain(field, path or field, lambda message, name: message.text(name) or None, Message.put)
+    return plain(field, path or field, lambda message, name: message.text(name) or None, ProtoMessage.put)
 
 
 def data(field: str, path: str = "") -> AttributeRule:
@@ -141,7 +143,7 @@ def data(field: str, path: str = "") -> AttributeRule:
 def spelled_enum(field: str, path: str, enum_class: type[enum.Enum]) -> AttributeRule:
     """An enum that lies as a string, its value."""
 
-    def get(message: Message, name: str) -> enum.Enum | None:
+    def get(message: ProtoMessage, name: str) -> enum.Enum | None:
         word = message.text(name)
         try:
             return enum_class(word) if word else None
@@ -181,11 +183,11 @@ def tri_state(field: str) -> AttributeRule:
 def triples(field: str, path: str, item: str, names: tuple[str, str, str]) -> AttributeRule:
     """A list of three integers each; `item` is the repeated field inside the message at `path`, or `path` itself."""
 
-    def get(message: Message, name: str) -> tuple[tuple[int, ...], ...]:
+    def get(message: ProtoMessage, name: str) -> tuple[tuple[int, ...], ...]:
         items = message.message(name).messages(item) if item else message.messages(name)
         return tuple(tuple(one.integer(part) for part in names) for one in items)
 
-    def put(message: Message, name: str, value: tuple[tuple[int, int, int], ...]) -> None:
+    def put(message: ProtoMessage, name: str, value: tuple[tuple[int, int, int], ...]) -> None:
         holder, repeated = (message.open(name), item) if item else (message, name)
         for numbers in value:
             one = holder.append(repeated)

@@ -50,7 +50,7 @@ from xlalite.hlo.proto.attribute_values import (
     SOURCE_TARGET_PAIRS,
     WINDOW,
 )
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.schema import MESSAGE_TYPES, MessageType
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
 from xlalite.hlo.spelling.codecs import BOOL, FLOAT, INT, INT_LIST, STRING
@@ -162,7 +162,7 @@ def in_call_order(op: OpDef, called: Sequence[T]) -> tuple[T, ...]:
     return tuple(reversed(called)) if op in _SWAPPED_CALLS else tuple(called)
 
 
-def read_attrs(op: OpDef, message: Message, operands: Operands) -> Attrs:
+def read_attrs(op: OpDef, message: ProtoMessage, operands: Operands) -> Attrs:
     """The attributes that an instruction's message gives.
 
     Raises:
@@ -183,7 +183,7 @@ def read_attrs(op: OpDef, message: Message, operands: Operands) -> Attrs:
     return op.attrs(**values)
 
 
-def write_attrs(op: OpDef, attrs: Attrs, operands: Operands, message: Message) -> None:
+def write_attrs(op: OpDef, attrs: Attrs, operands: Operands, message: ProtoMessage) -> None:
     """Fills an instruction's message with its attributes."""
     left = {field.field: field for field in attribute_fields(op.attrs)}
     for rule in attribute_rules(op.attrs):
@@ -201,7 +201,7 @@ def is_attribute_text(name: str) -> bool:
     return name.startswith(_AS_TEXT)
 
 
-def _read_as_text(op: OpDef, name: str, entry: Message) -> dict[str, object]:
+def _read_as_text(op: OpDef, name: str, entry: ProtoMessage) -> dict[str, object]:
     field = _fields(op).get(name)
     if field is None:
         raise entry.error(f"{op.name} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from xlalite.hlo.proto.attribute_rules import AttributeRule, Operands, plain, wo
 from xlalite.hlo.proto.enum_words import ENUM_NUMBERS
 from xlalite.hlo.proto.literals import read_literal, write_literal
 from xlalite.hlo.proto.meshes import read_groups, write_groups
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.shapes import read_shape, write_shape
 from xlalite.hlo.proto.shardings import read_sharding, write_sharding
 from xlalite.hlo.spelling.codecs import OutputAlias, Precision
@@ -18,7 +18,7 @@ from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
 
 
-def _read_comparison(message: Message, operands: Operands) -> ComparisonType | None:
+def _read_comparison(message: ProtoMessage, operands: Operands) -> ComparisonType | None:
     word = message.text("comparison_type")
     if word and word not in ComparisonType.__members__:
         raise message.error(f"comparison_type: found {word!r}, expected one of {words_of(ComparisonType)}")
@@ -27,7 +27,7 @@ def _read_comparison(message: Message, operands: Operands) -> ComparisonType | N
     return None if operands and found is default_comparison_type(operands[0].dtype) else found
 
 
-def _write_comparison(message: Message, value: ComparisonType | None, operands: Operands) -> bool:
+def _write_comparison(message: ProtoMessage, value: ComparisonType | None, operands: Operands) -> bool:
     message.put("comparison_type", (value or default_comparison_type(operands[0].dtype)).value)
     return True
 
@@ -35,13 +35,13 @@ def _write_comparison(message: Message, value: ComparisonType | None, operands: 
 COMPARISON_TYPE = AttributeRule("type", _read_comparison, _write_comparison)
 
 
-def _read_precision(message: Message, operands: Operands) -> tuple[Precision, ...]:
+def _read_precision(message: ProtoMessage, operands: Operands) -> tuple[Precision, ...]:
     words = message.message("precision_config").words("operand_precision")
     found = tuple(Precision[word] for word in words)
     return () if all(one is Precision.DEFAULT for one in found) else found
 
 
-def _write_precision(message: Message, value: tuple[Precision, ...], operands: Operands) -> bool:
+def _write_precision(message: ProtoMessage, value: tuple[Precision, ...], operands: Operands) -> bool:
     words = [precision.name for precision in value] or ["DEFAULT"] * len(operands)
     message.open("precision_config").put_words("operand_precision", words)
     return True
@@ -52,12 +52,12 @@ PRECISION = AttributeRule("operand_precision", _read_precision, _write_precision
 _ALGORITHMS = {algorithm: f"ALG_{algorithm.value.upper()}" for algorithm in DotAlgorithm}
 
 
-def _read_algorithm(message: Message, operands: Operands) -> DotAlgorithm:
+def _read_algorithm(message: ProtoMessage, operands: Operands) -> DotAlgorithm:
     word = message.message("precision_config").word("algorithm")
     return next(algorithm for algorithm, spelled in _ALGORITHMS.items() if spelled == word)
 
 
-def _write_algorithm(message: Message, value: DotAlgorithm, operands: Operands) -> bool:
+def _write_algorithm(message: ProtoMessage, value: DotAlgorithm, operands: Operands) -> bool:
     known = ENUM_NUMBERS["PrecisionConfig.Algorithm"].get(_ALGORITHMS[value])
     if known:
         message.open("precision_config").put("algorithm", known)
@@ -67,7 +67,7 @@ def _write_algorithm(message: Message, value: DotAlgorithm, operands: Operands) 
 ALGORITHM = AttributeRule("algorithm", _read_algorithm, _write_algorithm)
 
 
-def _read_window(message: Message, operands: Operands) -> Window | None:
+def _read_window(message: ProtoMessage, operands: Operands) -> Window | None:
     if not message.has("window"):
         return None
     window = Window(
@@ -89,7 +89,7 @@ def _read_window(message: Message, operands: Operands) -> Window | None:
     return window
 
 
-def _write_window(message: Message, value: Window | None, operands: Operands) -> bool:
+def _write_window(message: ProtoMessage, value: Window | None, operands: Operands) -> bool:
     if value is None:
         return True
     target = message.open("window")
@@ -112,7 +112,7 @@ _LABELS = (
 _MOST_LABELS = 64
 
 
-def _read_labels(message: Message, operands: Operands) -> ConvolutionDims | None:
+def _read_labels(message: ProtoMessage, operands: Operands) -> ConvolutionDims | None:
     if not message.has("convolution_dimension_numbers"):
         return None
     numbers = message.message("convolution_dimension_numbers")
@@ -133,7 +133,7 @@ def _read_labels(message: Message, operands: Operands) -> ConvolutionDims | None
     return dims
 
 
-def _write_labels(message: Message, value: ConvolutionDims | None, operands: Operands) -> bool:
+def _write_labels(message: ProtoMessage, value: ConvolutionDims | None, operands: Operands) -> bool:
     if value is None:
         return True
     numbers = message.open("convolution_dimension_numbers")
@@ -156,7 +156,7 @@ REPLICA_GROUPS = plain(
 )
 
 
-def _put_pairs(message: Message, name: str, value: tuple[tuple[int, int], ...]) -> None:
+def _put_pairs(message: ProtoMessage, name: str, value: tuple[tuple[int, int], ...]) -> None:
     for source, target in value:
         message.append(name).put("source", source).put("target", target)
 
@@ -169,7 +169,7 @@ SOURCE_TARGET_PAIRS = plain(
 )
 
 
-def _put_aliases(message: Message, name: str, value: tuple[OutputAlias, ...]) -> None:
+def _put_aliases(message: ProtoMessage, name: str, value: tuple[OutputAlias, ...]) -> None:
     for output, operand, index in value:
         alias = message.append(name).put_all("output_shape_index", output).put("operand_index", operand)
         alias.put_all("operand_shape_index", index)
@@ -186,7 +186,7 @@ ALIASING = plain(
 )
 
 
-def _put_literal(message: Message, name: str, value: Literal | None) -> None:
+def _put_literal(message: ProtoMessage, name: str, value: Literal | None) -> None:
     if value is not None:
         write_literal(value, message.open(name))
 
@@ -199,7 +199,7 @@ LITERAL = plain(
 )
 
 
-def _put_shape(message: Message, name: str, value: Shape | None) -> None:
+def _put_shape(message: ProtoMessage, name: str, value: Shape | None) -> None:
     if value is not None:
         write_shape(value, message.open(name))
 
@@ -212,13 +212,13 @@ OUTFEED_SHAPE = plain(
 )
 
 
-def _read_constraints(message: Message, operands: Operands) -> tuple[Shape, ...] | None:
+def _read_constraints(message: ProtoMessage, operands: Operands) -> tuple[Shape, ...] | None:
     if not message.boolean("constrain_layout"):
         return None
     return tuple(map(read_shape, message.messages("operand_shapes_with_layout")))
 
 
-def _write_constraints(message: Message, value: tuple[Shape, ...] | None, operands: Operands) -> bool:
+def _write_constraints(message: ProtoMessage, value: tuple[Shape, ...] | None, operands: Operands) -> bool:
     if value is not None:
         message.put("constrain_layout", True)
         for shape in value:
@@ -232,14 +232,14 @@ LAYOUT_CONSTRAINTS = AttributeRule("operand_layout_constraints", _read_constrain
 _DOMAIN = ('{kind="sharding", entry=', ", exit=", "}")
 
 
-def _read_domain(message: Message, operands: Operands) -> str | None:
+def _read_domain(message: ProtoMessage, operands: Operands) -> str | None:
     if not message.has("domain_entry_sharding") or not message.has("domain_exit_sharding"):
         return None
     entry, leave = message.message("domain_exit_sharding"), message.message("domain_entry_sharding")
     return f"{_DOMAIN[0]}{read_sharding(entry)}{_DOMAIN[1]}{read_sharding(leave)}{_DOMAIN[2]}"
 
 
-def _write_domain(message: Message, value: str, operands: Operands) -> bool:
+def _write_domain(message: ProtoMessage, value: str, operands: Operands) -> bool:
     start, middle, end = _DOMAIN
     if not (value.startswith(start) and value.endswith(end) and middle in value):
         return not value

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.shapes import read_shape, write_shape
 from xlalite.hlo.types.dtype import DType, Kind
 from xlalite.hlo.types.literal import Literal, Token
@@ -28,7 +28,7 @@ _NUMERIC = {
 }
 
 
-def read_literal(message: Message) -> Literal:
+def read_literal(message: ProtoMessage) -> Literal:
     """The literal that a `LiteralProto` says.
 
     Raises:
@@ -37,13 +37,13 @@ def read_literal(message: Message) -> Literal:
     return _read(message, read_shape(message.message("shape")))
 
 
-def write_literal(literal: Literal, message: Message) -> None:
+def write_literal(literal: Literal, message: ProtoMessage) -> None:
     """Fills a `LiteralProto`."""
     write_shape(literal.shape, message.open("shape"))
     _write(literal, message)
 
 
-def _read(message: Message, shape: Shape) -> Literal:
+def _read(message: ProtoMessage, shape: Shape) -> Literal:
     if shape.is_tuple:
         parts = message.messages("tuple_literals")
         if len(parts) != len(shape.elements):
@@ -65,7 +65,7 @@ def _read(message: Message, shape: Shape) -> Literal:
         raise message.error(str(error)) from error
 
 
-def _elements(message: Message, shape: Shape) -> npt.NDArray[Any]:
+def _elements(message: ProtoMessage, shape: Shape) -> npt.NDArray[Any]:
     dtype, name = shape.dtype, _field(shape.dtype)
     if dtype in _NUMERIC:
         numbers = message.array(name).astype(_NUMERIC[dtype], copy=False)
@@ -94,7 +94,7 @@ def _extended(raw: npt.NDArray[np.uint8], dtype: DType) -> npt.NDArray[np.uint8]
     return (low ^ sign) - sign
 
 
-def _write(literal: Literal, message: Message) -> None:
+def _write(literal: Literal, message: ProtoMessage) -> None:
     shape = literal.shape
     if shape.is_tuple:
         for element in literal.elements:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.spelling.replica_group_text import read_axis, read_devices, read_mesh
 from xlalite.hlo.types.device_mesh import Mesh, MeshAxis
@@ -14,7 +14,7 @@ _IOTA = re.compile(r"\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", re.ASCII)
 _TRANSPOSED = re.compile(r"\[([\d,]+)\]T\(([\d,]+)\)", re.ASCII)
 
 
-def read_mesh_message(message: Message) -> Mesh:
+def read_mesh_message(message: ProtoMessage) -> Mesh:
     """The mesh that a `MeshProto` says.
 
     Raises:
@@ -31,7 +31,7 @@ def read_mesh_message(message: Message) -> Mesh:
         raise message.error(str(error)) from None
 
 
-def write_mesh_message(mesh: Mesh, message: Message) -> None:
+def write_mesh_message(mesh: Mesh, message: ProtoMessage) -> None:
     """Fills a `MeshProto`."""
     for name, size in mesh.axes:
         message.append("axes").put("name", name).put("size", size)
@@ -44,7 +44,7 @@ def write_mesh_message(mesh: Mesh, message: Message) -> None:
     transform.put_all("transpose_perm", _numbers(spelled[2]))
 
 
-def read_axis_message(message: Message, mesh: Mesh) -> MeshAxis:
+def read_axis_message(message: ProtoMessage, mesh: Mesh) -> MeshAxis:
     """The axis, or the part of one, that an `AxisRefProto` says.
 
     Raises:
@@ -57,14 +57,14 @@ def read_axis_message(message: Message, mesh: Mesh) -> MeshAxis:
     return MeshAxis(mesh.axes[index][0], part.integer("pre_size") or 1, part.integer("size"))
 
 
-def write_axis_message(axis: MeshAxis, mesh: Mesh, message: Message) -> None:
+def write_axis_message(axis: MeshAxis, mesh: Mesh, message: ProtoMessage) -> None:
     """Fills an `AxisRefProto`; the mesh must have the axis."""
     message.put("mesh_axis_index", [name for name, _ in mesh.axes].index(axis.name))
     if axis.size:
         message.open("sub_axis_info").put("pre_size", axis.before).put("size", axis.size)
 
 
-def read_groups(message: Message) -> ReplicaGroups:
+def read_groups(message: ProtoMessage) -> ReplicaGroups:
     """The groups of a collective operation, in whichever field of the instruction they are.
 
     Raises:
@@ -87,7 +87,7 @@ def read_groups(message: Message) -> ReplicaGroups:
     return ReplicaGroups(tuple(group.integers("replica_ids") for group in groups))
 
 
-def write_groups(groups: ReplicaGroups, message: Message) -> None:
+def write_groups(groups: ReplicaGroups, message: ProtoMessage) -> None:
     """Fills the instruction's field for the spelling that the groups have."""
     counted = _IOTA.fullmatch(groups.spelling)
     if counted is not None:
@@ -104,7 +104,7 @@ def write_groups(groups: ReplicaGroups, message: Message) -> None:
             listed.append("replica_groups").put_all("replica_ids", group)
 
 
-def _write_mesh_groups(spelling: str, message: Message) -> None:
+def _write_mesh_groups(spelling: str, message: ProtoMessage) -> None:
     cursor = TokenCursor(spelling)
     mesh = read_mesh(cursor)
     if cursor.accept(","):

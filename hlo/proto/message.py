@@ -13,7 +13,7 @@ from xlalite.hlo.proto.enum_words import ENUM_NUMBERS, ENUMS
 from xlalite.hlo.proto.schema import MESSAGE_TYPES, MessageType
 
 
-class Source(Protocol):
+class Origin(Protocol):
     """Where a message was read from."""
 
     def error(self, position: int, message: str) -> ParseError:
@@ -21,7 +21,7 @@ class Source(Protocol):
 
 
 class _Nowhere:
-    """The source of messages that were made here."""
+    """The origin of messages that were made here."""
 
     def error(self, position: int, message: str) -> ParseError:
         return ParseError(message)
@@ -30,31 +30,31 @@ class _Nowhere:
 _NOWHERE = _Nowhere()
 
 
-class Message:
+class ProtoMessage:
     """A message: values by field name.
 
-    Single values are `int`, `float`, `bool`, `str`, `bytes` or `Message`, repeated ones lists of them; bulk fields hold
-    a list of arrays.
+    Single values are `int`, `float`, `bool`, `str`, `bytes` or `ProtoMessage`, repeated ones lists of them; bulk fields
+    hold a list of arrays.
 
     Attributes:
         type: The message type.
         values: Values of the fields that are there.
-        source: Where it was read from.
+        origin: Where it was read from.
         position: Where it starts there.
     """
 
-    __slots__ = ("position", "source", "type", "values")
+    __slots__ = ("origin", "position", "type", "values")
 
-    def __init__(self, type_: MessageType | str, source: Source = _NOWHERE, position: int = 0) -> None:
+    def __init__(self, type_: MessageType | str, origin: Origin = _NOWHERE, position: int = 0) -> None:
         """An empty message of a type."""
         self.type = MESSAGE_TYPES[type_] if isinstance(type_, str) else type_
         self.values: dict[str, Any] = {}
-        self.source = source
+        self.origin = origin
         self.position = position
 
     def error(self, message: str) -> ParseError:
         """The error to raise for this message."""
-        return self.source.error(self.position, f"{self.type.name}: {message}")
+        return self.origin.error(self.position, f"{self.type.name}: {message}")
 
     def has(self, name: str) -> bool:
         """Whether a field is there."""
@@ -118,29 +118,31 @@ class Message:
         chunks = self.values.get(name, ())
         return np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
 
-    def message(self, name: str) -> Message:
+    def message(self, name: str) -> ProtoMessage:
         """A message; an empty one when it is absent."""
-        value: Message | None = self.values.get(name)
-        return value if value is not None else Message(self.type.by_name[name].type_name, self.source, self.position)
+        value: ProtoMessage | None = self.values.get(name)
+        return (
+            value if value is not None else ProtoMessage(self.type.by_name[name].type_name, self.origin, self.position)
+        )
 
-    def messages(self, name: str) -> Sequence[Message]:
+    def messages(self, name: str) -> Sequence[ProtoMessage]:
         """Repeated messages."""
-        value: Sequence[Message] = self.values.get(name, ())
+        value: Sequence[ProtoMessage] = self.values.get(name, ())
         return value
 
-    def put(self, name: str, value: int | float | str | bytes | Message) -> Message:
+    def put(self, name: str, value: int | float | str | bytes | ProtoMessage) -> ProtoMessage:
         """Sets a single field and returns this message."""
         assert not self.type.by_name[name].repeated, f"{name} is repeated"
         self.values[name] = value
         return self
 
-    def put_all(self, name: str, values: Iterable[int | float | str | Message]) -> Message:
+    def put_all(self, name: str, values: Iterable[int | float | str | ProtoMessage]) -> ProtoMessage:
         """Sets a repeated field and returns this message."""
         assert self.type.by_name[name].repeated, f"{name} is not repeated"
         self.values[name] = list(values)
         return self
 
-    def put_word(self, name: str, word: str) -> Message:
+    def put_word(self, name: str, word: str) -> ProtoMessage:
         """Sets an enum by its word and returns this message.
 
         Raises:
@@ -148,7 +150,7 @@ class Message:
         """
         return self.put(name, ENUM_NUMBERS[self.type.by_name[name].type_name][word])
 
-    def put_words(self, name: str, words: Iterable[str]) -> Message:
+    def put_words(self, name: str, words: Iterable[str]) -> ProtoMessage:
         """Sets repeated enums by their words and returns this message.
 
         Raises:
@@ -157,22 +159,22 @@ class Message:
         numbers = ENUM_NUMBERS[self.type.by_name[name].type_name]
         return self.put_all(name, [numbers[word] for word in words])
 
-    def put_array(self, name: str, array: npt.NDArray[Any]) -> Message:
+    def put_array(self, name: str, array: npt.NDArray[Any]) -> ProtoMessage:
         """Sets a bulk field and returns this message."""
         assert self.type.by_name[name].bulk, f"{name} holds no bulk data"
         self.values[name] = [array]
         return self
 
-    def open(self, name: str) -> Message:
+    def open(self, name: str) -> ProtoMessage:
         """The message in a single field, made when it is absent; for filling it."""
-        known: Message | None = self.values.get(name)
+        known: ProtoMessage | None = self.values.get(name)
         if known is None:
-            known = self.values[name] = Message(self.type.by_name[name].type_name)
+            known = self.values[name] = ProtoMessage(self.type.by_name[name].type_name)
         return known
 
-    def append(self, name: str) -> Message:
+    def append(self, name: str) -> ProtoMessage:
         """A new message at the end of a repeated field; for filling it."""
-        new = Message(self.type.by_name[name].type_name)
+        new = ProtoMessage(self.type.by_name[name].type_name)
         self.values.setdefault(name, []).append(new)
         return new
 

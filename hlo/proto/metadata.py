@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from xlalite.hlo.ir.instruction import Metadata
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.spelling.codecs import format_float
 from xlalite.hlo.text.annotation_text import FrontendAttributes
 from xlalite.hlo.types.quoting import quote, unquote
@@ -18,7 +18,7 @@ _LATE_INTEGERS = ("stack_frame_id", "size_of_generated_code_in_bytes", "size_of_
 _STRINGS = ("deduplicated_name", "scheduling_name")
 
 
-def read_metadata(message: Message) -> Metadata:
+def read_metadata(message: ProtoMessage) -> Metadata:
     """The metadata that an `OpMetadata` says; fields in the order of XLA's text.
 
     Raises:
@@ -40,7 +40,7 @@ def read_metadata(message: Message) -> Metadata:
     )
 
 
-def write_metadata(metadata: Metadata, message: Message) -> None:
+def write_metadata(metadata: Metadata, message: ProtoMessage) -> None:
     """Fills an `OpMetadata`."""
     message.put("op_type", metadata.op_type).put("op_name", metadata.op_name)
     message.put("source_file", metadata.source_file).put("source_line", metadata.source_line)
@@ -55,18 +55,18 @@ def write_metadata(metadata: Metadata, message: Message) -> None:
             message.append("xlalite_text").put("name", name).put("text", text)
 
 
-def read_frontend_attributes(message: Message) -> FrontendAttributes:
+def read_frontend_attributes(message: ProtoMessage) -> FrontendAttributes:
     """The pairs of a `FrontendAttributes`, sorted by name as XLA keeps them."""
     return tuple(sorted({entry.text("key"): entry.text("value") for entry in message.messages("map")}.items()))
 
 
-def write_frontend_attributes(pairs: FrontendAttributes, message: Message) -> None:
+def write_frontend_attributes(pairs: FrontendAttributes, message: ProtoMessage) -> None:
     """Fills a `FrontendAttributes`."""
     for name, value in pairs:
         message.append("map").put("key", name).put("value", value)
 
 
-def read_extra_attributes(message: Message) -> tuple[tuple[str, str], ...]:
+def read_extra_attributes(message: ProtoMessage) -> tuple[tuple[str, str], ...]:
     """The attributes of an instruction that xlalite only carries through, as the text has them."""
     found = [
         (name, text) for name, (field, read, _) in _CARRIED.items() if message.has(field) and (text := read(message))
@@ -75,7 +75,7 @@ def read_extra_attributes(message: Message) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def write_extra_attributes(attributes: tuple[tuple[str, str], ...], message: Message) -> None:
+def write_extra_attributes(attributes: tuple[tuple[str, str], ...], message: ProtoMessage) -> None:
     """Fills the fields of an instruction for the attributes that have one; the others are kept as text."""
     for name, text in attributes:
         carried = _CARRIED.get(name)
@@ -90,12 +90,12 @@ def write_extra_attributes(attributes: tuple[tuple[str, str], ...], message: Mes
 # parameter_replication={true,false}
 
 
-def _read_replication(message: Message) -> str:
+def _read_replication(message: ProtoMessage) -> str:
     flags = message.message("parameter_replication").booleans("replicated_at_leaf_buffers")
     return "{" + ",".join("true" if flag else "false" for flag in flags) + "}" if flags else ""
 
 
-def _write_replication(text: str, message: Message) -> bool:
+def _write_replication(text: str, message: ProtoMessage) -> bool:
     words = text.strip("{} ").replace(" ", "").split(",")
     if not {"true", "false"}.issuperset(words):
         return False
@@ -106,7 +106,7 @@ def _write_replication(text: str, message: Message) -> bool:
 # statistics={visualizing_index=1,stat-1=33,stat-2=44}
 
 
-def _read_statistics(message: Message) -> str:
+def _read_statistics(message: ProtoMessage) -> str:
     shown = message.message("statistics_viz")
     stats = shown.messages("statistics")
     if not stats:
@@ -116,7 +116,7 @@ def _read_statistics(message: Message) -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def _write_statistics(text: str, message: Message) -> bool:
+def _write_statistics(text: str, message: ProtoMessage) -> bool:
     parts = [part.partition("=") for part in text.strip("{}").split(",")]
     if parts[0][0] != "visualizing_index" or not _INTEGER.fullmatch(parts[0][2]):
         return False
@@ -134,7 +134,7 @@ def _write_statistics(text: str, message: Message) -> bool:
 _TOLERANCE = re.compile(r"\{tolerance=\{atol=([^,{}]+),rtol=([^,{}]+),ulps=(\d{1,18})\}\}", re.ASCII)
 
 
-def _read_accuracy(message: Message) -> str:
+def _read_accuracy(message: ProtoMessage) -> str:
     accuracy = message.message("result_accuracy")
     if not accuracy.has("tolerance"):
         mode = accuracy.word("mode").lower()
@@ -144,7 +144,7 @@ def _read_accuracy(message: Message) -> str:
     return "{tolerance={" + f"atol={absolute},rtol={relative},ulps={allowed.integer('ulps')}" + "}}"
 
 
-def _write_accuracy(text: str, message: Message) -> bool:
+def _write_accuracy(text: str, message: ProtoMessage) -> bool:
     accuracy = message.open("result_accuracy")
     if text == "{mode=highest}":
         accuracy.put_word("mode", "HIGHEST")
@@ -158,7 +158,7 @@ def _write_accuracy(text: str, message: Message) -> bool:
     return True
 
 
-_CARRIED: dict[str, tuple[str, Callable[[Message], str], Callable[[str, Message], bool]]] = {
+_CARRIED: dict[str, tuple[str, Callable[[ProtoMessage], str], Callable[[str, ProtoMessage], bool]]] = {
     "parameter_replication": ("parameter_replication", _read_replication, _write_replication),
     "statistics": ("statistics_viz", _read_statistics, _write_statistics),
     "result_accuracy": ("result_accuracy", _read_accuracy, _write_accuracy),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.metadata import read_frontend_attributes, write_frontend_attributes
 from xlalite.hlo.proto.shapes import read_signature, write_signature
 from xlalite.hlo.proto.stack_frames import read_stack_frames, write_stack_frames
@@ -18,7 +18,7 @@ _COUNTS = ("replica_count", "num_partitions")
 _EXTRA = "extra:"
 
 
-def read_header(message: Message, module: HloModule) -> None:
+def read_header(message: ProtoMessage, module: HloModule) -> None:
     """Sets the configuration of a module whose computations are there.
 
     Raises:
@@ -45,7 +45,7 @@ def read_header(message: Message, module: HloModule) -> None:
     module.tables = written.text("text") if written else read_stack_frames(message.message("stack_frame_index"))
 
 
-def write_header(module: HloModule, message: Message) -> None:
+def write_header(module: HloModule, message: ProtoMessage) -> None:
     """Fills the fields of a module's message that do not concern its computations."""
     config, entry = module.config, module.entry_computation
     layout = config.entry_layout or entry.program_shape
@@ -72,7 +72,7 @@ def write_header(module: HloModule, message: Message) -> None:
         message.append("xlalite_text").put("name", name).put("text", text)
 
 
-def _read_alias(message: Message) -> InputOutputAlias:
+def _read_alias(message: ProtoMessage) -> InputOutputAlias:
     alias = InputOutputAlias(
         message.integers("output_shape_index"),
         message.integer("parameter_number"),
@@ -87,7 +87,7 @@ def _read_alias(message: Message) -> InputOutputAlias:
             raise message.error(f"kind: found {word}, expected MAY_ALIAS or MUST_ALIAS")
 
 
-def _read_counts(message: Message, texts: dict[str, Message]) -> tuple[int, int]:
+def _read_counts(message: ProtoMessage, texts: dict[str, ProtoMessage]) -> tuple[int, int]:
     """Numbers of replicas and partitions: as written, else those of the assignment of devices."""
     assignment = message.message("device_assignment")
     found = [assignment.integer("replica_count") or 1, assignment.integer("computation_count") or 1]
@@ -100,7 +100,7 @@ def _read_counts(message: Message, texts: dict[str, Message]) -> tuple[int, int]
     return found[0], found[1]
 
 
-def _read_layout(message: Message, module: HloModule) -> ProgramShape | None:
+def _read_layout(message: ProtoMessage, module: HloModule) -> ProgramShape | None:
     """The entry's layout if it says something new."""
     if not message.has("host_program_shape"):
         return None

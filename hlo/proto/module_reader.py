@@ -12,7 +12,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import calls_itself, post_order
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import in_call_order, is_attribute_text, read_attrs
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.metadata import read_extra_attributes, read_frontend_attributes, read_metadata
 from xlalite.hlo.proto.module_header import read_header
 from xlalite.hlo.proto.names import is_own_name, read_instruction_name, read_name
@@ -21,7 +21,7 @@ from xlalite.hlo.proto.shardings import read_sharding
 from xlalite.hlo.types.shape import ProgramShape, Shape
 
 
-def read_module(message: Message) -> HloModule:
+def read_module(message: ProtoMessage) -> HloModule:
     """The module that an `HloModuleProto` says.
 
     Raises:
@@ -35,14 +35,14 @@ class _ModuleReader:
 
     __slots__ = ("computations", "message", "metadata", "module", "shapes", "signatures")
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: ProtoMessage) -> None:
         self.message = message
         self.module = HloModule(read_name(message))
         self.computations: dict[int, HloComputation] = {}
         self.signatures: dict[HloComputation, ProgramShape] = {}
         # Equal messages are shared by the decoder; the value keeps the key's object alive.
-        self.shapes: dict[int, tuple[Message, Shape]] = {}
-        self.metadata: dict[int, tuple[Message, Metadata]] = {}
+        self.shapes: dict[int, tuple[ProtoMessage, Shape]] = {}
+        self.metadata: dict[int, tuple[ProtoMessage, Metadata]] = {}
 
     def read(self) -> HloModule:
         message = self.message
@@ -66,7 +66,7 @@ class _ModuleReader:
         read_header(message, self.module)
         return self.module
 
-    def read_computation(self, message: Message, sequence: Message | None) -> HloComputation:
+    def read_computation(self, message: ProtoMessage, sequence: ProtoMessage | None) -> HloComputation:
         computation = HloComputation(read_name(message))
         computation.execution_thread = message.text("execution_thread")
         known: dict[int, HloInstruction] = {}
@@ -104,7 +104,7 @@ class _ModuleReader:
         starts = [*(one for one in callees if one not in called), *callees]
         return post_order(starts, callees.__getitem__, calls_itself)
 
-    def read_instruction(self, message: Message, known: dict[int, HloInstruction]) -> HloInstruction:
+    def read_instruction(self, message: ProtoMessage, known: dict[int, HloInstruction]) -> HloInstruction:
         opcode = message.text("opcode")
         op = OPS.get(opcode)
         if op is None:
@@ -128,7 +128,7 @@ class _ModuleReader:
             instruction.add_control_predecessor(_lookup(known, number, message, "control predecessor"))
         return instruction
 
-    def read_called(self, message: Message) -> tuple[HloComputation, ...]:
+    def read_called(self, message: ProtoMessage) -> tuple[HloComputation, ...]:
         called = []
         for number in message.integers("called_computation_ids"):
             computation = self.computations.get(number)
@@ -137,7 +137,7 @@ class _ModuleReader:
             called.append(computation)
         return tuple(called)
 
-    def annotate(self, instruction: HloInstruction, message: Message) -> None:
+    def annotate(self, instruction: HloInstruction, message: ProtoMessage) -> None:
         if message.has("sharding"):
             instruction.sharding = read_sharding(message.message("sharding"))
         if message.has("frontend_attributes"):
@@ -149,7 +149,7 @@ class _ModuleReader:
             if not is_own_name(pair[0]) and not is_attribute_text(pair[0])
         )
 
-    def read_backend_config(self, message: Message) -> bytes:
+    def read_backend_config(self, message: ProtoMessage) -> bytes:
         """The configuration, which may lie in the instruction or in the module's list of payloads."""
         if not message.has("backend_config_payload"):
             return message.data("backend_config")
@@ -162,13 +162,13 @@ class _ModuleReader:
             raise payload.error(f"there is no payload {number}, the module has {len(payloads)}")
         return payloads[number]
 
-    def read_shape(self, message: Message) -> Shape:
+    def read_shape(self, message: ProtoMessage) -> Shape:
         known = self.shapes.get(id(message))
         if known is None:
             known = self.shapes[id(message)] = (message, read_shape(message))
         return known[1]
 
-    def read_metadata(self, message: Message) -> Metadata:
+    def read_metadata(self, message: ProtoMessage) -> Metadata:
         holder = message.message("metadata")
         known = self.metadata.get(id(holder))
         if known is None:
@@ -176,7 +176,7 @@ class _ModuleReader:
         return known[1]
 
 
-def _set_schedule(computation: HloComputation, known: dict[int, HloInstruction], sequence: Message) -> None:
+def _set_schedule(computation: HloComputation, known: dict[int, HloInstruction], sequence: ProtoMessage) -> None:
     order = sequence.message("value")
     try:
         computation.set_order(
@@ -188,7 +188,7 @@ def _set_schedule(computation: HloComputation, known: dict[int, HloInstruction],
         raise order.error(f"schedule: {error}") from error
 
 
-def _lookup(known: dict[int, HloInstruction], number: int, message: Message, what: str) -> HloInstruction:
+def _lookup(known: dict[int, HloInstruction], number: int, message: ProtoMessage, what: str) -> HloInstruction:
     instruction = known.get(number)
     if instruction is None:
         raise message.error(f"{what} {number}: there is no instruction with this id above")

@@ -6,7 +6,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.attribute_table import in_call_order, write_attrs
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.metadata import write_extra_attributes, write_frontend_attributes, write_metadata
 from xlalite.hlo.proto.module_header import write_header
 from xlalite.hlo.proto.names import unique_names, write_name
@@ -18,7 +18,7 @@ _OWNS_ITS_BODY = "fusion"
 _NO_METADATA = Metadata()
 
 
-def write_module(module: HloModule) -> Message:
+def write_module(module: HloModule) -> ProtoMessage:
     """The `HloModuleProto` of a module."""
     return _ModuleWriter(module).write()
 
@@ -33,12 +33,12 @@ class _ModuleWriter:
         self.computations = {computation: number for number, computation in enumerate(module.computations())}
         self.ids: dict[HloInstruction, int] = {}
         self.names = unique_names(self.computations)
-        self.shapes: dict[int, tuple[Shape, Message]] = {}
+        self.shapes: dict[int, tuple[Shape, ProtoMessage]] = {}
 
-    def write(self) -> Message:
+    def write(self) -> ProtoMessage:
         module = self.module
         entry = module.entry_computation
-        message = Message("HloModuleProto").put("name", module.name)
+        message = ProtoMessage("HloModuleProto").put("name", module.name)
         message.put("entry_computation_name", entry.name).put("entry_computation_id", self.computations[entry])
         bodies = {
             called
@@ -58,7 +58,7 @@ class _ModuleWriter:
         write_header(module, message)
         return message
 
-    def write_computation(self, computation: HloComputation, message: Message, *, is_body: bool) -> None:
+    def write_computation(self, computation: HloComputation, message: ProtoMessage, *, is_body: bool) -> None:
         number = self.computations[computation]
         message.put("name", computation.name).put("id", number).put("is_fusion_computation", is_body)
         message.put("execution_thread", computation.execution_thread)
@@ -71,7 +71,7 @@ class _ModuleWriter:
         names = tuple(parameter.name for parameter in computation.parameters)
         write_signature(computation.program_shape, names, message.open("program_shape"))
 
-    def write_instruction(self, instruction: HloInstruction, message: Message) -> None:
+    def write_instruction(self, instruction: HloInstruction, message: ProtoMessage) -> None:
         op = instruction.op
         write_name(instruction, self.names, message)
         message.put("opcode", op.name).put("id", self.ids[instruction])
@@ -94,11 +94,11 @@ class _ModuleWriter:
             message.put("backend_config", instruction.backend_config.encode("utf-8", "surrogateescape"))
         write_extra_attributes(instruction.extra_attributes, message)
 
-    def shape(self, shape: Shape) -> Message:
+    def shape(self, shape: Shape) -> ProtoMessage:
         """The message of a shape; equal objects share one."""
         known = self.shapes.get(id(shape))
         if known is None:
-            message = Message("ShapeProto")
+            message = ProtoMessage("ShapeProto")
             write_shape(shape, message)
             known = self.shapes[id(shape)] = (shape, message)
         return known[1]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.types.names import is_writable_name
 
 # Under this name, which no attribute can have, an instruction says what it is called in its computation.
@@ -34,7 +34,7 @@ def unique_names(computations: Iterable[HloComputation]) -> dict[HloInstruction,
     return names
 
 
-def write_name(instruction: HloInstruction, names: dict[HloInstruction, str], message: Message) -> None:
+def write_name(instruction: HloInstruction, names: dict[HloInstruction, str], message: ProtoMessage) -> None:
     """Puts the name that is unique in the module, and the instruction's own if that is another one."""
     unique = names.get(instruction)
     message.put("name", unique if unique is not None else instruction.name)
@@ -42,7 +42,7 @@ def write_name(instruction: HloInstruction, names: dict[HloInstruction, str], me
         message.append("xlalite_text").put("name", _OWN_NAME).put("text", instruction.name)
 
 
-def read_instruction_name(message: Message) -> str:
+def read_instruction_name(message: ProtoMessage) -> str:
     """What an instruction is called in its computation.
 
     Raises:
@@ -54,7 +54,7 @@ def read_instruction_name(message: Message) -> str:
     return read_name(message)
 
 
-def read_name(message: Message) -> str:
+def read_name(message: ProtoMessage) -> str:
     """The name of an instruction or computation.
 
     Raises:
@@ -68,7 +68,7 @@ def is_own_name(name: str) -> bool:
     return name == _OWN_NAME
 
 
-def _writable(message: Message, field: str) -> str:
+def _writable(message: ProtoMessage, field: str) -> str:
     name = message.text(field)
     if not is_writable_name(name):
         raise message.error(f"the name {name[:80]!r} cannot be written as HLO text")

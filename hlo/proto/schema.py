@@ -63,7 +63,7 @@ BULK_DTYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ProtoField:
     """One field of a message.
 
     Attributes:
@@ -97,12 +97,12 @@ class MessageType:
 
     __slots__ = ("by_name", "by_number", "by_tag", "name")
 
-    def __init__(self, name: str, fields: tuple[Field, ...]) -> None:
+    def __init__(self, name: str, fields: tuple[ProtoField, ...]) -> None:
         """A type with the given fields."""
         self.name = name
         self.by_name = {field.name: field for field in fields}
         self.by_number = {field.number: field for field in fields}
-        self.by_tag: dict[int, tuple[Field, WireType]] = {}
+        self.by_tag: dict[int, tuple[ProtoField, WireType]] = {}
         for field in fields:
             wire_types = {field.kind.wire_type}
             if field.repeated:
@@ -115,13 +115,13 @@ _ENTRY = re.compile(r"(\d+) (\w+) ([\w.:]+)(\*|\[\]|\?|)")
 _KINDS = {kind.value: kind for kind in Kind}
 
 
-def _read_field(entry: str) -> Field:
+def _read_field(entry: str) -> ProtoField:
     match = _ENTRY.fullmatch(entry)
     assert match is not None, f"malformed table entry {entry!r}"
     number, name, type_text, mark = match.groups()
     word, _, type_name = type_text.partition(":")
     kind = _KINDS.get(word, Kind.MESSAGE)
-    return Field(
+    return ProtoField(
         int(number),
         name,
         kind,

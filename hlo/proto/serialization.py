@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.module_reader import read_module
 from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.text_format import decode_text, encode_text, field_names
@@ -47,7 +47,7 @@ def write_proto(module: HloModule) -> bytes:
 
 def write_hlo_proto(module: HloModule) -> bytes:
     """The serialized `HloProto` of a module, the form of XLA's dumps."""
-    return encode(Message("HloProto").put(_WRAPPER_FIELD, write_module(module)))
+    return encode(ProtoMessage("HloProto").put(_WRAPPER_FIELD, write_module(module)))
 
 
 def write_pbtxt(module: HloModule) -> str:
@@ -55,7 +55,7 @@ def write_pbtxt(module: HloModule) -> str:
     return encode_text(write_module(module))
 
 
-def _unwrapped(message: Message) -> HloModule:
+def _unwrapped(message: ProtoMessage) -> HloModule:
     if not message.has(_WRAPPER_FIELD):
         raise ParseError("the HloProto holds no module")
     return read_module(message.message(_WRAPPER_FIELD))

@@ -6,7 +6,7 @@ import math
 import re
 
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.hlo.types.shape import Layout, ProgramShape, Shape
@@ -28,7 +28,7 @@ _TYPE_TAGS = {"#": "index_primitive_type", "*": "pointer_primitive_type"}
 _VERBATIM = "tags"
 
 
-def read_shape(message: Message, depth: int = 0) -> Shape:
+def read_shape(message: ProtoMessage, depth: int = 0) -> Shape:
     """The shape that a `ShapeProto` says.
 
     Raises:
@@ -66,7 +66,7 @@ def read_shape(message: Message, depth: int = 0) -> Shape:
         raise message.error(str(error)) from error
 
 
-def write_shape(shape: Shape, message: Message) -> None:
+def write_shape(shape: Shape, message: ProtoMessage) -> None:
     """Fills a `ShapeProto`."""
     message.put_word("element_type", _WORDS.get(shape.dtype, shape.dtype.name))
     for element in shape.elements:
@@ -78,7 +78,7 @@ def write_shape(shape: Shape, message: Message) -> None:
     _write_layout(shape.layout or Layout.row_major(shape.rank), message.open("layout"))
 
 
-def read_signature(message: Message) -> ProgramShape:
+def read_signature(message: ProtoMessage) -> ProgramShape:
     """The signature that a `ProgramShapeProto` says.
 
     Raises:
@@ -87,7 +87,7 @@ def read_signature(message: Message) -> ProgramShape:
     return ProgramShape(tuple(map(read_shape, message.messages("parameters"))), read_shape(message.message("result")))
 
 
-def write_signature(signature: ProgramShape, names: tuple[str, ...], message: Message) -> None:
+def write_signature(signature: ProgramShape, names: tuple[str, ...], message: ProtoMessage) -> None:
     """Fills a `ProgramShapeProto`."""
     for parameter in signature.parameters:
         write_shape(parameter, message.append("parameters"))
@@ -95,13 +95,13 @@ def write_signature(signature: ProgramShape, names: tuple[str, ...], message: Me
     message.put_all("parameter_names", names)
 
 
-def _read_layout(message: Message, rank: int) -> Layout | None:
+def _read_layout(message: ProtoMessage, rank: int) -> Layout | None:
     """The layout, or None for that of a scalar, which has no text."""
     order, tags = message.integers("minor_to_major"), _read_tags(message)
     return Layout(order, tags) if rank or order or tags else None
 
 
-def _read_tags(message: Message) -> str:
+def _read_tags(message: ProtoMessage) -> str:
     for text in message.messages("xlalite_text"):
         if text.text("name") == _VERBATIM:
             return text.text("text")
@@ -122,11 +122,11 @@ def _read_tags(message: Message) -> str:
     return "".join(parts)
 
 
-def _has(message: Message, letter: str) -> bool:
+def _has(message: ProtoMessage, letter: str) -> bool:
     return message.integer(_NUMBER_TAGS[letter]) != 0
 
 
-def _write_layout(layout: Layout, message: Message) -> None:
+def _write_layout(layout: Layout, message: ProtoMessage) -> None:
     message.put_all("minor_to_major", layout.minor_to_major)
     message.put("tail_padding_alignment_in_elements", 1)
     if not layout.tags:
@@ -136,7 +136,7 @@ def _write_layout(layout: Layout, message: Message) -> None:
         message.append("xlalite_text").put("name", _VERBATIM).put("text", layout.tags)
 
 
-def _write_tags(tags: str, message: Message) -> None:
+def _write_tags(tags: str, message: ProtoMessage) -> None:
     """Fills the fields that the tags name; what is not understood is left out."""
     for letter, inside, more in _TAG.findall(tags):
         if letter == "T":

@@ -14,7 +14,7 @@ from xlalite.hlo.proto.meshes import (
     write_axis_message,
     write_mesh_message,
 )
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.metadata import read_metadata, write_metadata
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.spelling.replica_group_text import read_axis, read_devices, read_integers, read_mesh
@@ -27,7 +27,7 @@ _AXIS_LISTS = ("replicated", "unreduced", "manual")
 _VERBATIM = "sharding"
 
 
-def read_sharding(message: Message, depth: int = 0) -> str:
+def read_sharding(message: ProtoMessage, depth: int = 0) -> str:
     """The text of an `OpSharding`.
 
     Raises:
@@ -56,7 +56,7 @@ def read_sharding(message: Message, depth: int = 0) -> str:
     return "{" + parts + _metadata_text(message) + "}"
 
 
-def write_sharding(text: str, message: Message) -> None:
+def write_sharding(text: str, message: ProtoMessage) -> None:
     """Fills an `OpSharding`."""
     try:
         cursor = TokenCursor(text)
@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
     return text.replace(" ", "").replace("T(0)", "")
 
 
-def _read_tiles(message: Message) -> str:
+def _read_tiles(message: ProtoMessage) -> str:
     text = f"devices=[{_joined(message.integers('tile_assignment_dimensions'))}]"
     reshape, order = message.integers("iota_reshape_dims"), message.integers("iota_transpose_perm")
     if reshape:
@@ -90,14 +90,14 @@ def _read_tiles(message: Message) -> str:
     return text
 
 
-def _metadata_text(message: Message) -> str:
+def _metadata_text(message: ProtoMessage) -> str:
     texts = [format_metadata(read_metadata(one)) for one in message.messages("metadata")]
     if len(texts) > 1:
         return " metadata={" + ", ".join(texts) + "}"
     return f" metadata={texts[0]}" if texts else ""
 
 
-def _read_named(message: Message) -> str:
+def _read_named(message: ProtoMessage) -> str:
     mesh = read_mesh_message(message.message("mesh"))
     parts = [str(mesh)]
     dimensions = []
@@ -112,7 +112,7 @@ def _read_named(message: Message) -> str:
     return "{" + ", ".join(parts) + _metadata_text(message) + "}"
 
 
-def _axis_texts(message: Message, name: str, mesh: Mesh) -> list[str]:
+def _axis_texts(message: ProtoMessage, name: str, mesh: Mesh) -> list[str]:
     return [str(read_axis_message(axis, mesh)) for axis in message.messages(name)]
 
 
@@ -120,7 +120,7 @@ def _joined(numbers: tuple[int, ...]) -> str:
     return ",".join(map(str, numbers))
 
 
-def _write(cursor: TokenCursor, message: Message) -> None:
+def _write(cursor: TokenCursor, message: ProtoMessage) -> None:
     cursor.expect("{")
     cursor.enter()
     if cursor.at("{") or cursor.at("}"):
@@ -136,7 +136,7 @@ def _write(cursor: TokenCursor, message: Message) -> None:
     cursor.expect("}")
 
 
-def _write_single(cursor: TokenCursor, message: Message) -> None:
+def _write_single(cursor: TokenCursor, message: ProtoMessage) -> None:
     while not cursor.at("}"):
         cursor.accept(",")
         token = cursor.peek()
@@ -155,11 +155,11 @@ def _write_single(cursor: TokenCursor, message: Message) -> None:
             _PARTS[token](cursor, message)
 
 
-def _write_device(cursor: TokenCursor, message: Message) -> None:
+def _write_device(cursor: TokenCursor, message: ProtoMessage) -> None:
     message.put_all("tile_assignment_devices", [cursor.integer()])
 
 
-def _write_tiles(cursor: TokenCursor, message: Message) -> None:
+def _write_tiles(cursor: TokenCursor, message: ProtoMessage) -> None:
     message.put_word("type", "OTHER")
     message.put_all("tile_assignment_dimensions", read_integers(cursor, "[", "]"))
     if cursor.accept("<="):
@@ -173,7 +173,7 @@ def _write_tiles(cursor: TokenCursor, message: Message) -> None:
     message.put_all("tile_assignment_devices", devices)
 
 
-def _write_last_dims(cursor: TokenCursor, message: Message) -> None:
+def _write_last_dims(cursor: TokenCursor, message: ProtoMessage) -> None:
     words: list[str] = []
     cursor.expect("{")
     while not cursor.accept("}"):
@@ -185,11 +185,11 @@ def _write_last_dims(cursor: TokenCursor, message: Message) -> None:
     message.put_words("last_tile_dims", words)
 
 
-def _write_group(kind: str, cursor: TokenCursor, message: Message) -> None:
+def _write_group(kind: str, cursor: TokenCursor, message: ProtoMessage) -> None:
     message.put("is_shard_group", True).put_word("shard_group_type", kind).put("shard_group_id", cursor.integer())
 
 
-_PARTS: dict[str, Callable[[TokenCursor, Message], None]] = {
+_PARTS: dict[str, Callable[[TokenCursor, ProtoMessage], None]] = {
     "device=": _write_device,
     "devices=": _write_tiles,
     "last_tile_dims=": _write_last_dims,
@@ -198,7 +198,7 @@ _PARTS: dict[str, Callable[[TokenCursor, Message], None]] = {
 }
 
 
-def _write_named(cursor: TokenCursor, message: Message) -> None:
+def _write_named(cursor: TokenCursor, message: ProtoMessage) -> None:
     mesh = read_mesh(cursor)
     cursor.expect(",")
     if cursor.at("device_ids="):
@@ -217,7 +217,7 @@ def _write_named(cursor: TokenCursor, message: Message) -> None:
         _write_axes(cursor, mesh, message, f"{name}_axes")
 
 
-def _write_axes(cursor: TokenCursor, mesh: Mesh, message: Message, name: str) -> bool:
+def _write_axes(cursor: TokenCursor, mesh: Mesh, message: ProtoMessage, name: str) -> bool:
     """Fills a list of axes; says whether it is open."""
     is_open = False
     cursor.expect("{")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xlalite.hlo.errors import ParseError
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.types.quoting import quote
 
@@ -35,7 +35,7 @@ _TABLES = (
 _FROM_ONE = "parent_frame_id"
 
 
-def read_stack_frames(message: Message) -> str:
+def read_stack_frames(message: ProtoMessage) -> str:
     """The text of a `StackFrameIndexProto`; "" when it is empty."""
     parts = []
     for table in _TABLES:
@@ -50,7 +50,7 @@ def read_stack_frames(message: Message) -> str:
     return "\n\n".join(parts) if message.values else ""
 
 
-def write_stack_frames(text: str, message: Message) -> bool:
+def write_stack_frames(text: str, message: ProtoMessage) -> bool:
     """Fills a `StackFrameIndexProto`; says whether the message says what the text does."""
     try:
         cursor = TokenCursor(text)
@@ -62,7 +62,7 @@ def write_stack_frames(text: str, message: Message) -> bool:
         return False
 
 
-def _write_table(cursor: TokenCursor, table: _Table, message: Message) -> None:
+def _write_table(cursor: TokenCursor, table: _Table, message: ProtoMessage) -> None:
     strings: list[str] = []
     count = 0
     while cursor.peek().isdigit():

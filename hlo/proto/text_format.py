@@ -14,8 +14,8 @@ import numpy as np
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.enum_words import ENUM_NUMBERS, ENUMS
-from xlalite.hlo.proto.message import Message
-from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Field, Kind, MessageType
+from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Kind, MessageType, ProtoField
 from xlalite.hlo.types.quoting import quote, unquote
 
 _NESTING = 200
@@ -39,7 +39,7 @@ _RANGES = {
 }
 
 
-def decode_text(text: str, type_name: str) -> Message:
+def decode_text(text: str, type_name: str) -> ProtoMessage:
     """The message that a text spells.
 
     Raises:
@@ -64,7 +64,7 @@ def field_names(text: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def encode_text(message: Message) -> str:
+def encode_text(message: ProtoMessage) -> str:
     """The text of a message, two spaces a level, fields in the order of their numbers."""
     return "".join(line + "\n" for line in _lines(message, ""))
 
@@ -108,10 +108,10 @@ class _Reader:
         found = repr(token.text[:40]) if token.kind != "end" else "the end of the text"
         return self.error(token.position, f"found {found}, expected {expected}")
 
-    def message(self, type_: MessageType, closing: str, depth: int) -> Message:
+    def message(self, type_: MessageType, closing: str, depth: int) -> ProtoMessage:
         if depth > _NESTING:
             raise self.error(self.token.position, f"messages are nested more than {_NESTING} deep")
-        message = Message(type_, self, self.token.position)
+        message = ProtoMessage(type_, self, self.token.position)
         while not (self.accept(closing) if closing else self.token.kind == "end"):
             name = self.token
             if name.kind == "mark" and name.text == "[":
@@ -169,7 +169,7 @@ class _Reader:
             if not opened:
                 return
 
-    def _field(self, message: Message, field: Field, name: _Token, depth: int) -> None:
+    def _field(self, message: ProtoMessage, field: ProtoField, name: _Token, depth: int) -> None:
         colon = self.accept(":")
         if field.kind is not Kind.MESSAGE and not colon:
             raise self.unexpected("':'")
@@ -183,7 +183,7 @@ class _Reader:
             return
         self._put(message, field, name, self._value(field, depth))
 
-    def _put(self, message: Message, field: Field, name: _Token, value: Any) -> None:
+    def _put(self, message: ProtoMessage, field: ProtoField, name: _Token, value: Any) -> None:
         if field.repeated:
             message.values.setdefault(field.name, []).append(value)
         elif field.name in message.values:
@@ -191,7 +191,7 @@ class _Reader:
         else:
             message.values[field.name] = value
 
-    def _value(self, field: Field, depth: int) -> Any:
+    def _value(self, field: ProtoField, depth: int) -> Any:
         if field.kind is Kind.MESSAGE:
             for opening, closing in _CLOSING.items():
                 if self.accept(opening):
@@ -229,7 +229,7 @@ class _Reader:
         return _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
 
 
-def _scalar(field: Field, token: _Token) -> Any:
+def _scalar(field: ProtoField, token: _Token) -> Any:
     """The value that a token spells, or None when it is no value of the field."""
     text = "".join(token.text.split()) if token.kind == "number" else token.text
     match field.kind:
@@ -262,7 +262,7 @@ def _whole(text: str) -> int | None:
         return None
 
 
-def _finish(message: Message) -> None:
+def _finish(message: ProtoMessage) -> None:
     """Turns the lists of bulk fields into arrays."""
     stack = [message]
     while stack:
@@ -276,7 +276,7 @@ def _finish(message: Message) -> None:
                 stack.extend(value if field.repeated else [value])
 
 
-def _lines(message: Message, indent: str) -> Iterator[str]:
+def _lines(message: ProtoMessage, indent: str) -> Iterator[str]:
     fields = message.type.by_name
     for name in sorted(message.values, key=lambda name: fields[name].number):
         field, value = fields[name], message.values[name]
@@ -290,7 +290,7 @@ def _lines(message: Message, indent: str) -> Iterator[str]:
                 yield f"{indent}{name}: {_format(field, one)}"
 
 
-def _format(field: Field, value: Any) -> str:
+def _format(field: ProtoField, value: Any) -> str:
     match field.kind:
         case Kind.STRING:
             return quote(value)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.errors import BinaryParseError
-from xlalite.hlo.proto.message import Message
-from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Field, Kind, MessageType, WireType
+from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Kind, MessageType, ProtoField, WireType
 from xlalite.hlo.proto.varints import decode_varint, decode_varints, encode_varint, encode_varints
 
 _NESTING = 200
@@ -24,7 +24,7 @@ _SHARED = frozenset({"ShapeProto", "OpMetadata"})
 _DTYPES: dict[Kind, str] = {Kind.FLOAT: "<f4", Kind.DOUBLE: "<f8"}
 
 
-def decode(data: bytes, type_name: str) -> Message:
+def decode(data: bytes, type_name: str) -> ProtoMessage:
     """The message that bytes spell.
 
     Raises:
@@ -33,7 +33,7 @@ def decode(data: bytes, type_name: str) -> Message:
     return _Decoder(data).read(MESSAGE_TYPES[type_name], 0, len(data), 0)
 
 
-def encode(message: Message) -> bytes:
+def encode(message: ProtoMessage) -> bytes:
     """The bytes of a message, fields in the order of their numbers."""
     fields = message.type.by_name
     parts: list[bytes] = []
@@ -58,7 +58,7 @@ def encode(message: Message) -> bytes:
     return b"".join(parts)
 
 
-def _encode_one(field: Field, value: Any) -> bytes:
+def _encode_one(field: ProtoField, value: Any) -> bytes:
     data: bytes
     match field.kind:
         case Kind.MESSAGE:
@@ -77,13 +77,13 @@ def _encode_one(field: Field, value: Any) -> bytes:
     return encode_varint(len(data)) + data if data or field.repeated or field.kind is Kind.MESSAGE else b""
 
 
-def _pack(field: Field, values: list[Any]) -> bytes:
+def _pack(field: ProtoField, values: list[Any]) -> bytes:
     if field.kind in _DTYPES:
         return np.array(values, _DTYPES[field.kind]).tobytes()
     return encode_varints(values)
 
 
-def _encode_array(field: Field, array: npt.NDArray[Any]) -> bytes:
+def _encode_array(field: ProtoField, array: npt.NDArray[Any]) -> bytes:
     if field.kind in _DTYPES:
         return array.astype(_DTYPES[field.kind], copy=False).tobytes()
     if array.dtype.kind == "i":
@@ -98,15 +98,15 @@ class _Decoder:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.shared: dict[tuple[str, bytes], Message] = {}
+        self.shared: dict[tuple[str, bytes], ProtoMessage] = {}
 
     def error(self, position: int, message: str) -> BinaryParseError:
         return BinaryParseError(message, position)
 
-    def read(self, type_: MessageType, start: int, end: int, depth: int) -> Message:
+    def read(self, type_: MessageType, start: int, end: int, depth: int) -> ProtoMessage:
         if depth > _NESTING:
             raise self.error(start, f"messages are nested more than {_NESTING} deep")
-        message = Message(type_, self, start)
+        message = ProtoMessage(type_, self, start)
         values, data, by_tag = message.values, self.data, type_.by_tag
         position = start
         while position < end:
@@ -155,7 +155,7 @@ class _Decoder:
             raise self.error(field_start, f"a field takes {size} bytes, only {end - position} are left")
         return position, position + size
 
-    def put_message(self, values: dict[str, Any], field: Field, start: int, end: int, depth: int) -> None:
+    def put_message(self, values: dict[str, Any], field: ProtoField, start: int, end: int, depth: int) -> None:
         type_ = MESSAGE_TYPES[field.type_name]
         if field.type_name in _SHARED and (field.repeated or field.name not in values):
             key = (field.type_name, self.data[start:end])
@@ -172,7 +172,7 @@ class _Decoder:
         else:
             values[field.name] = new
 
-    def put_packed(self, values: dict[str, Any], field: Field, start: int, end: int) -> None:
+    def put_packed(self, values: dict[str, Any], field: ProtoField, start: int, end: int) -> None:
         chunk = self.data[start:end]
         array: npt.NDArray[Any]
         if field.kind in _DTYPES:
@@ -192,7 +192,7 @@ class _Decoder:
         else:
             values.setdefault(field.name, []).extend(map(_VARINT_VALUES[field.kind], array.tolist()))
 
-    def fixed(self, field: Field, start: int, end: int) -> Any:
+    def fixed(self, field: ProtoField, start: int, end: int) -> Any:
         chunk = self.data[start:end]
         match field.kind:
             case Kind.STRING:
@@ -233,21 +233,21 @@ class _Decoder:
             tag, position = self.varint(position, end)
 
 
-def _merged(first: Message, second: Message) -> Message:
-    union = Message(first.type, first.source, first.position)
+def _merged(first: ProtoMessage, second: ProtoMessage) -> ProtoMessage:
+    union = ProtoMessage(first.type, first.origin, first.position)
     union.values = dict(first.values)
     for name, value in second.values.items():
         known = union.values.get(name)
         if first.type.by_name[name].repeated:
             union.values[name] = [*(known or ()), *value]
-        elif isinstance(known, Message):
+        elif isinstance(known, ProtoMessage):
             union.values[name] = _merged(known, value)
         else:
             union.values[name] = value
     return union
 
 
-def _bulk(field: Field, value: float) -> npt.NDArray[Any]:
+def _bulk(field: ProtoField, value: float) -> npt.NDArray[Any]:
     return np.array([value], BULK_DTYPES[field.kind])
 
 
@@ -266,7 +266,7 @@ _VARINT_VALUES: dict[Kind, Callable[[int], int]] = {
 }
 
 
-def _bulk_values(field: Field, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _bulk_values(field: ProtoField, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if field.kind in _DTYPES:
         return array
     return array != 0 if field.kind is Kind.BOOL else array.astype(BULK_DTYPES[field.kind])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from xlalite.hlo.errors import ParseError, XlaliteError
-from xlalite.hlo.spelling.lexer import Source
+from xlalite.hlo.spelling.lexer import SourceText
 from xlalite.hlo.spelling.literal_reader import read_literal
 from xlalite.hlo.spelling.shape_text import read_shape
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
@@ -36,7 +36,7 @@ class TokenCursor:
 
     def __init__(self, text: str | bytes, limits: ParseLimits = DEFAULT_LIMITS) -> None:
         """Stands before the first token."""
-        self.source = Source(text)
+        self.source = SourceText(text)
         self.tokens = self.source.tokens
         self.index = 0
         self.limits = limits

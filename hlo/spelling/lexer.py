@@ -37,7 +37,7 @@ _END = ("", "", "")
 _WHOLE_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'", re.DOTALL)
 
 
-class Source:
+class SourceText:
     """A text and its tokens.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from xlalite.hlo import ParseError, parse, parse_pbtxt, parse_proto
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.schema import Kind
 from xlalite.hlo.proto.serialization import write_pbtxt
@@ -37,7 +37,7 @@ ENTRY main {
 
 
 @pytest.fixture(scope="module")
-def message() -> Message:
+def message() -> ProtoMessage:
     return write_module(parse(TEXT))
 
 
@@ -137,13 +137,16 @@ def edited(**changes: object) -> bytes:
         ({"name": "a b"}, "the name 'a b' cannot be written"),
         ({"name": ""}, "the name '' cannot be written"),
         ({"operand_ids": []}, "while"),
-        ({"shape": Message("ShapeProto").put("element_type", 99)}, "element_type: found number 99"),
-        ({"shape": Message("ShapeProto").put("element_type", 0)}, "PRIMITIVE_TYPE_INVALID"),
+        ({"shape": ProtoMessage("ShapeProto").put("element_type", 99)}, "element_type: found number 99"),
+        ({"shape": ProtoMessage("ShapeProto").put("element_type", 0)}, "PRIMITIVE_TYPE_INVALID"),
         (
-            {"shape": Message("ShapeProto").put("element_type", 11).put_all("dimensions", [1 << 40] * 3)},
+            {"shape": ProtoMessage("ShapeProto").put("element_type", 11).put_all("dimensions", [1 << 40] * 3)},
             "more than 4611686018427387904 elements",
         ),
-        ({"shape": Message("ShapeProto").put("element_type", 11).put_all("dimensions", [-4])}, "must not be negative"),
+        (
+            {"shape": ProtoMessage("ShapeProto").put("element_type", 11).put_all("dimensions", [-4])},
+            "must not be negative",
+        ),
     ],
 )
 def test_impossible_instructions_are_refused(changes, expected):
@@ -152,15 +155,15 @@ def test_impossible_instructions_are_refused(changes, expected):
 
 
 def test_literal_with_too_few_elements_is_refused(message):
-    shape = Message("ShapeProto").put("element_type", 11).put_all("dimensions", [1 << 40])
-    literal = Message("LiteralProto").put("shape", shape)
+    shape = ProtoMessage("ShapeProto").put("element_type", 11).put_all("dimensions", [1 << 40])
+    literal = ProtoMessage("LiteralProto").put("shape", shape)
     with pytest.raises(ParseError, match="found 0 elements, expected 1099511627776"):
         parse_proto(edited(opcode="constant", operand_ids=[], called_computation_ids=[], shape=shape, literal=literal))
 
 
 def test_module_without_entry_is_refused():
     with pytest.raises(ParseError, match="entry_computation_id"):
-        parse_proto(encode(Message("HloModuleProto").put("name", "m").put("entry_computation_id", 5)))
+        parse_proto(encode(ProtoMessage("HloModuleProto").put("name", "m").put("entry_computation_id", 5)))
     with pytest.raises(ParseError, match="holds no module"):
         parse_proto(b"")
 

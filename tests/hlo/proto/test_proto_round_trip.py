@@ -11,7 +11,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import EXCEPTIONS, attribute_rules
 from xlalite.hlo.proto.enum_words import ENUMS
 from xlalite.hlo.proto.literals import read_literal, write_literal
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.schema import MESSAGE_TYPES, Kind
 from xlalite.hlo.proto.serialization import write_hlo_proto, write_pbtxt
 from xlalite.hlo.proto.wire import decode, encode
@@ -173,7 +173,7 @@ def test_literal_survives_with_every_bit(dtype, rng):
     array = raw.view(dtype.numpy).reshape(dims)
     for layout in (None, Layout((0, 2, 1)), Layout((1, 2, 0))):
         literal = Literal(array, Shape.array(dtype, dims, layout))
-        message = Message("LiteralProto")
+        message = ProtoMessage("LiteralProto")
         write_literal(literal, message)
         again = read_literal(decode(encode(message), "LiteralProto"))
         assert again == literal
@@ -181,7 +181,7 @@ def test_literal_survives_with_every_bit(dtype, rng):
 
 def test_literals_of_tuples_and_without_elements_survive():
     literal = Literal((np.zeros((0, 3), np.float32), (np.int64(-1),), np.float64(-0.0)))
-    message = Message("LiteralProto")
+    message = ProtoMessage("LiteralProto")
     write_literal(literal, message)
     assert read_literal(decode(encode(message), "LiteralProto")) == literal
 

@@ -3,7 +3,7 @@
 import pytest
 
 from xlalite.hlo.proto.meshes import read_groups, write_groups
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.shardings import read_sharding, write_sharding
 from xlalite.hlo.proto.wire import decode, encode
 from xlalite.hlo.spelling.cursor import TokenCursor
@@ -35,7 +35,7 @@ UNDERSTOOD = [
 
 @pytest.mark.parametrize("text", UNDERSTOOD)
 def test_sharding_lies_in_fields(text):
-    message = Message("OpSharding")
+    message = ProtoMessage("OpSharding")
     write_sharding(text, message)
     assert not message.has("xlalite_text")
     assert read_sharding(decode(encode(message), "OpSharding")) == text
@@ -52,13 +52,13 @@ def test_sharding_lies_in_fields(text):
     ],
 )
 def test_other_spellings_travel_as_text(text):
-    message = Message("OpSharding")
+    message = ProtoMessage("OpSharding")
     write_sharding(text, message)
     assert read_sharding(decode(encode(message), "OpSharding")) == text
 
 
 def test_spelling_that_only_differs_in_spaces_keeps_its_fields():
-    message = Message("OpSharding")
+    message = ProtoMessage("OpSharding")
     write_sharding("{{replicated},{manual}}", message)
     assert [one.word("type") for one in message.messages("tuple_shardings")] == ["REPLICATED", "MANUAL"]
 
@@ -76,7 +76,7 @@ def test_spelling_that_only_differs_in_spaces_keeps_its_fields():
 )
 def test_groups_keep_their_spelling(text):
     groups = read_replica_groups(TokenCursor(text))
-    message = Message("HloInstructionProto")
+    message = ProtoMessage("HloInstructionProto")
     write_groups(groups, message)
     again = read_groups(decode(encode(message), "HloInstructionProto"))
     assert again == groups
@@ -84,6 +84,6 @@ def test_groups_keep_their_spelling(text):
 
 
 def test_groups_of_older_files_are_read():
-    message = Message("HloInstructionProto")
+    message = ProtoMessage("HloInstructionProto")
     message.append("replica_groups").put_all("replica_ids", [1, 0])
     assert read_groups(message).groups == ((1, 0),)

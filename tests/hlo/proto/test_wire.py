@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from xlalite.hlo import ParseError
 from xlalite.hlo.errors import BinaryParseError
-from xlalite.hlo.proto.message import Message
+from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.varints import decode_varint, decode_varints, encode_varint, encode_varints
 from xlalite.hlo.proto.wire import decode, encode
 
@@ -26,9 +26,9 @@ def test_integers_survive_one_by_one_and_together(numbers):
 
 def test_known_bytes():
     # The field numbers and bytes are those of the wire format's definition.
-    message = Message("ShapeProto").put_word("element_type", "F32").put_all("dimensions", [2, 300])
+    message = ProtoMessage("ShapeProto").put_word("element_type", "F32").put_all("dimensions", [2, 300])
     assert encode(message) == b"\x10\x0b\x1a\x03\x02\xac\x02"
-    assert encode(Message("SliceDimensions").put("start", -1)) == b"\x08" + b"\xff" * 9 + b"\x01"
+    assert encode(ProtoMessage("SliceDimensions").put("start", -1)) == b"\x08" + b"\xff" * 9 + b"\x01"
 
 
 def test_repeated_numbers_may_be_packed_or_not():
@@ -51,8 +51,8 @@ def test_unknown_fields_are_skipped():
 
 
 def test_a_message_that_stands_twice_is_merged():
-    one = encode(Message("ProgramShapeProto").put("result", Message("ShapeProto").put("element_type", 11)))
-    two = encode(Message("ProgramShapeProto").put("result", Message("ShapeProto").put_all("dimensions", [5])))
+    one = encode(ProtoMessage("ProgramShapeProto").put("result", ProtoMessage("ShapeProto").put("element_type", 11)))
+    two = encode(ProtoMessage("ProgramShapeProto").put("result", ProtoMessage("ShapeProto").put_all("dimensions", [5])))
     both = decode(one + two, "ProgramShapeProto").message("result")
     assert (both.integer("element_type"), both.integers("dimensions")) == (11, (5,))
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.fingerprint import fingerprint
-from xlalite.hlo.spelling.lexer import Source
+from xlalite.hlo.spelling.lexer import SourceText
 from xlalite.hlo.text import parse
 from xlalite.hlo.verification.verifier import verify
 
@@ -49,7 +49,7 @@ def seeds(records: list[Any]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def seed_tokens(seeds: list[str]) -> list[list[str]]:
-    return [Source(seed).tokens[:-3] for seed in seeds]
+    return [SourceText(seed).tokens[:-3] for seed in seeds]
 
 
 @pytest.fixture(scope="session")
