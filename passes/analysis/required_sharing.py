@@ -5,6 +5,8 @@ Copy insertion asks this to learn where a copy is needed; buffer assignment asks
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -95,10 +97,10 @@ def overwrites(
         for index, leaf in operand.shape.leaves()
         if leaf.is_array
     }
-    for result, number in pairs:
+    for number, same in itertools.groupby(pairs, key=operator.itemgetter(1)):
         operand = instruction.operand(number)
         if operand.shape.is_array and groups.of(groups.values.of(operand)) not in read_elsewhere:
-            yield result, number
+            yield from same
 
 
 def _share_updates(groups: BufferGroups) -> None:

@@ -14,6 +14,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
+from xlalite.passes.analysis.buffer_values import BufferValues
 from xlalite.passes.analysis.in_place import reusable_operands
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, overwrites, share_required, try_share
 from xlalite.passes.memory.arena_packing import Block, pack
@@ -53,18 +54,29 @@ def _reuse_operands(groups: BufferGroups) -> None:
     for instruction in values.schedule.spans:
         leaves = [index for index, leaf in instruction.shape.leaves() if leaf.is_array]
         taken: set[int] = set()
+        # Results are written at one time, so an operand that one has taken over, or that is needed later, has no other.
+        settled: set[int] = set()
         for result, number in overwrites(instruction, reusable_operands(instruction), groups):
-            if result in taken:
+            if result in taken or number in settled:
                 continue
             source = groups.of(values.of(instruction.operand(number)))
             target = groups.of(values.of(instruction, leaves[result]))
-            if source is target:
-                taken.add(result)
-                continue
-            if source.parameter is not None or target.size_bytes != source.size_bytes:
-                continue
-            if try_share(groups, source, target, instruction) is None:
-                taken.add(result)
+            if source is not target:
+                if source.parameter is not None or _is_needed_after(source, instruction, values):
+                    settled.add(number)
+                    continue
+                if target.size_bytes != source.size_bytes:
+                    continue
+                if try_share(groups, source, target, instruction) is not None:
+                    continue
+            taken.add(result)
+            settled.add(number)
+
+
+def _is_needed_after(group: BufferGroup, reader: HloInstruction, values: BufferValues) -> bool:
+    """Whether the memory holds something while an instruction writes that it does not hold for the instruction only."""
+    written = 2 * values.schedule.spans[reader].end + 1
+    return any(value.end(reader) > written for value in group.alive(written, written + 1))
 
 
 class _Assigner:
