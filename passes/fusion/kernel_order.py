@@ -67,9 +67,19 @@ class KernelOrder:
                 return True
         return False
 
-    def update(self, group: KernelGroup) -> None:
-        """Lifts a kernel that gives more than before above what reads it, and what leads to the kernel above that."""
+    def add_output(self, group: KernelGroup, output: HloInstruction) -> None:
+        """Lifts a kernel that gives one more array above what reads it, and what leads to the kernel above that."""
+        least = 1 + max((self._heights[reader] for reader in self._readers(output)), default=-1)
+        if least > self._heights[group]:
+            self._heights[group] = least
+            self._lift_before(group)
+
+    def merge(self, group: KernelGroup) -> None:
+        """Lifts a kernel that has become several in one above what reads it, and what leads to it above that."""
         self._heights[group] = max(self._heights[group], self._least_height(group))
+        self._lift_before(group)
+
+    def _lift_before(self, group: KernelGroup) -> None:
         waiting: list[Step] = [group]
         while waiting:
             step = waiting.pop()

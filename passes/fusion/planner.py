@@ -120,7 +120,7 @@ class FusionPlanner:
                 self._groups_of[member] = [*kept, first]
             self._record((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
             other.places = {}
-        self._order.update(first)
+        self._order.merge(first)
         return self._join_one(reduce, first)
 
     def _siblings_over_rows(self, reduce: HloInstruction, groups: list[KernelGroup]) -> KernelGroup | None:
@@ -164,7 +164,7 @@ class FusionPlanner:
         if reason is not None:
             return False
         group.outputs.append(producer)
-        self._order.update(group)
+        self._order.add_output(group, producer)
         return True
 
     def _try_join(self, producer: HloInstruction, group: KernelGroup) -> str | None:
