@@ -3,7 +3,8 @@
 import ast
 import importlib
 import operator
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,47 +15,51 @@ from xlalite.namespace import NAMESPACES, exports_of
 TABLE = {**{name: (module, None) for name, module in xlalite._MODULES.items()}, **xlalite._EXPORTS}
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What the `if TYPE_CHECKING:` block of xlalite/__init__.py imports.
+WHOLE = ("array", "clipping", "control_flow", "math")
+"""Modules of functions whose every function is public."""
 
-    Attributes:
-        names: Public name to module and name there.
-        starred: Modules whose every name is imported.
+
+def stub(table: Mapping[str, tuple[str, str | None]], constants: Mapping[str, str]) -> str:
+    """What type checkers read of a package that imports its names lazily.
+
+    Args:
+        table: Public name to module and the name there; to None for the module itself.
+        constants: Names that the package itself defines, and their types.
     """
+    imports: dict[str, list[str]] = {}
+    others: list[str] = []
+    for name, (module, attribute) in table.items():
+        holder, _, own = module.rpartition(".") if attribute is None else (module, ".", attribute)
+        if own == name:
+            imports.setdefault(holder, []).append(f"{name} as {name}")
+        else:
+            others.append(f"{name} = {own}")
+    lines = ["# Written by `python -m pytest tests/test_public_names.py --bless` from the table in __init__.py.", ""]
+    for module in sorted(imports):
+        listed = ", ".join(sorted(imports[module]))
+        if len(line := f"from {module} import {listed}") > 120:
+            unbroken = textwrap.wrap(listed.replace(" as ", "~as~"), 116, break_long_words=False)
+            inner = "".join(f"    {each}\n" for each in unbroken).replace("~", " ")
+            line = f"from {module} import (\n{inner})"
+        lines.append(line)
+    return "\n".join([*lines, "", *others, *(f"{name}: {type_}" for name, type_ in constants.items()), ""])
 
-    names: dict[str, tuple[str, str | None]]
-    starred: tuple[str, ...]
+
+def test_type_checkers_see_the_same_names(expect_file: Callable[[Path, str], None]) -> None:
+    spaces = {
+        name: (module, None)
+        for name, modules in NAMESPACES.items()
+        for module in modules
+        if module.endswith(f".{name}")
+    }
+    train = {"train": ("xlalite.ops.training.train", None)}
+    written = stub({**TABLE, **spaces, **train}, {"__version__": "str"})
+    expect_file(Path(xlalite.__file__).with_suffix(".pyi"), written)
 
 
-@pytest.fixture(scope="module")
-def shown() -> Shown:
-    tree = ast.parse(Path(xlalite.__file__).read_text(encoding="utf-8"))
-    (block,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    )
-    names: dict[str, tuple[str, str | None]] = {}
-    starred: list[str] = []
-    for statement in block.body:
-        if isinstance(statement, ast.Assign):  # a second name for one that is imported
-            (target,) = statement.targets
-            names[ast.unparse(target)] = names[ast.unparse(statement.value)]
-            continue
-        assert isinstance(statement, ast.ImportFrom), ast.unparse(statement)
-        if statement.names[0].name == "*":
-            names |= {name: entry for name, entry in TABLE.items() if entry[0] == statement.module}
-            starred.append(str(statement.module))
-            continue
-        for alias in statement.names:
-            if alias.asname in NAMESPACES:
-                continue
-            assert alias.asname is not None, f"write `{alias.name} as {alias.name}` to re-export it"
-            module = f"{statement.module}.{alias.name}"
-            is_module = xlalite._MODULES.get(alias.asname) == module
-            names[alias.asname] = (module, None) if is_module else (str(statement.module), alias.name)
-    return Shown(names, tuple(starred))
+def test_type_checkers_see_the_same_names_of_hlo(expect_file: Callable[[Path, str], None]) -> None:
+    table = {name: (module, name) for name, module in xlalite.hlo._MODULE_OF.items()}
+    expect_file(Path(xlalite.hlo.__file__).with_suffix(".pyi"), stub(table, {}))
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
@@ -64,17 +69,13 @@ def test_public_name_resolves(name: str) -> None:
     assert getattr(xlalite, name) is (module if attribute is None else getattr(module, attribute))
 
 
-def test_type_checkers_see_the_same_names(shown: Shown) -> None:
-    assert shown.names == TABLE
-
-
-def test_table_has_all_functions_of_modules_that_are_shown_whole(shown: Shown) -> None:
-    for module_name in shown.starred:
-        module = importlib.import_module(module_name)
-        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        listed = {attribute for module, attribute in TABLE.values() if module == module_name}
-        assert {name for name in defined if not name.startswith("_")} <= listed, module_name
+@pytest.mark.parametrize("name", WHOLE)
+def test_table_has_all_functions_of_modules_that_are_shown_whole(name: str) -> None:
+    module = importlib.import_module(f"xlalite.ops.functions.{name}")
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    listed = {attribute for module_name, attribute in TABLE.values() if module_name == module.__name__}
+    assert {name for name in defined if not name.startswith("_")} <= listed
 
 
 def test_no_name_is_listed_twice() -> None:

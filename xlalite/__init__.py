@@ -2,119 +2,15 @@
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
 `import xlalite` loads neither llvmlite nor NumPy. A public name stands in the tables below (those of `xlalite.nn` and
-its like in `namespace.py`), and its module in the block for type checkers; a test compares the two and resolves every
-name.
+its like in `namespace.py`). Type checkers read `__init__.pyi`, which is written from the tables:
+`python -m pytest tests/test_public_names.py --bless`.
 """
 
 import importlib
-from typing import TYPE_CHECKING
 
 from xlalite.namespace import NAMESPACES, exports_of, missing_name, namespace
 
 __version__ = "0.1.0.dev0"
-
-if TYPE_CHECKING:
-    from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
-    from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
-    from xlalite.client.compilation import compile as compile
-    from xlalite.client.config import (
-        ConfigProto as ConfigProto,
-        GPUOptions as GPUOptions,
-        GraphOptions as GraphOptions,
-        OptimizerOptions as OptimizerOptions,
-        RunMetadata as RunMetadata,
-        RunOptions as RunOptions,
-    )
-    from xlalite.client.jit import JitFunction as JitFunction, jit as jit
-    from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
-    from xlalite.framework.graph import errors as errors
-    from xlalite.framework.graph.default_graph import (
-        get_default_graph as get_default_graph,
-        reset_default_graph as reset_default_graph,
-    )
-    from xlalite.framework.graph.default_session import get_default_session as get_default_session
-    from xlalite.framework.graph.dtypes import (
-        DType as DType,
-        as_dtype as as_dtype,
-        bfloat16 as bfloat16,
-        bool_ as bool_,
-        complex64 as complex64,
-        complex128 as complex128,
-        double as double,
-        float16 as float16,
-        float32 as float32,
-        float64 as float64,
-        half as half,
-        int8 as int8,
-        int16 as int16,
-        int32 as int32,
-        int64 as int64,
-        resource as resource,
-        string as string,
-        uint8 as uint8,
-        uint16 as uint16,
-        uint32 as uint32,
-        uint64 as uint64,
-    )
-    from xlalite.framework.graph.graph import Graph as Graph
-    from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
-    from xlalite.framework.graph.jit_scope import jit_scope as jit_scope
-    from xlalite.framework.graph.operation import Operation as Operation
-    from xlalite.framework.graph.tensor import Tensor as Tensor
-    from xlalite.framework.graph.tensor_shape import (
-        Dimension as Dimension,
-        TensorShape as TensorShape,
-    )
-    from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
-    from xlalite.hlo.errors import XlaliteError as XlaliteError
-    from xlalite.ops.functions import losses as losses, math as math, nn as nn
-    from xlalite.ops.functions.array import *
-    from xlalite.ops.functions.clipping import *
-    from xlalite.ops.functions.control_flow import *
-    from xlalite.ops.functions.math import *
-    from xlalite.ops.functions.random_ops import (
-        random_normal as random_normal,
-        random_shuffle as random_shuffle,
-        random_uniform as random_uniform,
-        truncated_normal as truncated_normal,
-    )
-    from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
-    from xlalite.ops.helpers.gradients import *
-    from xlalite.ops.training import initializers as initializers, train as train
-    from xlalite.ops.training.initializers import (
-        constant_initializer as constant_initializer,
-        glorot_normal_initializer as glorot_normal_initializer,
-        glorot_uniform_initializer as glorot_uniform_initializer,
-        ones_initializer as ones_initializer,
-        random_normal_initializer as random_normal_initializer,
-        random_uniform_initializer as random_uniform_initializer,
-        truncated_normal_initializer as truncated_normal_initializer,
-        variance_scaling_initializer as variance_scaling_initializer,
-        zeros_initializer as zeros_initializer,
-    )
-    from xlalite.ops.training.variable import (
-        Variable as Variable,
-        assign as assign,
-        assign_add as assign_add,
-        assign_sub as assign_sub,
-        global_variables as global_variables,
-        global_variables_initializer as global_variables_initializer,
-        initialize_all_variables as initialize_all_variables,
-        is_variable_initialized as is_variable_initialized,
-        local_variables as local_variables,
-        local_variables_initializer as local_variables_initializer,
-        trainable_variables as trainable_variables,
-        variables_initializer as variables_initializer,
-    )
-    from xlalite.ops.training.variable_scope import (
-        AUTO_REUSE as AUTO_REUSE,
-        VariableScope as VariableScope,
-        get_variable as get_variable,
-        get_variable_scope as get_variable_scope,
-        variable_scope as variable_scope,
-    )
-
-    bool = bool_
 
 # Modules that are reached as attributes, beside the namespaces of `namespace.py`.
 _MODULES: dict[str, str] = {
@@ -188,20 +84,19 @@ _NAMES: dict[str, str] = {
 # Public name to module and the name there. (`tuple` is one of the public names, so no annotation can use it here.)
 _EXPORTS = exports_of(_NAMES)
 
-if not TYPE_CHECKING:  # A type checker would take every misspelt attribute for an export.
 
-    def __getattr__(name: str) -> object:
-        if name in NAMESPACES:
-            value = namespace(name)
-        elif name in _MODULES:
-            value = importlib.import_module(_MODULES[name])
-        elif name in _EXPORTS:
-            module, attribute = _EXPORTS[name]
-            value = getattr(importlib.import_module(module), attribute)
-        else:
-            raise missing_name(__name__, name, __dir__())
-        globals()[name] = value
-        return value
+def __getattr__(name: str) -> object:
+    if name in NAMESPACES:
+        value = namespace(name)
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
+    elif name in _EXPORTS:
+        module, attribute = _EXPORTS[name]
+        value = getattr(importlib.import_module(module), attribute)
+    else:
+        raise missing_name(__name__, name, __dir__())
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -10,11 +10,11 @@ import xlalite.hlo as hlo
 
 SHOWN = {
     alias.name: str(node.module)
-    for node in ast.walk(ast.parse(Path(hlo.__file__).read_text(encoding="utf-8")))
+    for node in ast.walk(ast.parse(Path(hlo.__file__).with_suffix(".pyi").read_text(encoding="utf-8")))
     if isinstance(node, ast.ImportFrom) and node.module != "typing"
     for alias in node.names
 }
-"""What the block for type checkers imports, and from where."""
+"""What type checkers read, and from where."""
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -1,0 +1,98 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the table in __init__.py.
+
+from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
+from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
+from xlalite.client.compilation import compile as compile
+from xlalite.client.config import (
+    ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
+    OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
+)
+from xlalite.client.jit import JitFunction as JitFunction, jit as jit
+from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
+from xlalite.framework.graph import errors as errors
+from xlalite.framework.graph.default_graph import (
+    get_default_graph as get_default_graph, reset_default_graph as reset_default_graph
+)
+from xlalite.framework.graph.default_session import get_default_session as get_default_session
+from xlalite.framework.graph.dtypes import (
+    DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool_ as bool_, complex128 as complex128,
+    complex64 as complex64, double as double, float16 as float16, float32 as float32, float64 as float64, half as half,
+    int16 as int16, int32 as int32, int64 as int64, int8 as int8, resource as resource, string as string,
+    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8
+)
+from xlalite.framework.graph.graph import Graph as Graph
+from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
+from xlalite.framework.graph.jit_scope import jit_scope as jit_scope
+from xlalite.framework.graph.operation import Operation as Operation
+from xlalite.framework.graph.tensor import Tensor as Tensor
+from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
+from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
+from xlalite.hlo.errors import XlaliteError as XlaliteError
+from xlalite.ops.functions import losses as losses, math as math, nn as nn
+from xlalite.ops.functions.array import (
+    broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
+    expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
+    invert_permutation as invert_permutation, one_hot as one_hot, ones as ones, ones_like as ones_like, pad as pad,
+    placeholder as placeholder, placeholder_with_default as placeholder_with_default,
+    prevent_gradient as prevent_gradient, rank as rank, reshape as reshape, reverse as reverse,
+    reverse_v2 as reverse_v2, shape as shape, shape_n as shape_n, size as size, slice as slice, split as split,
+    squeeze as squeeze, stack as stack, stop_gradient as stop_gradient, strided_slice as strided_slice, tile as tile,
+    transpose as transpose, unstack as unstack, where as where, where_v2 as where_v2, zeros as zeros,
+    zeros_like as zeros_like
+)
+from xlalite.ops.functions.clipping import (
+    clip_by_global_norm as clip_by_global_norm, clip_by_norm as clip_by_norm, global_norm as global_norm
+)
+from xlalite.ops.functions.control_flow import (
+    Assert as Assert, add_to_collection as add_to_collection, cond as cond,
+    control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
+    name_scope as name_scope, no_op as no_op, tuple as tuple, while_loop as while_loop,
+    with_dependencies as with_dependencies
+)
+from xlalite.ops.functions.math import (
+    abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
+    atan as atan, atan2 as atan2, bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, cast as cast,
+    ceil as ceil, clip_by_value as clip_by_value, conj as conj, cos as cos, cosh as cosh, cumprod as cumprod,
+    cumsum as cumsum, div as div, div_no_nan as div_no_nan, divide as divide, equal as equal, erf as erf, exp as exp,
+    expm1 as expm1, floor as floor, floor_div as floor_div, floordiv as floordiv, floormod as floormod,
+    greater as greater, greater_equal as greater_equal, imag as imag, is_finite as is_finite, is_inf as is_inf,
+    is_nan as is_nan, less as less, less_equal as less_equal, lin_space as lin_space, linspace as linspace, log as log,
+    log1p as log1p, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
+    logical_xor as logical_xor, matmul as matmul, maximum as maximum, minimum as minimum, mod as mod, mul as mul,
+    multiply as multiply, negative as negative, not_equal as not_equal, pow as pow, range as range, real as real,
+    realdiv as realdiv, reciprocal as reciprocal, reduce_all as reduce_all, reduce_any as reduce_any,
+    reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max, reduce_mean as reduce_mean,
+    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum, rint as rint, round as round,
+    rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square,
+    squared_difference as squared_difference, sub as sub, subtract as subtract, tan as tan, tanh as tanh,
+    to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv, truncatediv as truncatediv,
+    truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
+)
+from xlalite.ops.functions.random_ops import (
+    random_normal as random_normal, random_shuffle as random_shuffle, random_uniform as random_uniform,
+    truncated_normal as truncated_normal
+)
+from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
+from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
+from xlalite.ops.training import initializers as initializers, train as train
+from xlalite.ops.training.initializers import (
+    constant_initializer as constant_initializer, glorot_normal_initializer as glorot_normal_initializer,
+    glorot_uniform_initializer as glorot_uniform_initializer, ones_initializer as ones_initializer,
+    random_normal_initializer as random_normal_initializer, random_uniform_initializer as random_uniform_initializer,
+    truncated_normal_initializer as truncated_normal_initializer,
+    variance_scaling_initializer as variance_scaling_initializer, zeros_initializer as zeros_initializer
+)
+from xlalite.ops.training.variable import (
+    Variable as Variable, assign as assign, assign_add as assign_add, assign_sub as assign_sub,
+    global_variables as global_variables, global_variables_initializer as global_variables_initializer,
+    initialize_all_variables as initialize_all_variables, is_variable_initialized as is_variable_initialized,
+    local_variables as local_variables, local_variables_initializer as local_variables_initializer,
+    trainable_variables as trainable_variables, variables_initializer as variables_initializer
+)
+from xlalite.ops.training.variable_scope import (
+    AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope, get_variable as get_variable,
+    get_variable_scope as get_variable_scope, variable_scope as variable_scope
+)
+
+bool = bool_
+__version__: str
