@@ -102,6 +102,12 @@ def large_modules() -> dict[str, Callable[[int], str]]:
 
 
 @pytest.fixture(scope="session")
+def random_windows() -> Any:
+    """The module `random_windows.py`: gathers and scatters of any attributes."""
+    return _load("random_windows")
+
+
+@pytest.fixture(scope="session")
 def differential() -> Any:
     """The module `random_modules.differential`, which runs random modules of all operations on two backends."""
     _load("random_modules")

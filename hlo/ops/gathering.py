@@ -64,6 +64,11 @@ class ScatterAttrs:
     unique_indices: bool = attribute(BOOL, default=False)
 
     @property
+    def dropped_dims(self) -> tuple[int, ...]:
+        """Operand dimensions that windows do not have."""
+        return (*self.inserted_window_dims, *self.input_batching_dims)
+
+    @property
     def index_map(self) -> IndexMap:
         """How index vectors address the operands."""
         return IndexMap(
@@ -184,7 +189,7 @@ def _check_update_sizes(context: ShapeContext, operand: Shape, indices: Shape, u
     _check_sorted(context, attrs.inserted_window_dims, operand.rank, "inserted_window_dims")
     _check_sorted(context, attrs.update_window_dims, update.rank, "update_window_dims")
     batch = _check_index_map(context, attrs.index_map, operand, indices, attrs.inserted_window_dims)
-    dropped = (*attrs.inserted_window_dims, *attrs.input_batching_dims)
+    dropped = attrs.dropped_dims
     kept = [dim for dim in range(operand.rank) if dim not in dropped]
     context.require(
         len(kept) == len(attrs.update_window_dims),
@@ -210,7 +215,7 @@ def _scatter(instruction: HloInstruction, operands: Sequence[Value], call: Calle
         arrays[count],
         arrays[count + 1 :],
         attrs.index_map,
-        (*attrs.inserted_window_dims, *attrs.input_batching_dims),
+        attrs.dropped_dims,
         attrs.update_window_dims,
         call,
     )

@@ -21,6 +21,7 @@ class KernelKind(enum.Enum):
     """What a kernel is made for; where several fit, `kernel_domains` says which is preferred."""
 
     UPDATE = "update in place"
+    SCATTER = "scatter"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -57,7 +58,7 @@ class KernelShape:
 
 
 def kernel_shapes(body: HloComputation, fusion_kind: FusionKind | None = None) -> Iterator[KernelShape]:
-    """The kernels that may compute a body, the preferred one first and a loop last.
+    """The kernels that may compute a body, the preferred one first and a loop, where one is possible, last.
 
     Args:
         body: Parameters are arrays in memory, the root (or its tuple's operands) are the results.
@@ -75,6 +76,9 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     whole = Domain(result_dims(root.operand(0) if root.opcode == "tuple" and root.operands else root))
     if root.opcode == "dynamic-update-slice":
         yield KernelKind.UPDATE, Domain(root.operand(1).shape.dims)
+    if root.opcode == "scatter":
+        yield KernelKind.SCATTER, whole
+        return
     if root.opcode == "transpose" and moves_minor_dimension(root):
         yield KernelKind.TRANSPOSE, whole
     if root.opcode == "concatenate":

@@ -30,13 +30,13 @@ def _gather(emitter: ElementEmitter, instruction: HloInstruction, index: Index) 
     for component, dim in enumerate(attrs.start_index_map):
         last = sizes[dim] - attrs.slice_sizes[dim]
         if last:
-            vector = _component(batch, component, attrs.index_vector_dim, indices.shape.rank)
+            vector = component_index(batch, component, attrs.index_vector_dim, indices.shape.rank)
             start = clamped_start(emitter, indices, vector, last)
             source[dim] = emitter.math.add(source[dim], start)
     return emitter.element(operand, tuple(source))
 
 
-def _component(batch: Index, component: int, index_vector_dim: int, rank: int) -> Index:
+def component_index(batch: Index, component: int, index_vector_dim: int, rank: int) -> Index:
     """Where in the indices a component of the index vector of a batch position stands."""
     if index_vector_dim == rank:
         return batch

@@ -36,16 +36,23 @@ def clamped_starts(
 
 def clamped_start(emitter: ElementEmitter, starts: HloInstruction, index: Index, last: int) -> Position:
     """The start index at `index` of an array of them, clamped into [0, last]; one position where all lanes share it."""
+    fb, value = emitter.fb, wide_index(emitter, starts, index)
+    is_signed = starts.shape.dtype.is_signed
+    clamped = fb.smin(fb.smax(value, 0), last) if is_signed else fb.umin(value, last)
+    return Lanes(clamped) if value.type.is_vector else Affine(clamped)
+
+
+def wide_index(emitter: ElementEmitter, starts: HloInstruction, index: Index) -> Value:
+    """The start index at `index` of an array of them in 64 bits, of its own sign; a scalar where all lanes share it."""
     fb, dtype = emitter.fb, starts.shape.dtype
     value = emitter.register(starts, index)
     if value.type.is_vector and all(isinstance(at, Affine) and at.step == 0 for at in index):
         # What is computed once a row is kept in every lane.
         value = fb.extract(value, 0)
+    if dtype.bits == 64:
+        return value
     wide = vector(I64, emitter.lanes) if value.type.is_vector else I64
-    if dtype.bits < 64:
-        value = (fb.sext if dtype.is_signed else fb.zext)(value, wide)
-    clamped = fb.smin(fb.smax(value, 0), last) if dtype.is_signed else fb.umin(value, last)
-    return Lanes(clamped) if wide.is_vector else Affine(clamped)
+    return (fb.sext if dtype.is_signed else fb.zext)(value, wide)
 
 
 def _dynamic_slice(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

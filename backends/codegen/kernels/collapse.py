@@ -61,7 +61,7 @@ class _Boundaries:
         self._cut.add(self.find(instruction, dimension))
 
     def cut_all(self, instruction: HloInstruction) -> None:
-        for dimension in range(1, instruction.shape.rank):
+        for dimension in range(1, _rank(instruction)):
             self.cut(instruction, dimension)
 
     def cut_around(self, instruction: HloInstruction, dimension: int) -> None:
@@ -73,15 +73,19 @@ class _Boundaries:
         return self.find(instruction, dimension) in self._cut
 
     def groups(self, instruction: HloInstruction) -> Groups:
-        """The runs of dimensions of an array, or of the arrays of equal sizes that a variadic reduce gives."""
-        shape = instruction.shape
+        """The runs of dimensions of an array, or of the arrays of equal sizes that an operation gives."""
         groups: list[tuple[int, ...]] = []
-        for dimension in range(shape.elements[0].rank if shape.is_tuple else shape.rank):
+        for dimension in range(_rank(instruction)):
             if dimension and not self.is_cut(instruction, dimension):
                 groups[-1] += (dimension,)
             else:
                 groups.append((dimension,))
         return tuple(groups)
+
+
+def _rank(instruction: HloInstruction) -> int:
+    shape = instruction.shape
+    return shape.elements[0].rank if shape.is_tuple and shape.elements else shape.rank
 
 
 def _relate_by_traits(boundaries: _Boundaries, instruction: HloInstruction) -> None:

@@ -15,6 +15,9 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.simplify.constant_folding import is_uniform
 
+_WHOLE_ARRAYS = frozenset({"scatter"})
+"""Operations that have a kernel of their own and no rule for one element."""
+
 
 def why_evaluated(instruction: HloInstruction) -> str | None:
     """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
@@ -23,7 +26,8 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if _changes_width(instruction):
         return "no kernel changes the width of elements"
-    if instruction.opcode not in RULES or (instruction.shape.is_tuple and instruction.opcode != "reduce"):
+    has_rule = instruction.opcode in RULES and (instruction.opcode == "reduce" or not instruction.shape.is_tuple)
+    if not has_rule and instruction.opcode not in _WHOLE_ARRAYS:
         return f"no kernel computes {instruction.opcode}"
     for function in instruction.called_computations:
         missing = _without_rule(function)

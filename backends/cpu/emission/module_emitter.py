@@ -330,4 +330,4 @@ def _is_scalar_work(plan: KernelPlan) -> bool:
         for instruction in body.instructions
         for _, shape in instruction.shape.leaves()
         if instruction.opcode not in ("parameter", "constant") or instruction.is_root
-    ) and not any(i.opcode in ("reduce", "dot", "custom-call") for i in body.instructions)
+    ) and not any(i.opcode in ("reduce", "dot", "scatter", "custom-call") for i in body.instructions)

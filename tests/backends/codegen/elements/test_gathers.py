@@ -21,65 +21,20 @@ ENTRY e {{
   {lines} }}"""
 
 
-def lists(numbers: list[int]) -> str:
-    return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def any_gather(chance: random.Random, dtype: str, index_type: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """A gather of any attributes, the sizes of its operand and of its indices."""
-    operand = [chance.choice((1, 3, 4, 17)) for _ in range(chance.randint(1, 4))]
-    roles = [chance.choice(("collapsed", "window", "window", "batching")) for _ in operand]
-    windows = [1 if role != "window" else chance.randint(1, size) for role, size in zip(roles, operand, strict=True)]
-    addressed = [d for d, role in enumerate(roles) if role != "batching" and chance.random() < 0.7]
-    chance.shuffle(addressed)
-    batch = [chance.choice((1, 2, 5, 19)) for _ in range(chance.randint(0, 2))]
-    batching = [d for d, role in enumerate(roles) if role == "batching"]
-    positions = list(range(len(batch) + len(batching)))
-    chance.shuffle(positions)
-    taken = positions[: len(batching)]
-    rest = iter(batch)
-    sizes = [operand[batching[taken.index(p)]] if p in taken else next(rest) for p in range(len(positions))]
-    vector_dim = chance.randint(0, len(sizes))
-    indices = list(sizes)
-    along = list(taken)
-    if len(addressed) != 1 or vector_dim < len(sizes) or chance.random() < 0.5:
-        indices.insert(vector_dim, len(addressed))
-        along = [p + (p >= vector_dim) for p in taken]
-    kept = [windows[d] for d, role in enumerate(roles) if role == "window"]
-    offset = sorted(chance.sample(range(len(sizes) + len(kept)), len(kept)))
-    inner, outer = iter(kept), iter(sizes)
-    result = [next(inner) if d in offset else next(outer) for d in range(len(sizes) + len(kept))]
-    shape = ",".join(map(str, result))
-    text = f"""HloModule m
-ENTRY e {{
-  x = {dtype}[{",".join(map(str, operand))}] parameter(0)
-  i = {index_type}[{",".join(map(str, indices))}] parameter(1)
-  ROOT g = {dtype}[{shape}] gather(x, i), offset_dims={lists(offset)}, start_index_map={lists(addressed)},
-    collapsed_slice_dims={lists([d for d, role in enumerate(roles) if role == "collapsed"])},
-    operand_batching_dims={lists(batching)}, start_indices_batching_dims={lists(along)},
-    index_vector_dim={vector_dim}, slice_sizes={lists(windows)} }}"""
-    return text, tuple(operand), tuple(indices)
-
-
-def numbers(rng: np.random.Generator, dtype: DType, sizes: tuple[int, ...]) -> np.ndarray:
-    return rng.integers(0, 100, sizes).astype(dtype.numpy)
-
-
-def positions(rng: np.random.Generator, dtype: DType, sizes: tuple[int, ...]) -> np.ndarray:
-    """Mostly in bounds, some beyond both ends, some as far as the type goes."""
-    near = rng.integers(0 if not dtype.is_signed else -3, 7, sizes)
-    lowest = -(2 ** (dtype.bits - 1)) if dtype.is_signed else 0
-    far = rng.choice(np.array([lowest, lowest + 2**dtype.bits - 1], object), sizes)
-    return np.where(rng.random(sizes) < 0.1, far, near.astype(object)).astype(dtype.numpy)
-
-
 @pytest.mark.parametrize("index_type", ["s4", "u4", "s8", "u8", "s32", "u32", "s64", "u64"])
-def test_gathers_of_any_attributes(check: Any, kernels: Any, rng: np.random.Generator, index_type: str) -> None:
-    chance = random.Random(index_type)
+def test_gathers_of_any_attributes(
+    check: Any, kernels: Any, random_windows: Any, rng: np.random.Generator, index_type: str
+) -> None:
+    chance, make = random.Random(index_type), random_windows
     for dtype in (DType.F32, DType.S8, DType.C64, DType.BF16, DType.PRED):
-        text, operand, indices = any_gather(chance, dtype.value, index_type)
-        index = positions(rng, DType(index_type), indices)
-        executable = check(text, numbers(rng, dtype, operand), index, optimize=False)
+        windows = make.any_windows(chance)
+        text = f"""HloModule m
+ENTRY e {{
+  x = {dtype.value}[{make.sizes(windows.operand)}] parameter(0)
+  i = {index_type}[{make.sizes(windows.indices)}] parameter(1)
+  ROOT g = {dtype.value}[{make.sizes(windows.result)}] gather(x, i), {windows.gather} }}"""
+        index = make.positions(rng, DType(index_type), windows.indices)
+        executable = check(text, make.numbers(rng, dtype, windows.operand), index, optimize=False)
         assert kernels(executable) == ["loop"], text
 
 

@@ -1,0 +1,233 @@
+"""The scatter kernel: the operands are copied, and then the updates combined in, one after the other.
+
+Tasks divide one dimension of the result among themselves. Each goes through all updates in order and applies what falls
+into its part, so every element sees its updates in the order of the indices, however many threads there are. What lies
+in the memory of its operand is not copied.
+
+Lanes are neighbours in a window, which are different elements; windows of single elements are combined one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
+from xlalite.backends.codegen.elements.gathering import component_index
+from xlalite.backends.codegen.elements.slicing import wide_index
+from xlalite.backends.codegen.kernels.frame import Frame, for_lanes, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
+from xlalite.hlo.ops.gathering import ScatterAttrs
+from xlalite.passes.fusion.kernel_shape import KernelShape
+
+_WIDE_WINDOW = 16
+"""Elements of an update beyond which looking at the updates of other parts costs little."""
+_PARTS, _PARTS_OF_WIDE_WINDOWS = 4, 16
+
+_Range = tuple["Value | int", "Value | int"]
+
+
+def plan_scatter(request: KernelRequest, shape: KernelShape) -> ScatterKernel | Declined:
+    """The kernel that scatters updates."""
+    scatter = request.body.root
+    count = len(scatter.operands) // 2
+    pairs = zip(scatter.operands[:count], scatter.operands[count + 1 :], strict=True)
+    if any(target.shape.dtype is not update.shape.dtype for target, update in pairs):
+        return Declined("its updates have another type than what they update")
+    attrs: ScatterAttrs = scatter.attrs
+    dims, update = shape.domain.dims, scatter.operands[-1].shape.dims
+    kept = (dim for dim in range(len(dims)) if dim not in attrs.dropped_dims)
+    offsets = dict(zip(kept, attrs.update_window_dims, strict=True))
+    window = tuple(update[offsets[dim]] if dim in offsets else 1 for dim in range(len(dims)))
+    minor = max((dim for dim, size in enumerate(dims) if size > 1), default=None)
+    lane_dim = minor if minor is not None and window[minor] > 1 else None
+    return ScatterKernel(request, dims, window, offsets, lane_dim, _split_dim(dims, lane_dim))
+
+
+def _split_dim(dims: Sequence[int], lane_dim: int | None) -> int | None:
+    """The first dimension that is long enough to be divided, better not that of the lanes; else the longest."""
+    candidates = [dim for dim in range(len(dims)) if dim != lane_dim] or list(range(len(dims)))
+    long_ones = [dim for dim in candidates if dims[dim] >= _PARTS]
+    return long_ones[0] if long_ones else max(candidates, key=dims.__getitem__, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterKernel(Kernel):
+    """Copies and updates.
+
+    Attributes:
+        dims: Sizes of the operands.
+        window: Sizes of an update's window, with an entry for each operand dimension.
+        offsets: Where the position in the window along an operand dimension stands in the index of an update.
+        lane_dim: The dimension along which elements of a window are neighbours in memory; None where none are.
+        split_dim: The dimension that tasks divide; None for scalars.
+    """
+
+    dims: tuple[int, ...]
+    window: tuple[int, ...]
+    offsets: Mapping[int, int]
+    lane_dim: int | None
+    split_dim: int | None
+
+    @property
+    def extent(self) -> int:
+        """In how many parts the dimension that tasks divide is cut at most."""
+        if self.split_dim is None:
+            return 1
+        parts = _PARTS if math.prod(self.window) < _WIDE_WINDOW else _PARTS_OF_WIDE_WINDOWS
+        return max(1, min(self.dims[self.split_dim], parts))
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Copies the task's part of what does not lie in its operand's memory, and updates it."""
+        body = self.request.body
+        frame = open_kernel(module, name, self.request)
+        part = self._part(frame)
+        count = len(frame.outputs)
+        copied = [
+            number
+            for number, target in enumerate(body.root.operands[:count])
+            if target.opcode != "parameter" or (number, target.attrs.number) not in self.request.in_place
+        ]
+        if copied:
+            minor = self.dims[-1] if self.dims else 1
+            self._copy(frame, copied, part, lane_count(module, body, minor))
+        if all(size <= dim for size, dim in zip(self.window, self.dims, strict=True)):
+            lanes = 1 if self.lane_dim is None else lane_count(module, body, self.window[self.lane_dim])
+            self._update(frame, part, lanes)
+        frame.fb.ret()
+        return frame.function
+
+    def _part(self, frame: Frame) -> _Range:
+        """The positions [begin, end) along the dimension that tasks divide."""
+        if self.split_dim is None:
+            return 0, 1
+        fb, size = frame.fb, self.dims[self.split_dim]
+        unit = -(-size // self.extent)
+        return fb.smin(fb.mul(frame.begin, unit), size), fb.smin(fb.mul(frame.end, unit), size)
+
+    def _copy(self, frame: Frame, numbers: Sequence[int], part: _Range, lanes: int) -> None:
+        targets = self.request.body.root.operands
+
+        def visit(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
+            emitter = frame.emitter(width, mask)
+            place = tuple(index[dim] for dim in range(len(self.dims)))
+            elements = [emitter.element(targets[number], place) for number in numbers]
+            for number, element in zip(numbers, elements, strict=True):
+                frame.outputs[number].write(emitter.math, place, element, mask)
+
+        ranges: list[_Range] = [(0, size) for size in self.dims]
+        if self.split_dim is not None:
+            ranges[self.split_dim] = part
+        last = len(self.dims) - 1 if self.dims else None
+        _nest(frame.fb, dict(enumerate(ranges)), last, lanes, visit)
+
+    def _update(self, frame: Frame, part: _Range, lanes: int) -> None:
+        fb, update = frame.fb, self.request.body.root.operands[-1]
+        attrs: ScatterAttrs = self.request.body.root.attrs
+        batch_dims = [dim for dim in range(update.shape.rank) if dim not in attrs.update_window_dims]
+
+        def one(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
+            starts, conditions = self._starts(frame, tuple(index[dim] for dim in batch_dims))
+            ranges: dict[int, _Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
+            if self.split_dim is not None and self.extent > 1:
+                own, condition = self._within(fb, starts[self.split_dim], part)
+                conditions.append(condition)
+                if own is not None:
+                    ranges[self.split_dim] = own
+
+            def combine(offsets: Mapping[int, Position], width: int, mask: Value | None) -> None:
+                self._combine(frame, index, starts, offsets, width, mask)
+
+            with fb.if_(reduce(fb.and_, conditions, constant(I1, 1))):
+                _nest(fb, ranges, self.lane_dim, lanes, combine)
+
+        _nest(fb, {dim: (0, update.shape.dims[dim]) for dim in batch_dims}, None, 1, one)
+
+    def _starts(self, frame: Frame, batch: Index) -> tuple[list[Position], list[Value]]:
+        """Where a window begins, and the conditions under which it lies inside."""
+        attrs: ScatterAttrs = self.request.body.root.attrs
+        indices = self.request.body.root.operand(len(frame.outputs))
+        emitter = frame.emitter(1)
+        starts: list[Position] = [ZERO] * len(self.dims)
+        inside = []
+        for dim, along in zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True):
+            starts[dim] = batch[along - (along > attrs.index_vector_dim)]
+        for component, dim in enumerate(attrs.scatter_dims_to_operand_dims):
+            at = component_index(batch, component, attrs.index_vector_dim, indices.shape.rank)
+            value = wide_index(emitter, indices, at)
+            # Negative starts are larger than any size when they are read as unsigned.
+            inside.append(frame.fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
+            starts[dim] = Affine(value)
+        return starts, inside
+
+    def _within(self, fb: FunctionBuilder, start: Position, part: _Range) -> tuple[_Range | None, Value]:
+        """The part of a window that a task has to do along the dimension that is divided, and whether there is any."""
+        assert isinstance(start, Affine), "a window begins at one place"
+        assert self.split_dim is not None, "scalars are not divided"
+        base = constant(I64, start.base) if isinstance(start.base, int) else start.base
+        (begin, end), size = part, self.window[self.split_dim]
+        assert isinstance(begin, Value), "what is divided has more than one part"
+        assert isinstance(end, Value), "what is divided has more than one part"
+        if size == 1:
+            return None, fb.icmp("ult", fb.sub(base, begin), fb.sub(end, begin))
+        first, last = fb.smax(fb.sub(begin, base), 0), fb.smin(fb.sub(end, base), size)
+        return (first, last), fb.icmp("slt", first, last)
+
+    def _combine(
+        self,
+        frame: Frame,
+        batch: Mapping[int, Position],
+        starts: Sequence[Position],
+        offsets: Mapping[int, Position],
+        width: int,
+        mask: Value | None,
+    ) -> None:
+        scatter, emitter = self.request.body.root, frame.emitter(width, mask)
+        updates = scatter.operands[len(frame.outputs) + 1 :]
+        place = tuple(emitter.math.add(start, offsets.get(dim, ZERO)) for dim, start in enumerate(starts))
+        source = {**batch, **{at: offsets.get(dim, ZERO) for dim, at in self.offsets.items()}}
+        at = tuple(source[dim] for dim in range(updates[0].shape.rank))
+        current = [view.read(emitter.math, place, mask) for view in frame.outputs]
+        new = [emitter.element(update, at) for update in updates]
+        results = emitter.apply(scatter.called_computations[0], [*current, *new])
+        for view, result in zip(frame.outputs, results, strict=True):
+            view.write(emitter.math, place, result, mask)
+
+
+_Visit = Callable[[Mapping[int, Position], int, "Value | None"], None]
+"""(position along each dimension, lanes, mask) -> emits the work for these lanes."""
+
+
+def _nest(fb: FunctionBuilder, ranges: Mapping[int, _Range], lane_dim: int | None, lanes: int, visit: _Visit) -> None:
+    """Loops over ranges of some dimensions, that of the lanes innermost."""
+
+    def level(dims: Sequence[int], index: Mapping[int, Position]) -> None:
+        if dims:
+            with fb.loop(*ranges[dims[0]]) as position:
+                level(dims[1:], {**index, dims[0]: Affine(position)})
+        elif lane_dim is None:
+            visit(index, 1, None)
+        else:
+            _lanes(fb, ranges[lane_dim], lanes, lambda at, width, mask: visit({**index, lane_dim: at}, width, mask))
+
+    level([dim for dim in ranges if dim != lane_dim], {})
+
+
+def _lanes(
+    fb: FunctionBuilder, bounds: _Range, lanes: int, body: Callable[[Position, int, Value | None], None]
+) -> None:
+    begin, end = bounds
+    if isinstance(end, int):
+        for_lanes(fb, end, lanes, body)
+        return
+    assert isinstance(begin, Value), "both bounds are known now or neither is"
+    full = begin
+    if lanes > 1:
+        full = fb.add(begin, fb.and_(fb.smax(fb.sub(end, begin), 0), -lanes))
+        with fb.loop(begin, full, lanes) as position:
+            body(Affine(position, 1), lanes, None)
+    with fb.loop(full, end) as position:
+        body(Affine(position), 1, None)

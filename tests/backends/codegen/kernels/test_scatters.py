@@ -1,0 +1,168 @@
+"""Scatters combine every update into its element in the order of the indices, as the evaluator does."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.types.dtype import DType
+
+COMBINERS = {
+    "add": "ROOT r = $T[] add(a, b)",
+    "assign": "ROOT r = $T[] add(b, z)",
+    "maximum": "ROOT r = $T[] maximum(a, b)",
+    "in order": "d = $T[] subtract(b, a)\n  ROOT r = $T[] add(d, b)",
+}
+
+
+def combiner(name: str, dtype: str) -> str:
+    lines = f"a = $T[] parameter(0)\n  b = $T[] parameter(1)\n  z = $T[] constant(0)\n  {COMBINERS[name]}"
+    return f"f {{\n  {lines} }}\n".replace("$T", dtype)
+
+
+def rows(count: int, width: int, combine: str = "add") -> str:
+    return f"""HloModule m
+{combiner(combine, "f32")}ENTRY e {{
+  x = f32[50,{width}] parameter(0)
+  i = s32[{count},1] parameter(1)
+  u = f32[{count},{width}] parameter(2)
+  ROOT s = f32[50,{width}] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=f }}"""
+
+
+@pytest.mark.parametrize("combine", COMBINERS)
+@pytest.mark.parametrize("index_type", ["s4", "u4", "s8", "u8", "s32", "u32", "s64", "u64"])
+def test_scatters_of_any_attributes(
+    check: Any, kernels: Any, random_windows: Any, rng: np.random.Generator, index_type: str, combine: str
+) -> None:
+    chance, make = random.Random(index_type + combine), random_windows
+    for dtype in (DType.S32, DType.F64, DType.U8, DType.C64):
+        if dtype is DType.C64 and combine == "maximum":
+            continue
+        windows = make.any_windows(chance)
+        text = f"""HloModule m
+{combiner(combine, dtype.value)}ENTRY e {{
+  x = {dtype.value}[{make.sizes(windows.operand)}] parameter(0)
+  i = {index_type}[{make.sizes(windows.indices)}] parameter(1)
+  u = {dtype.value}[{make.sizes(windows.result)}] parameter(2)
+  ROOT s = {dtype.value}[{make.sizes(windows.operand)}] scatter(x, i, u), to_apply=f, {windows.scatter} }}"""
+        executable = check(
+            text,
+            make.numbers(rng, dtype, windows.operand),
+            make.positions(rng, DType(index_type), windows.indices),
+            make.numbers(rng, dtype, windows.result),
+            optimize=False,
+        )
+        assert kernels(executable) == ["scatter"], text
+
+
+@pytest.mark.parametrize("combine", COMBINERS)
+@pytest.mark.parametrize(("count", "width"), [(1, 1), (7, 3), (5, 64), (300, 65), (40, 0), (0, 5), (9000, 2)])
+def test_rows_are_equal_on_any_number_of_threads(
+    check: Any, rng: np.random.Generator, count: int, width: int, combine: str
+) -> None:
+    arguments = (
+        rng.standard_normal((50, width)).astype(np.float32),
+        rng.integers(-5, 55, (count, 1)).astype(np.int32),
+        rng.standard_normal((count, width)).astype(np.float32),
+    )
+    text = rows(count, width, combine)
+    one = check(text, *arguments, num_threads=1, ulps=64)(*arguments)
+    for threads in (2, 5):
+        again = check(text, *arguments, num_threads=threads, ulps=64)(*arguments)
+        np.testing.assert_array_equal(again, one)
+
+
+def test_several_arrays_are_updated_together(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    """The second result follows the larger of the first."""
+    text = """HloModule m
+f { a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  g = pred[] compare(a, b), direction=GE
+  m = f32[] select(g, a, b)
+  k = s32[] select(g, i, j)
+  ROOT t = (f32[], s32[]) tuple(m, k) }
+ENTRY e {
+  x = f32[9,5] parameter(0)
+  y = s32[9,5] parameter(1)
+  i = s32[30,1] parameter(2)
+  u = f32[30,5] parameter(3)
+  v = s32[30,5] parameter(4)
+  ROOT s = (f32[9,5], s32[9,5]) scatter(x, y, i, u, v), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f }"""
+    executable = check(
+        text,
+        rng.standard_normal((9, 5)).astype(np.float32),
+        rng.integers(0, 99, (9, 5)).astype(np.int32),
+        rng.integers(-2, 11, (30, 1)).astype(np.int32),
+        rng.standard_normal((30, 5)).astype(np.float32),
+        rng.integers(0, 99, (30, 5)).astype(np.int32),
+    )
+    assert kernels(executable) == ["scatter"]
+
+
+def test_a_histogram(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+f { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b) }
+ENTRY e {
+  i = s32[10000] parameter(0)
+  z = s32[] constant(0)
+  x = s32[256] broadcast(z), dimensions={}
+  o = s32[] constant(1)
+  u = s32[10000] broadcast(o), dimensions={}
+  ROOT s = s32[256] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f }"""
+    executable = check(text, rng.integers(-10, 300, 10000).astype(np.int32))
+    assert "scatter" in kernels(executable)
+
+
+def test_a_scalar_is_updated_by_all(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+f { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] multiply(a, b) }
+ENTRY e {
+  x = s32[] parameter(0)
+  i = s32[7,0] parameter(1)
+  u = s32[7] parameter(2)
+  ROOT s = s32[] scatter(x, i, u), update_window_dims={}, inserted_window_dims={}, scatter_dims_to_operand_dims={},
+    index_vector_dim=1, to_apply=f }"""
+    check(text, np.int32(3), np.zeros((7, 0), np.int32), rng.integers(1, 5, 7).astype(np.int32))
+
+
+def test_in_a_loop_the_array_is_updated_where_it_lies(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+f { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+body { s = (s32[], f32[40,8], f32[3,8]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  x = f32[40,8] get-tuple-element(s), index=1
+  u = f32[3,8] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  t = s32[3] iota(), iota_dimension=0
+  b = s32[3] broadcast(n), dimensions={}
+  i = s32[3] multiply(t, b)
+  y = f32[40,8] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+    index_vector_dim=1, to_apply=f
+  ROOT r = (s32[], f32[40,8], f32[3,8]) tuple(next, y, u) }
+cond { s = (s32[], f32[40,8], f32[3,8]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(25)
+  ROOT c = pred[] compare(n, k), direction=LT }
+ENTRY e {
+  z = s32[] constant(0)
+  x = f32[40,8] parameter(0)
+  u = f32[3,8] parameter(1)
+  t = (s32[], f32[40,8], f32[3,8]) tuple(z, x, u)
+  w = (s32[], f32[40,8], f32[3,8]) while(t), condition=cond, body=body
+  ROOT g = f32[40,8] get-tuple-element(w), index=1 }"""
+    x, u = (rng.standard_normal(dims).astype(np.float32) for dims in ((40, 8), (3, 8)))
+    executable = check(text, x, u, ulps=32)
+    assert executable.as_text("hlo").count(" copy(") <= 1
