@@ -87,6 +87,14 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
             window = f"collapsed_slice_dims={{0}}, slice_sizes={{1,{n}}}"
             yield program(f"{t}[3,{n}] gather(p0, p1), {rows}{{1}}, {window}", f"{t}[5,{n}]", "s32[3,1]")
             yield program(f"{t}[{n},3] gather(p0, p1), {rows}{{1}}, slice_sizes={{3}}", f"{t}[5]", f"s32[{n},1]")
+            if t not in ("pred", "f8e5m2"):
+                places = "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f, inserted_window_dims={"
+                shapes, add = (f"{t}[5,{n}]", "s32[3,1]", f"{t}[3,{n}]"), combiner("f", "add", t)
+                call = f"scatter(p0, p1, p2), {places}0}}, update_window_dims={{1}}"
+                yield program(f"{shapes[0]} {call}", *shapes, functions=add)
+                shapes = (f"{t}[{n + 4},3]", "s32[2,1]", f"{t}[2,{n},3]")
+                call = f"scatter(p0, p1, p2), {places}}}, update_window_dims={{1,2}}"
+                yield program(f"{shapes[0]} {call}", *shapes, functions=add)
             copied = [f"x = {t}[{n + 2}] copy(p0)"]
             update = f"{t}[{n + 2}] dynamic-update-slice(x, p1, p2)"
             yield program(update, f"{t}[{n + 2}]", line, "s32[]", lines=copied)
