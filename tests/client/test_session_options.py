@@ -2,10 +2,11 @@
 
 import pytest
 
-from xlalite.client.config import CompileMode, ConfigProto, GlobalJitLevel
+from xlalite.client.config import ConfigProto, XlaliteOptions
 from xlalite.client.session_options import SessionOptions, settle
 from xlalite.flags import Flags, parse_flags
 from xlalite.hlo.errors import ConfigError
+from xlalite.runtime.options import CompileMode
 
 
 def settled(config: ConfigProto | None = None, *arguments: str) -> SessionOptions:
@@ -18,19 +19,20 @@ def config_with_level(level: int) -> ConfigProto:
 
 def test_nothing_said_gives_the_defaults() -> None:
     options = settled()
-    assert options.jit_level is GlobalJitLevel.OFF
-    assert options.compile_mode is CompileMode.LAZY
-    assert (options.lazy_compile_threshold, options.min_cluster_size) == (2, 4)
-    assert options.num_threads is None
-    assert options.debug.dump_to is None
+    assert options.clustering.global_jit is False
+    assert options.runtime.compile_mode is CompileMode.LAZY
+    assert (options.runtime.lazy_compile_threshold, options.clustering.min_cluster_size) == (2, 4)
+    assert options.runtime.num_threads is None
+    assert options.runtime.debug.dump_to is None
 
 
 @pytest.mark.parametrize(
-    ("config_level", "flag", "expected"),
-    [(0, 0, -1), (0, 1, 1), (1, 0, 1), (2, 1, 2), (-1, 1, -1), (1, -1, 1)],
+    ("config_level", "flag", "is_on"),
+    [(0, 0, False), (0, 1, True), (0, 2, True), (1, 0, True), (2, -1, True), (-1, 1, False), (1, -1, True)],
 )
-def test_level_of_the_session_wins_over_the_flag(config_level: int, flag: int, expected: int) -> None:
-    assert settled(config_with_level(config_level), f"--tf_xla_auto_jit={flag}").jit_level == expected
+def test_level_of_the_session_wins_over_the_flag(config_level: int, flag: int, is_on: bool) -> None:
+    options = settled(config_with_level(config_level), f"--tf_xla_auto_jit={flag}")
+    assert options.clustering.global_jit is is_on
 
 
 @pytest.mark.parametrize(
@@ -42,9 +44,9 @@ def test_level_of_the_session_wins_over_the_flag(config_level: int, flag: int, e
     ],
 )
 def test_mode_comes_from_the_flags_unless_the_session_has_one(arguments: list[str], expected: CompileMode) -> None:
-    assert settled(None, *arguments).compile_mode is expected
-    own = ConfigProto(xlalite={"compile_mode": CompileMode.STRICT})
-    assert settled(own, *arguments).compile_mode is CompileMode.STRICT
+    assert settled(None, *arguments).runtime.compile_mode is expected
+    own = ConfigProto(xlalite={"compile_mode": XlaliteOptions.STRICT})
+    assert settled(own, *arguments).runtime.compile_mode is CompileMode.STRICT
 
 
 def test_sizes_names_and_threads_of_the_session_win() -> None:
@@ -53,11 +55,12 @@ def test_sizes_names_and_threads_of_the_session_win() -> None:
     )
     arguments = ["--tf_xla_min_cluster_size=5", "--tf_xla_ops_to_cluster=RED", "--xlalite_num_threads=2"]
     options = settled(config, *arguments)
-    assert (options.min_cluster_size, options.max_cluster_size) == (2, 9)
-    assert options.ops_to_cluster == ("PW",)
-    assert options.num_threads == 1
+    assert (options.clustering.min_cluster_size, options.clustering.max_cluster_size) == (2, 9)
+    assert options.clustering.ops_to_cluster == ("PW",)
+    assert options.runtime.num_threads == 1
     options = settled(None, *arguments)
-    assert (options.min_cluster_size, options.ops_to_cluster, options.num_threads) == (5, ("RED",), 2)
+    assert (options.clustering.min_cluster_size, options.clustering.ops_to_cluster) == (5, ("RED",))
+    assert options.runtime.num_threads == 2
 
 
 @pytest.mark.parametrize("field", ["min_cluster_size", "max_cluster_size", "lazy_compile_threshold"])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import xlalite.ops
-from xlalite.clustering import Cluster, Clustering, ClusteringOptions, cluster_operations
+from xlalite.clustering.cluster import cluster_operations
+from xlalite.clustering.options import ClusteringOptions
+from xlalite.clustering.result import Cluster, Clustering
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from xlalite.clustering import Cluster, Clustering
+from xlalite.clustering.result import Cluster, Clustering
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.jit_scope import jit_scope

@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
-from xlalite.clustering import Cluster, ClusteringOptions, cluster_operations
+from xlalite.clustering.cluster import cluster_operations
+from xlalite.clustering.options import ClusteringOptions
+from xlalite.clustering.result import Cluster
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor

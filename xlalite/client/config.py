@@ -1,6 +1,10 @@
 """The settings of sessions and of single runs, under TensorFlow's names.
 
-Fields marked *no effect* are accepted so that existing programs run unchanged; what they steer does not exist here.
+`Accepted` settings, and what is inside settings without effect, are taken so that existing programs run unchanged: what
+they steer does not exist here. HLO passes do what TensorFlow's graph optimizations did, shapes are inferred when an
+operation is made, every device name means this computer's processors, the operations of a step run in one order, and
+variables always belong to their session.
+
 xlalite's own knobs are in `ConfigProto.xlalite`; for each of them the session's value wins over the flag of the same
 meaning in `XLALITE_FLAGS`, which wins over the default.
 """
@@ -8,8 +12,8 @@ meaning in `XLALITE_FLAGS`, which wins over the default.
 from enum import IntEnum
 from typing import Final
 
-from xlalite.client.message import MapOf, Message, Nested, Repeated, RepeatedMessages, Single
-from xlalite.client.message_values import Boolean, Enumeration, Integer, Real, Text
+from xlalite.client.setting_values import Boolean, Enumeration, Integer, Real, Text
+from xlalite.client.settings import Accepted, Nested, Settings, Single, mapping, repeated, repeated_settings
 from xlalite.client.step_stats import StepStats
 
 
@@ -29,16 +33,11 @@ class OptimizationLevel(IntEnum):
     L0 = -1
 
 
-class OptimizerOptions(Message):
+class OptimizerOptions(Settings):
     """How a session's graphs are optimized.
 
     Attributes:
         global_jit_level: `ON_1` or `ON_2` cluster and compile; `DEFAULT` leaves the choice to `XLALITE_FLAGS`.
-        opt_level: No effect: HLO passes do what these optimizations did.
-        do_common_subexpression_elimination: No effect, as `opt_level`.
-        do_constant_folding: No effect, as `opt_level`.
-        max_folded_constant_in_bytes: No effect, as `opt_level`.
-        do_function_inlining: No effect, as `opt_level`.
     """
 
     __slots__ = ()
@@ -51,11 +50,11 @@ class OptimizerOptions(Message):
     L1: Final = OptimizationLevel.L1
     L0: Final = OptimizationLevel.L0
 
-    do_common_subexpression_elimination = Single(Boolean())
-    do_constant_folding = Single(Boolean())
-    max_folded_constant_in_bytes = Single(Integer(64))
-    do_function_inlining = Single(Boolean())
-    opt_level = Single(Enumeration(OptimizationLevel))
+    do_common_subexpression_elimination = Accepted(Boolean())
+    do_constant_folding = Accepted(Boolean())
+    max_folded_constant_in_bytes = Accepted(Integer(64))
+    do_function_inlining = Accepted(Boolean())
+    opt_level = Accepted(Enumeration(OptimizationLevel))
     global_jit_level = Single(Enumeration(GlobalJitLevel))
 
 
@@ -80,7 +79,7 @@ class MemoryOptimization(IntEnum):
     SCHEDULING_HEURISTICS = 6
 
 
-class RewriterConfig(Message):
+class RewriterConfig(Settings):
     """Switches of TensorFlow's graph rewriters; all without effect, since HLO passes take their place."""
 
     __slots__ = ()
@@ -92,71 +91,63 @@ class RewriterConfig(Message):
     AGGRESSIVE: Final = Toggle.AGGRESSIVE
     NO_MEM_OPT: Final = MemoryOptimization.NO_MEM_OPT
 
-    layout_optimizer = Single(Enumeration(Toggle))
-    constant_folding = Single(Enumeration(Toggle))
-    shape_optimization = Single(Enumeration(Toggle))
-    remapping = Single(Enumeration(Toggle))
-    arithmetic_optimization = Single(Enumeration(Toggle))
-    dependency_optimization = Single(Enumeration(Toggle))
-    loop_optimization = Single(Enumeration(Toggle))
-    function_optimization = Single(Enumeration(Toggle))
-    debug_stripper = Single(Enumeration(Toggle))
-    scoped_allocator_optimization = Single(Enumeration(Toggle))
-    implementation_selector = Single(Enumeration(Toggle))
-    auto_mixed_precision = Single(Enumeration(Toggle))
-    memory_optimization = Single(Enumeration(MemoryOptimization))
-    disable_model_pruning = Single(Boolean())
-    disable_meta_optimizer = Single(Boolean())
-    min_graph_nodes = Single(Integer())
+    layout_optimizer = Accepted(Enumeration(Toggle))
+    constant_folding = Accepted(Enumeration(Toggle))
+    shape_optimization = Accepted(Enumeration(Toggle))
+    remapping = Accepted(Enumeration(Toggle))
+    arithmetic_optimization = Accepted(Enumeration(Toggle))
+    dependency_optimization = Accepted(Enumeration(Toggle))
+    loop_optimization = Accepted(Enumeration(Toggle))
+    function_optimization = Accepted(Enumeration(Toggle))
+    debug_stripper = Accepted(Enumeration(Toggle))
+    scoped_allocator_optimization = Accepted(Enumeration(Toggle))
+    implementation_selector = Accepted(Enumeration(Toggle))
+    auto_mixed_precision = Accepted(Enumeration(Toggle))
+    memory_optimization = Accepted(Enumeration(MemoryOptimization))
+    disable_model_pruning = Accepted(Boolean())
+    disable_meta_optimizer = Accepted(Boolean())
+    min_graph_nodes = Accepted(Integer())
 
 
-class GraphOptions(Message):
+class GraphOptions(Settings):
     """How a session treats its graph.
 
     Attributes:
         optimizer_options: Holds `global_jit_level`.
-        rewrite_options: No effect.
-        enable_recv_scheduling: No effect.
-        build_cost_model: No effect.
-        build_cost_model_after: No effect.
-        infer_shapes: No effect: shapes are inferred when an operation is made.
-        place_pruned_graph: No effect.
-        enable_bfloat16_sendrecv: No effect.
-        timeline_step: No effect.
     """
 
     __slots__ = ()
-    enable_recv_scheduling = Single(Boolean())
+    enable_recv_scheduling = Accepted(Boolean())
     optimizer_options = Nested(OptimizerOptions)
-    build_cost_model = Single(Integer(64))
-    build_cost_model_after = Single(Integer(64))
-    infer_shapes = Single(Boolean())
-    place_pruned_graph = Single(Boolean())
-    enable_bfloat16_sendrecv = Single(Boolean())
-    timeline_step = Single(Integer())
+    build_cost_model = Accepted(Integer(64))
+    build_cost_model_after = Accepted(Integer(64))
+    infer_shapes = Accepted(Boolean())
+    place_pruned_graph = Accepted(Boolean())
+    enable_bfloat16_sendrecv = Accepted(Boolean())
+    timeline_step = Accepted(Integer())
     rewrite_options = Nested(RewriterConfig)
 
 
-class GPUOptions(Message):
+class GPUOptions(Settings):
     """How memory of GPUs would be handed out; no effect."""
 
     __slots__ = ()
-    per_process_gpu_memory_fraction = Single(Real())
-    allow_growth = Single(Boolean())
-    allocator_type = Single(Text())
-    deferred_deletion_bytes = Single(Integer(64))
-    visible_device_list = Single(Text())
-    polling_active_delay_usecs = Single(Integer())
-    polling_inactive_delay_msecs = Single(Integer())
-    force_gpu_compatible = Single(Boolean())
+    per_process_gpu_memory_fraction = Accepted(Real())
+    allow_growth = Accepted(Boolean())
+    allocator_type = Accepted(Text())
+    deferred_deletion_bytes = Accepted(Integer(64))
+    visible_device_list = Accepted(Text())
+    polling_active_delay_usecs = Accepted(Integer())
+    polling_inactive_delay_msecs = Accepted(Integer())
+    force_gpu_compatible = Accepted(Boolean())
 
 
-class ThreadPoolOptionProto(Message):
+class ThreadPoolOptionProto(Settings):
     """A named pool of threads that runs operations; no effect."""
 
     __slots__ = ()
-    num_threads = Single(Integer())
-    global_name = Single(Text())
+    num_threads = Accepted(Integer())
+    global_name = Accepted(Text())
 
 
 class CompileMode(IntEnum):
@@ -168,7 +159,7 @@ class CompileMode(IntEnum):
     OFF = 3
 
 
-class XlaliteOptions(Message):
+class XlaliteOptions(Settings):
     """xlalite's own knobs; 0 and empty mean "not said here".
 
     Attributes:
@@ -194,46 +185,36 @@ class XlaliteOptions(Message):
     lazy_compile_threshold = Single(Integer())
     min_cluster_size = Single(Integer())
     max_cluster_size = Single(Integer())
-    ops_to_cluster = Repeated(Text())
-    cluster_exclude_ops = Repeated(Text())
+    ops_to_cluster = repeated(Text())
+    cluster_exclude_ops = repeated(Text())
     compilation_cache_bytes = Single(Integer(64))
 
 
-class ConfigProto(Message):
+class ConfigProto(Settings):
     """The configuration of a session.
 
     Attributes:
         intra_op_parallelism_threads: Threads that one compiled cluster uses; 0 takes XLALITE_NUM_THREADS or the
             processors that the process may use.
-        inter_op_parallelism_threads: No effect: operations of a step run in one order.
         graph_options: Holds the JIT level.
         xlalite: xlalite's own knobs.
-        allow_soft_placement: No effect: every device name means this computer's processors.
         log_device_placement: Prints the device of each operation of the graphs that run.
-        operation_timeout_in_ms: No effect.
-        device_count: No effect.
-        device_filters: No effect.
-        gpu_options: No effect.
-        isolate_session_state: No effect: variables always belong to their session.
-        placement_period: No effect.
-        session_inter_op_thread_pool: No effect.
-        use_per_session_threads: No effect.
     """
 
     __slots__ = ()
-    device_count = MapOf(Text(), Integer())
+    device_count = mapping(Text(), Integer())
     intra_op_parallelism_threads = Single(Integer())
-    placement_period = Single(Integer())
-    device_filters = Repeated(Text())
-    inter_op_parallelism_threads = Single(Integer())
+    placement_period = Accepted(Integer())
+    device_filters = repeated(Text())
+    inter_op_parallelism_threads = Accepted(Integer())
     gpu_options = Nested(GPUOptions)
-    allow_soft_placement = Single(Boolean())
+    allow_soft_placement = Accepted(Boolean())
     log_device_placement = Single(Boolean())
-    use_per_session_threads = Single(Boolean())
+    use_per_session_threads = Accepted(Boolean())
     graph_options = Nested(GraphOptions)
-    operation_timeout_in_ms = Single(Integer(64))
-    session_inter_op_thread_pool = RepeatedMessages(ThreadPoolOptionProto)
-    isolate_session_state = Single(Boolean())
+    operation_timeout_in_ms = Accepted(Integer(64))
+    session_inter_op_thread_pool = repeated_settings(ThreadPoolOptionProto)
+    isolate_session_state = Accepted(Boolean())
     xlalite = Nested(XlaliteOptions)
 
 
@@ -246,15 +227,12 @@ class TraceLevel(IntEnum):
     FULL_TRACE = 3
 
 
-class RunOptions(Message):
+class RunOptions(Settings):
     """The options of one `Session.run`.
 
     Attributes:
         trace_level: Anything above `NO_TRACE` fills `RunMetadata.step_stats`.
         timeout_in_ms: The step is given up after this time; 0 waits for ever.
-        inter_op_thread_pool: No effect.
-        output_partition_graphs: No effect.
-        report_tensor_allocations_upon_oom: No effect.
     """
 
     __slots__ = ()
@@ -266,12 +244,12 @@ class RunOptions(Message):
 
     trace_level = Single(Enumeration(TraceLevel))
     timeout_in_ms = Single(Integer(64))
-    inter_op_thread_pool = Single(Integer())
-    output_partition_graphs = Single(Boolean())
-    report_tensor_allocations_upon_oom = Single(Boolean())
+    inter_op_thread_pool = Accepted(Integer())
+    output_partition_graphs = Accepted(Boolean())
+    report_tensor_allocations_upon_oom = Accepted(Boolean())
 
 
-class RunMetadata(Message):
+class RunMetadata(Settings):
     """What one `Session.run` tells about itself.
 
     Attributes:

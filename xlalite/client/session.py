@@ -277,13 +277,13 @@ class InteractiveSession(Session):
 
 def _session_dump(options: SessionOptions) -> SessionDump | None:
     """The dump of a new session; its code is loaded only where dumps are wanted."""
-    if options.debug.dump_to is None:
+    if options.runtime.debug.dump_to is None:
         return None
     from xlalite.client.session_dump import SessionDump
     from xlalite.passes.dump.dumper import session_dumper
 
-    dumper = session_dumper(options.debug)
-    return None if dumper is None else SessionDump(dumper, options.clustering_debug)
+    dumper = session_dumper(options.runtime.debug)
+    return None if dumper is None else SessionDump(dumper, options.dumps_graphs)
 
 
 def _as_result(value: HostValue) -> Any:

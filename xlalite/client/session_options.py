@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from xlalite.client.config import CompileMode, ConfigProto, GlobalJitLevel
-from xlalite.client.message_values import FieldValueError
+from xlalite.client.config import ConfigProto, GlobalJitLevel
+from xlalite.client.setting_values import FieldValueError
+from xlalite.clustering.options import ClusteringOptions
 from xlalite.flags import Flags, debug_options
-from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.runtime.options import CompileMode, RuntimeOptions
 
 LAZY_COMPILE_THRESHOLD = 2
 
@@ -15,32 +16,14 @@ class SessionOptions:
     """The settled options of one session.
 
     Attributes:
-        jit_level: `OFF`, `ON_1` or `ON_2`; operations inside a JIT scope are clustered at any level.
-        compile_mode: `LAZY`, `STRICT` or `OFF`.
-        lazy_compile_threshold: At which use of a signature `LAZY` compiles; the first signature compiles at once.
-        min_cluster_size: Clusters with fewer operations are dissolved.
-        max_cluster_size: Clusters do not grow beyond this.
-        clustering_fuel: How many operations may become candidates.
-        ops_to_cluster: The only op types, or groups of them, that are clustered; empty for all.
-        cluster_exclude_ops: Op types that are never clustered.
-        clustering_debug: Whether the graph is dumped around clustering.
-        num_threads: Threads of compiled code; None leaves the choice to the backend.
-        compilation_cache_bytes: How much compiled code is kept; None for no limit.
-        debug: Dumps, and what restricts the passes.
+        clustering: How operations are clustered; those inside a JIT scope are at any level.
+        runtime: How clusters are compiled and run.
+        dumps_graphs: Whether dumps show each operation with its cluster.
     """
 
-    jit_level: GlobalJitLevel
-    compile_mode: CompileMode
-    lazy_compile_threshold: int
-    min_cluster_size: int
-    max_cluster_size: int
-    clustering_fuel: int
-    ops_to_cluster: tuple[str, ...]
-    cluster_exclude_ops: tuple[str, ...]
-    clustering_debug: bool
-    num_threads: int | None
-    compilation_cache_bytes: int | None
-    debug: DebugOptions
+    clustering: ClusteringOptions
+    runtime: RuntimeOptions
+    dumps_graphs: bool
 
 
 def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
@@ -59,21 +42,23 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
     ):
         if value < 0:
             raise FieldValueError(f"ConfigProto.{where}: expected 0 (not said here) or more, found {value}")
-    level = config.graph_options.optimizer_options.global_jit_level or GlobalJitLevel(flags.tf_xla_auto_jit)
-    return SessionOptions(
-        jit_level=level or GlobalJitLevel.OFF,
-        compile_mode=own.compile_mode or _compile_mode(flags),
-        lazy_compile_threshold=own.lazy_compile_threshold or LAZY_COMPILE_THRESHOLD,
+    level = config.graph_options.optimizer_options.global_jit_level or flags.tf_xla_auto_jit
+    clustering = ClusteringOptions(
+        global_jit=level in (GlobalJitLevel.ON_1, GlobalJitLevel.ON_2),
         min_cluster_size=own.min_cluster_size or flags.tf_xla_min_cluster_size,
         max_cluster_size=own.max_cluster_size or flags.tf_xla_max_cluster_size,
-        clustering_fuel=flags.tf_xla_clustering_fuel,
+        fuel=flags.tf_xla_clustering_fuel,
         ops_to_cluster=tuple(own.ops_to_cluster) or flags.tf_xla_ops_to_cluster,
         cluster_exclude_ops=tuple(own.cluster_exclude_ops) or flags.tf_xla_cluster_exclude_ops,
-        clustering_debug=flags.tf_xla_clustering_debug,
+    )
+    runtime = RuntimeOptions(
+        compile_mode=CompileMode[own.compile_mode.name] if own.compile_mode else _compile_mode(flags),
+        lazy_compile_threshold=own.lazy_compile_threshold or LAZY_COMPILE_THRESHOLD,
         num_threads=config.intra_op_parallelism_threads or flags.xlalite_num_threads or None,
-        compilation_cache_bytes=own.compilation_cache_bytes or None,
+        cache_bytes=own.compilation_cache_bytes or None,
         debug=debug_options(flags),
     )
+    return SessionOptions(clustering, runtime, flags.tf_xla_clustering_debug)
 
 
 def _compile_mode(flags: Flags) -> CompileMode:

@@ -1,10 +1,10 @@
 """What a traced step ran, operation by operation, under TensorFlow's names. Times are in microseconds."""
 
-from xlalite.client.message import MapOf, Message, Nested, RepeatedMessages, Single
-from xlalite.client.message_values import Boolean, Integer, Text
+from xlalite.client.setting_values import Boolean, Integer, Text
+from xlalite.client.settings import Nested, Settings, Single, mapping, repeated_settings
 
 
-class AllocationDescription(Message):
+class AllocationDescription(Settings):
     """The memory behind one tensor.
 
     Attributes:
@@ -25,7 +25,7 @@ class AllocationDescription(Message):
     ptr = Single(Integer(64, signed=False))
 
 
-class TensorShapeDim(Message):
+class TensorShapeDim(Settings):
     """One dimension of a shape; -1 is unknown."""
 
     __slots__ = ()
@@ -33,15 +33,15 @@ class TensorShapeDim(Message):
     name = Single(Text())
 
 
-class TensorShapeProto(Message):
+class TensorShapeProto(Settings):
     """The shape of a tensor."""
 
     __slots__ = ()
-    dim = RepeatedMessages(TensorShapeDim)
+    dim = repeated_settings(TensorShapeDim)
     unknown_rank = Single(Boolean())
 
 
-class TensorDescription(Message):
+class TensorDescription(Settings):
     """A tensor without its values; `dtype` is a name such as `float32`."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class TensorDescription(Message):
     allocation_description = Nested(AllocationDescription)
 
 
-class NodeOutput(Message):
+class NodeOutput(Settings):
     """One output of an operation that ran."""
 
     __slots__ = ()
@@ -58,7 +58,7 @@ class NodeOutput(Message):
     tensor_description = Nested(TensorDescription)
 
 
-class AllocatorMemoryUsed(Message):
+class AllocatorMemoryUsed(Settings):
     """What an operation took from one allocator while it ran."""
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class AllocatorMemoryUsed(Message):
     allocator_bytes_in_use = Single(Integer(64))
 
 
-class NodeExecStats(Message):
+class NodeExecStats(Settings):
     """One operation that ran.
 
     Attributes:
@@ -91,8 +91,8 @@ class NodeExecStats(Message):
     op_start_rel_micros = Single(Integer(64))
     op_end_rel_micros = Single(Integer(64))
     all_end_rel_micros = Single(Integer(64))
-    memory = RepeatedMessages(AllocatorMemoryUsed)
-    output = RepeatedMessages(NodeOutput)
+    memory = repeated_settings(AllocatorMemoryUsed)
+    output = repeated_settings(NodeOutput)
     timeline_label = Single(Text())
     scheduled_micros = Single(Integer(64))
     thread_id = Single(Integer(32, signed=False))
@@ -103,17 +103,17 @@ class NodeExecStats(Message):
     scheduled_nanos = Single(Integer(64))
 
 
-class DeviceStepStats(Message):
+class DeviceStepStats(Settings):
     """What ran on one device; `thread_names` names the lanes that `NodeExecStats.thread_id` numbers."""
 
     __slots__ = ()
     device = Single(Text())
-    node_stats = RepeatedMessages(NodeExecStats)
-    thread_names = MapOf(Integer(32, signed=False), Text())
+    node_stats = repeated_settings(NodeExecStats)
+    thread_names = mapping(Integer(32, signed=False), Text())
 
 
-class StepStats(Message):
+class StepStats(Settings):
     """What one step ran, device by device."""
 
     __slots__ = ()
-    dev_stats = RepeatedMessages(DeviceStepStats)
+    dev_stats = repeated_settings(DeviceStepStats)

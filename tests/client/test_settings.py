@@ -16,7 +16,7 @@ from xlalite.client.config import (
     RunMetadata,
     RunOptions,
 )
-from xlalite.client.message import Message
+from xlalite.client.settings import Settings
 from xlalite.hlo.errors import ConfigError, XlaliteError
 
 
@@ -244,4 +244,4 @@ def test_messages_are_not_hashable_because_they_change() -> None:
 
 def test_messages_of_different_classes_differ() -> None:
     assert ConfigProto() != RunOptions()
-    assert isinstance(ConfigProto(), Message)
+    assert isinstance(ConfigProto(), Settings)

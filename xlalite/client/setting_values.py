@@ -1,7 +1,10 @@
-"""What the fields of messages hold: plain values, lists and mappings, each checked when it goes in."""
+"""What settings hold: plain values, lists and mappings, each checked when it goes in."""
 
+from __future__ import annotations
+
+import json
 import operator
-from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Generic, Protocol, TypeVar, overload
@@ -125,10 +128,11 @@ class Enumeration(Generic[E]):
             raise FieldValueError(f"{where}: {number} is no {self.members.__name__}, expected one of {known}") from None
 
 
-class RepeatedValues(MutableSequence[T]):
-    """The list of a repeated field: checks what goes in."""
+class ValueList(MutableSequence[T]):
+    """A list that checks what goes in."""
 
     __slots__ = ("_items", "_type", "_where")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, type: ValueType[T], where: str) -> None:
         """An empty list."""
@@ -162,21 +166,27 @@ class RepeatedValues(MutableSequence[T]):
         """Inserts the checked value."""
         self._items.insert(index, self._type.check(value, self._where))
 
+    def take(self, values: object) -> None:
+        """Appends every element of a sequence."""
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise wrong_type(self._where, "a sequence", values)
+        self.extend(list(values))
+
+    def lines(self, name: str) -> Iterator[str]:
+        """`name: value` for each element."""
+        return (f"{name}: {value_text(value)}" for value in self._items)
+
     def __eq__(self, other: object) -> bool:
         """Equal to any list with equal elements."""
-        if isinstance(other, RepeatedValues):
-            return self._items == other._items
-        return isinstance(other, list) and self._items == other
-
-    __hash__ = None  # type: ignore[assignment]
+        return self._items == (other._items if isinstance(other, ValueList) else other)
 
     def __repr__(self) -> str:
         """The elements as a list."""
         return repr(self._items)
 
 
-class MapValues(MutableMapping[K, T]):
-    """The mapping of a map field: checks keys and values that go in."""
+class ValueMap(MutableMapping[K, T]):
+    """A mapping that checks keys and values that go in."""
 
     __slots__ = ("_items", "_keys", "_values", "_where")
 
@@ -208,9 +218,29 @@ class MapValues(MutableMapping[K, T]):
         """The number of entries."""
         return len(self._items)
 
+    def take(self, entries: object) -> None:
+        """Adds or replaces every entry of a mapping."""
+        if not isinstance(entries, Mapping):
+            raise wrong_type(self._where, "a mapping", entries)
+        self.update(entries)
+
+    def lines(self, name: str) -> Iterator[str]:
+        """One block `name { key: ... value: ... }` for each entry."""
+        for key, value in self._items.items():
+            yield from (f"{name} {{", f"  key: {value_text(key)}", f"  value: {value_text(value)}", "}")
+
     def __repr__(self) -> str:
         """The entries as a dict."""
         return repr(self._items)
+
+
+def value_text(value: object) -> str:
+    """A plain value as protocol buffers write it."""
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def wrong_type(where: str, expected: str, found: object) -> FieldTypeError:
