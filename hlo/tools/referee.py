@@ -49,6 +49,9 @@ _CHOOSES = frozenset(
     }
 )  # fmt: skip
 
+_KEEPS_BITS = frozenset({"select", "copy"})
+"""Elementwise, but nothing is computed: the sign of a NaN is that of the operand, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
@@ -194,7 +197,8 @@ class _Wide(_Limited):
                 for position, (operand, value) in enumerate(zip(instruction.operands, operands, strict=True))
             ]
         value = super().value_of(instruction, operands)
-        if origin is None or not (sums or instruction.op.is_elementwise):
+        computes = instruction.op.is_elementwise and instruction.opcode not in _KEEPS_BITS
+        if origin is None or not (sums or computes):
             return value
         return self._rounded(value, origin, operands if instruction.op.is_elementwise else ())
 

@@ -96,6 +96,52 @@ def test_range_is_that_of_the_own_type() -> None:
     assert explained(text, [f32(1e30, 2.0)], f32(1e30, 2.0)) == [False, True]
 
 
+LAST_IN_TOTAL_ORDER = """HloModule t
+
+last {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  behind = pred[] compare(a, b), direction=GT, type=TOTALORDER
+  ROOT c = f32[] select(behind, a, b)
+}
+
+ENTRY e {
+  x = f32[9] parameter(0)
+  p = f32[9] power(x, x)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=last
+}"""
+
+SORTED_IN_TOTAL_ORDER = """HloModule t
+
+before {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT, type=TOTALORDER
+}
+
+ENTRY e {
+  x = f32[3] parameter(0)
+  p = f32[3] power(x, x)
+  ROOT r = f32[3] sort(p), dimensions={0}, to_apply=before
+}"""
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_operation_promises_the_sign_of_nan(sign: float) -> None:
+    """Which decides a total order; what only chooses among values keeps it through all steps of a reduction."""
+    nan = np.copysign(np.float32(np.nan), np.float32(sign))
+    found = np.array(nan if sign > 0 else 1.0, np.float32)
+    assert explained(LAST_IN_TOTAL_ORDER, [f32(-1.5, *[1.0] * 8)], found) == [True]
+    found = f32(1, 4, nan) if sign > 0 else f32(nan, 1, 4)
+    assert explained(SORTED_IN_TOTAL_ORDER, [f32(2, -1.5, 1)], found) == [True] * 3
+
+
+def test_an_order_of_numbers_is_none_of_rounding() -> None:
+    assert explained(LAST_IN_TOTAL_ORDER, [f32(*[1.0] * 9)], np.array(np.nan, np.float32)) == [False]
+    assert explained(SORTED_IN_TOTAL_ORDER, [f32(2, 3, 1)], f32(4, 1, 27)) == [False, False, True]
+
+
 def test_a_loop_that_rounding_would_not_let_end_is_stopped() -> None:
     text = """HloModule t
 
