@@ -88,6 +88,14 @@ def assert_same_bits() -> Callable[[Value, Value, str], None]:
 
 
 @pytest.fixture(scope="session")
+def transform() -> Callable[..., Any]:
+    """`transform(hlo_pass, text or module, idempotent=True, evaluated=True)`: runs a pass under every check."""
+    _load("random_modules")
+    run: Callable[..., Any] = _load("transforming").transform
+    return run
+
+
+@pytest.fixture(scope="session")
 def random_module() -> Callable[[random.Random, int], HloModule]:
     """Builds a random valid module with about the given number of operations."""
     build: Callable[[random.Random, int], HloModule] = _load("random_modules").make_basic_module

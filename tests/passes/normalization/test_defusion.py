@@ -6,7 +6,6 @@ import pytest
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
-from xlalite.passes.normalization.defusion import Defusion
 
 FUSED = """HloModule f
 less { x = f32[] parameter(0)
@@ -24,22 +23,6 @@ ENTRY e { x = f32[4] parameter(0)
   v = f32[4] get-tuple-element(f), index=1
   ROOT r = f32[4] add(u, v) }
 """
-
-
-def test_defusion_takes_nested_fusions_apart(transform) -> None:
-    module = transform(Defusion(), FUSED).module
-    assert sorted(i.opcode for i in module.entry_computation.instructions if i.op.arity != 0) == [
-        "add",
-        "get-tuple-element",
-        "get-tuple-element",
-        "negate",
-        "sort",
-        "tuple",
-    ]
-
-
-def test_defusion_leaves_other_modules_alone(transform) -> None:
-    assert not transform(Defusion(), "HloModule m\nENTRY e {\n ROOT x = f32[4] parameter(0)\n}").changed
 
 
 @pytest.mark.parametrize("optimize", [True, False])

@@ -1,16 +1,13 @@
-"""What tests of passes share: running a pass under all checks."""
+"""Running a pass under every check: the fixture `transform` of `conftest.py`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-import pytest
+from random_modules.values import make_random_arguments, require_same_bits
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
-from xlalite.hlo.types.literal import Value
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.base import Fuel, HloPass
 
@@ -38,42 +35,27 @@ class Transformed:
         return f"{root.opcode}({', '.join(o.name if o.opcode == 'parameter' else o.opcode for o in root.operands)})"
 
 
-class Transform(Protocol):
-    """Runs a pass on HLO text."""
-
-    def __call__(
-        self, hlo_pass: HloPass, program: str | HloModule, *, idempotent: bool = True, evaluated: bool = True
-    ) -> Transformed: ...
-
-
-@pytest.fixture(scope="session")
 def transform(
-    random_arguments: Callable[..., list[Value]], assert_same_bits: Callable[[Value, Value, str], None]
-) -> Transform:
+    hlo_pass: HloPass, program: str | HloModule, *, idempotent: bool = True, evaluated: bool = True
+) -> Transformed:
     """Runs a pass with every check: verifier, truthful answer and count, the same bits, nothing for a second run."""
-
-    def run(
-        hlo_pass: HloPass, program: str | HloModule, *, idempotent: bool = True, evaluated: bool = True
-    ) -> Transformed:
-        module = parse(program) if isinstance(program, str) else program
-        verify(module)
-        arguments = [random_arguments(module, seed) for seed in SEEDS] if evaluated else []
-        expected = [evaluate(module, *values) for values in arguments]
-        before = module_fingerprint(module)
-        text = str(module)
-        fuel, given = Fuel(UNLIMITED), module.clone()
-        changed = replace(hlo_pass, fuel=fuel).run(module)
-        verify(module)
-        assert changed == (module_fingerprint(module) != before), f"{hlo_pass.name} said {changed}\n{text}\n{module}"
-        if hlo_pass.counts_changes:
-            require_one_change_for_each_unit(hlo_pass, given, module, fuel.taken)
-        for values, wanted in zip(arguments, expected, strict=True):
-            assert_same_bits(wanted, evaluate(module, *values), f"{text}\n{module}")
-        if idempotent:
-            assert not hlo_pass.run(module), f"a second run of {hlo_pass.name} changes\n{module}"
-        return Transformed(module, changed)
-
-    return run
+    module = parse(program) if isinstance(program, str) else program
+    verify(module)
+    arguments = [make_random_arguments(module, seed) for seed in SEEDS] if evaluated else []
+    expected = [evaluate(module, *values) for values in arguments]
+    before = module_fingerprint(module)
+    text = str(module)
+    fuel, given = Fuel(UNLIMITED), module.clone()
+    changed = replace(hlo_pass, fuel=fuel).run(module)
+    verify(module)
+    assert changed == (module_fingerprint(module) != before), f"{hlo_pass.name} said {changed}\n{text}\n{module}"
+    if hlo_pass.counts_changes:
+        require_one_change_for_each_unit(hlo_pass, given, module, fuel.taken)
+    for values, wanted in zip(arguments, expected, strict=True):
+        require_same_bits(wanted, evaluate(module, *values), f"{text}\n{module}")
+    if idempotent:
+        assert not hlo_pass.run(module), f"a second run of {hlo_pass.name} changes\n{module}"
+    return Transformed(module, changed)
 
 
 def require_one_change_for_each_unit(hlo_pass: HloPass, given: HloModule, done: HloModule, taken: int) -> None:
