@@ -30,7 +30,7 @@ TABLES = dict(tables())
 
 
 def test_the_tables_are_found() -> None:
-    assert "xlalite.backends.codegen.elements.rules.RULES" in TABLES
+    assert "xlalite.backends.codegen.elements.rules.ELEMENT_RULES" in TABLES
     assert len(TABLES) > 20
 
 

@@ -11,7 +11,7 @@ from xlalite.backends.codegen.arrays.types import (
     round_result,
     to_memory,
 )
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value, integer, zero
 from xlalite.backends.codegen.math.floating import round_to_odd_single
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -137,8 +137,15 @@ def _limit_exponent(fb: FunctionBuilder, bits: Value, exponent_bits: int, own_ex
     return fb.select(underflows, sign, bits)
 
 
-RULES: dict[str, Rule] = {
+def _same(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """The operand's element, for operations that do not change values."""
+    return emitter.element(instruction.operand(0), index)
+
+
+ELEMENT_RULES: dict[str, ElementRule] = {
     "convert": _convert,
     "bitcast-convert": _bitcast_convert,
     "reduce-precision": _reduce_precision,
+    "copy": _same,
+    "opt-barrier": _same,
 }

@@ -9,8 +9,8 @@ from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.complex_arithmetic import add as add_complex, multiply as multiply_complex
 from xlalite.backends.codegen.elements.conversion import convert_element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
-from xlalite.backends.codegen.elements.reduction import flatten, unflatten
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
@@ -79,4 +79,4 @@ def _multiply_add(emitter: ElementEmitter, kept: DType, total: Element, left: El
     return fb.add(total, fb.mul(left, right))
 
 
-RULES: dict[str, Rule] = {"dot": _dot}
+ELEMENT_RULES: dict[str, ElementRule] = {"dot": _dot}

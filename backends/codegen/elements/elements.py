@@ -19,10 +19,10 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
-Source: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
+ElementSource: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
 """Gives the elements of what the kernel does not compute: an operand in memory, a value in a register."""
 
-Rule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
+ElementRule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
 
 
 class ElementEmitter:
@@ -41,8 +41,8 @@ class ElementEmitter:
         self,
         fb: FunctionBuilder,
         lanes: int,
-        sources: Mapping[HloInstruction, Source],
-        rules: Mapping[str, Rule],
+        sources: Mapping[HloInstruction, ElementSource],
+        rules: Mapping[str, ElementRule],
         mask: Value | None = None,
         *,
         rounds: bool = True,
@@ -153,7 +153,7 @@ class ElementEmitter:
         return value if value.type.is_vector else self.fb.splat(value, self.lanes)
 
 
-def _known(element: Element) -> Source:
+def _known(element: Element) -> ElementSource:
     return lambda emitter, index: element
 
 

@@ -7,12 +7,13 @@ from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
-RealRule: TypeAlias = Callable[[FunctionBuilder, DType, tuple[Value, ...]], Value]
+RealRule: TypeAlias = Callable[[FunctionBuilder, DType, Registers], Value]
 """(builder, element type of the first operand, operand registers) -> result register."""
 
 ComplexRule: TypeAlias = Callable[[FunctionBuilder, DType, tuple[tuple[Value, Value], ...]], Element]
@@ -26,7 +27,7 @@ def operand_elements(emitter: ElementEmitter, instruction: HloInstruction, index
     )
 
 
-def real_rule(compute: RealRule, *, exact: bool = False, complex_rule: ComplexRule | None = None) -> Rule:
+def real_rule(compute: RealRule, *, exact: bool = False, complex_rule: ComplexRule | None = None) -> ElementRule:
     """A rule that computes registers from registers.
 
     Args:

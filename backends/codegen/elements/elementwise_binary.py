@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
-from xlalite.backends.codegen.elements.elements import Rule
-from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
+from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, integer
 from xlalite.backends.codegen.math import emit_math
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
-_Pair = tuple[Value, ...]
 
-
-def _add(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _add(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     if dtype.is_floating:
         return fb.fadd(x, y)
     return fb.or_(x, y) if dtype is DType.PRED else fb.add(x, y)
 
 
-def _subtract(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _subtract(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     return fb.fsub(x, y) if dtype.is_floating else fb.sub(x, y)
 
 
-def _multiply(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _multiply(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     if dtype.is_floating:
         return _not_vanished(fb, dtype, fb.fmul(x, y))
@@ -38,7 +40,7 @@ def _not_vanished(fb: FunctionBuilder, dtype: DType, result: Value) -> Value:
     return fb.select(fb.fcmp("oeq", result, 0.0), 2.0**-149, result)
 
 
-def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _divide(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """X / 0 is -1 (all ones when unsigned); INT_MIN / -1 is INT_MIN."""
     x, y = operands
     if dtype.is_floating:
@@ -52,7 +54,7 @@ def _divide(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     return fb.select(zero, constant(x.type, -1), quotient)
 
 
-def _remainder(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """The dividend for a zero divisor; 0 for INT_MIN rem -1."""
     x, y = operands
     if dtype.is_floating:
@@ -68,7 +70,7 @@ def _remainder(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
 def _shift(kind: str) -> RealRule:
     """Amounts are unsigned; at or over the width they give 0, or the sign for arithmetic right shifts."""
 
-    def compute(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+    def compute(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
         x, amount = operands
         if dtype.bits < 8 and dtype.is_signed:
             amount = fb.and_(amount, (1 << dtype.bits) - 1)
@@ -87,7 +89,7 @@ def _shift(kind: str) -> RealRule:
     return compute
 
 
-def maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def maximum(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """The larger value; NaN if either is; +0 is larger than -0."""
     if dtype.is_floating:
         return fb.maximum(*operands)
@@ -96,7 +98,7 @@ def maximum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     return (fb.smax if dtype.is_signed else fb.umax)(*operands)
 
 
-def minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def minimum(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """The smaller value; NaN if either is; -0 is smaller than +0."""
     if dtype.is_floating:
         return fb.minimum(*operands)
@@ -105,7 +107,14 @@ def minimum(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     return (fb.smin if dtype.is_signed else fb.umin)(*operands)
 
 
-def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _complex(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    real, imaginary = operand_elements(emitter, instruction, index)
+    assert isinstance(real, Value), "the shape rule lets only real parts through"
+    assert isinstance(imaginary, Value), "the shape rule lets only real parts through"
+    return real, imaginary
+
+
+def _mulhi(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     wide = x.type.with_scalar(integer(2 * max(dtype.bits, 8)))
     extend = fb.sext if dtype.is_signed else fb.zext
@@ -113,11 +122,11 @@ def _mulhi(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
     return fb.trunc(fb.lshr(product, dtype.bits), x.type)
 
 
-def _atan2(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _atan2(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     return _not_vanished(fb, dtype, emit_math(fb, "atan2", *operands))
 
 
-def _power(fb: FunctionBuilder, dtype: DType, operands: _Pair) -> Value:
+def _power(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     if dtype.is_floating:
         return _not_vanished(fb, dtype, emit_math(fb, "power", *operands))
     return integer_power(fb, dtype, *operands)
@@ -140,7 +149,7 @@ def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Valu
     return fb.select(fb.icmp("slt", exponent, 0), inverse, result)
 
 
-RULES: dict[str, Rule] = {
+ELEMENT_RULES: dict[str, ElementRule] = {
     "add": real_rule(_add, complex_rule=COMPLEX_RULES["add"]),
     "subtract": real_rule(_subtract, complex_rule=COMPLEX_RULES["subtract"]),
     "multiply": real_rule(_multiply, complex_rule=COMPLEX_RULES["multiply"]),
@@ -149,6 +158,7 @@ RULES: dict[str, Rule] = {
     "maximum": real_rule(maximum, exact=True),
     "minimum": real_rule(minimum, exact=True),
     "mulhi": real_rule(_mulhi),
+    "complex": _complex,
     "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
     "atan2": real_rule(_atan2, complex_rule=COMPLEX_RULES["atan2"]),
     "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),

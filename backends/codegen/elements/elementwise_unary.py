@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.arrays.index import Index
-from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
-from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
+from xlalite.backends.codegen.elements.elements import ElementRule
+from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
+from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, zero
 from xlalite.backends.codegen.math import emit_math
-from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
-_Registers = tuple[Value, ...]
 
-
-def _abs(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _abs(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     (x,) = operands
     return fb.fabs(x) if dtype.is_floating else fb.abs(x)
 
 
-def _negate(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _negate(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     (x,) = operands
     return fb.fneg(x) if dtype.is_floating else fb.neg(x)
 
 
-def _sign(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _sign(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """NaN stays NaN and a zero keeps its sign."""
     (x,) = operands
     if dtype.is_floating:
@@ -36,23 +32,23 @@ def _sign(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
     return fb.select(fb.icmp("eq", x, 0), x, fb.select(fb.icmp("slt", x, 0), constant(x.type, -1), 1))
 
 
-def _not(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _not(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     return fb.not_(operands[0])
 
 
-def _popcnt(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _popcnt(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     (x,) = operands
     return fb.ctpop(fb.and_(x, (1 << dtype.bits) - 1) if dtype.bits < 8 else x)
 
 
-def _count_leading_zeros(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _count_leading_zeros(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     (x,) = operands
     if dtype.bits >= 8:
         return fb.ctlz(x)
     return fb.sub(fb.ctlz(fb.and_(x, (1 << dtype.bits) - 1)), 8 - dtype.bits)
 
 
-def _is_finite(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _is_finite(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     (x,) = operands
     return fb.fcmp("olt", fb.fabs(x), float("inf"))
 
@@ -61,22 +57,10 @@ def _math(name: str) -> RealRule:
     return lambda fb, dtype, operands: emit_math(fb, name, operands[0])
 
 
-def _imag(fb: FunctionBuilder, dtype: DType, operands: _Registers) -> Value:
+def _imag(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     type_ = operands[0].type
     # A type without zero has NaN for it; what computes with it must see that, too.
     return constant(type_, float("nan")) if dtype is DType.F8E8M0FNU else zero(type_)
-
-
-def _complex(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    real, imaginary = operand_elements(emitter, instruction, index)
-    assert isinstance(real, Value), "the shape rule lets only real parts through"
-    assert isinstance(imaginary, Value), "the shape rule lets only real parts through"
-    return real, imaginary
-
-
-def identity_rule(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    """The operand's element, for operations that do not change values."""
-    return emitter.element(instruction.operand(0), index)
 
 
 _EXACT: dict[str, RealRule] = {
@@ -123,13 +107,10 @@ _ROUNDED: dict[str, RealRule] = {
     )
 } | {"sqrt": lambda fb, dtype, xs: fb.sqrt(xs[0])}
 
-RULES: dict[str, Rule] = {
+ELEMENT_RULES: dict[str, ElementRule] = {
     **{
         name: real_rule(compute, exact=name not in _WRAPS, complex_rule=COMPLEX_RULES.get(name))
         for name, compute in _EXACT.items()
     },
     **{name: real_rule(compute, complex_rule=COMPLEX_RULES.get(name)) for name, compute in _ROUNDED.items()},
-    "complex": _complex,
-    "copy": identity_rule,
-    "opt-barrier": identity_rule,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.slicing import clamped_start
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.gathering import GatherAttrs
@@ -43,4 +43,4 @@ def component_index(batch: Index, component: int, index_vector_dim: int, rank: i
     return (*batch[:index_vector_dim], Affine(component), *batch[index_vector_dim:])
 
 
-RULES: dict[str, Rule] = {"gather": _gather}
+ELEMENT_RULES: dict[str, ElementRule] = {"gather": _gather}

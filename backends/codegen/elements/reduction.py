@@ -5,39 +5,12 @@ The row and column kernels are the fast way to reduce; this rule serves reductio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
-from xlalite.backends.codegen.llvm import Value
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.hlo.ir.instruction import HloInstruction
-
-Registers: TypeAlias = tuple[Value, ...]
-
-
-def flatten(elements: Sequence[Element]) -> Registers:
-    """The registers of elements, a complex one giving two."""
-    registers: list[Value] = []
-    for element in elements:
-        registers.extend(element if isinstance(element, tuple) else (element,))
-    return tuple(registers)
-
-
-def unflatten(registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
-    """Elements of the same kinds as `like` out of their registers."""
-    elements: list[Element] = []
-    position = 0
-    for element in like:
-        if isinstance(element, tuple):
-            elements.append((registers[position], registers[position + 1]))
-            position += 2
-        else:
-            elements.append(registers[position])
-            position += 1
-    return tuple(elements)
 
 
 def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
@@ -80,4 +53,4 @@ def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
     return emitter.apply(instruction.called_computations[0], elements)[0]
 
 
-RULES: dict[str, Rule] = {"reduce": _reduce, "get-tuple-element": _tuple_element, "map": _map}
+ELEMENT_RULES: dict[str, ElementRule] = {"reduce": _reduce, "get-tuple-element": _tuple_element, "map": _map}

@@ -7,7 +7,7 @@ import numpy as np
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.llvm import F32, F64, Value, constant, constant_bits
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -120,7 +120,7 @@ def _float_immediate(number: object, bits: int) -> Value:
     return constant_bits(F64, int(np.asarray(number).astype(np.float64).view(np.uint64)))
 
 
-RULES: dict[str, Rule] = {
+ELEMENT_RULES: dict[str, ElementRule] = {
     "iota": _iota,
     "broadcast": _broadcast,
     "transpose": _transpose,

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from xlalite.backends.codegen.elements import (
+    comparison,
     conversion,
     dot,
     elementwise_binary,
     elementwise_ternary,
     elementwise_unary,
     gathering,
+    random,
     reduction,
     reshaping,
     slicing,
-    stochastic,
 )
-from xlalite.backends.codegen.elements.elements import Rule
+from xlalite.backends.codegen.elements.elements import ElementRule
 
-RULES: dict[str, Rule] = {
-    **elementwise_unary.RULES,
-    **elementwise_binary.RULES,
-    **elementwise_ternary.RULES,
-    **conversion.RULES,
-    **reshaping.RULES,
-    **slicing.RULES,
-    **gathering.RULES,
-    **reduction.RULES,
-    **dot.RULES,
-    **stochastic.RULES,
+ELEMENT_RULES: dict[str, ElementRule] = {
+    **elementwise_unary.ELEMENT_RULES,
+    **elementwise_binary.ELEMENT_RULES,
+    **elementwise_ternary.ELEMENT_RULES,
+    **comparison.ELEMENT_RULES,
+    **conversion.ELEMENT_RULES,
+    **reshaping.ELEMENT_RULES,
+    **slicing.ELEMENT_RULES,
+    **gathering.ELEMENT_RULES,
+    **reduction.ELEMENT_RULES,
+    **dot.ELEMENT_RULES,
+    **random.ELEMENT_RULES,
 }

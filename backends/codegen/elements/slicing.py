@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.llvm import I64, Value, constant, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 
@@ -197,7 +197,7 @@ def _select(emitter: ElementEmitter, condition: Value, on_true: Element, on_fals
     return fb.select(condition, on_true, on_false)
 
 
-RULES: dict[str, Rule] = {
+ELEMENT_RULES: dict[str, ElementRule] = {
     "slice": _slice,
     "dynamic-slice": _dynamic_slice,
     "dynamic-update-slice": _dynamic_update_slice,

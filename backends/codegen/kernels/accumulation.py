@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.elements.reduction import Registers, flatten, unflatten
+from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 
 

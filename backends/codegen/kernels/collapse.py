@@ -23,7 +23,7 @@ from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
 
-Groups = tuple[tuple[int, ...], ...]
+DimensionRuns = tuple[tuple[int, ...], ...]
 """Runs of dimensions that merge, in order; together they are all dimensions."""
 
 
@@ -72,15 +72,15 @@ class _Boundaries:
     def is_cut(self, instruction: HloInstruction, dimension: int) -> bool:
         return self.find(instruction, dimension) in self._cut
 
-    def groups(self, instruction: HloInstruction) -> Groups:
+    def runs(self, instruction: HloInstruction) -> DimensionRuns:
         """The runs of dimensions of an array, or of the arrays of equal sizes that an operation gives."""
-        groups: list[tuple[int, ...]] = []
+        runs: list[tuple[int, ...]] = []
         for dimension in range(_rank(instruction)):
             if dimension and not self.is_cut(instruction, dimension):
-                groups[-1] += (dimension,)
+                runs[-1] += (dimension,)
             else:
-                groups.append((dimension,))
-        return tuple(groups)
+                runs.append((dimension,))
+        return tuple(runs)
 
 
 def _rank(instruction: HloInstruction) -> int:
@@ -300,13 +300,13 @@ def _rebuild(body: HloComputation, boundaries: _Boundaries) -> HloComputation:
     twin = HloComputation(body.name)
     copies: dict[HloInstruction, HloInstruction] = {}
     for instruction in body.post_order():
-        groups = {i: boundaries.groups(i) for i in (*instruction.operands, instruction) if i.shape.is_array}
+        runs = {i: boundaries.runs(i) for i in (*instruction.operands, instruction) if i.shape.is_array}
         shape = _merged_shape(instruction, boundaries)
-        attrs = _ATTRS.get(instruction.opcode, _same_attrs)(instruction, groups, shape)
+        attrs = _ATTRS.get(instruction.opcode, _same_attrs)(instruction, runs, shape)
         operands = [copies[operand] for operand in instruction.operands]
         kept = _KEPT_OPERANDS.get(instruction.opcode)
         if kept is not None:
-            operands = [copies[operand] for operand in kept(instruction, groups)]
+            operands = [copies[operand] for operand in kept(instruction, runs)]
         copies[instruction] = instruction.clone(operands, shape=shape, attrs=attrs)
     for instruction in body.instructions:
         twin.add(copies[instruction])
@@ -320,57 +320,57 @@ def _merged_shape(instruction: HloInstruction, boundaries: _Boundaries) -> Shape
         return Shape.tuple([_merged_shape(operand, boundaries) for operand in instruction.operands])
     if shape.is_tuple:
         # The element arrays of a variadic reduce have equal sizes; their boundaries are kept under the instruction.
-        groups = boundaries.groups(instruction)
-        return Shape.tuple([element.with_dims(_merge(element.dims, groups)) for element in shape.elements])
+        runs = boundaries.runs(instruction)
+        return Shape.tuple([element.with_dims(_merge(element.dims, runs)) for element in shape.elements])
     if not shape.is_array:
         return shape
-    return shape.with_dims(_merge(shape.dims, boundaries.groups(instruction)))
+    return shape.with_dims(_merge(shape.dims, boundaries.runs(instruction)))
 
 
-def _merge(dims: tuple[int, ...], groups: Groups) -> tuple[int, ...]:
-    return tuple(math.prod(dims[d] for d in group) for group in groups)
+def _merge(dims: tuple[int, ...], runs: DimensionRuns) -> tuple[int, ...]:
+    return tuple(math.prod(dims[d] for d in run) for run in runs)
 
 
-def _number_of(groups: Groups, dimension: int) -> int:
-    return next(number for number, group in enumerate(groups) if dimension in group)
+def _number_of(runs: DimensionRuns, dimension: int) -> int:
+    return next(number for number, run in enumerate(runs) if dimension in run)
 
 
-GroupsOf = dict[HloInstruction, Groups]
+RunsOf = dict[HloInstruction, DimensionRuns]
 
 
-def _same_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+def _same_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     return instruction.attrs
 
 
-def _constant_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+def _constant_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     literal = instruction.attrs.literal
     return ConstantAttrs(Literal(literal.value.reshape(shape.dims), shape)) if shape.is_array else instruction.attrs
 
 
-def _broadcast_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    own, old = groups[instruction], instruction.attrs.dimensions
-    operand = groups[instruction.operand(0)]
-    return replace(instruction.attrs, dimensions=tuple(_number_of(own, old[group[0]]) for group in operand))
+def _broadcast_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    own, old = runs[instruction], instruction.attrs.dimensions
+    operand = runs[instruction.operand(0)]
+    return replace(instruction.attrs, dimensions=tuple(_number_of(own, old[run[0]]) for run in operand))
 
 
-def _dimension_list(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    """For dimensions of the first operand, each group wholly in or out."""
-    source = groups[instruction.operand(0)]
+def _dimension_list(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    """For dimensions of the first operand, each run wholly in or out."""
+    source = runs[instruction.operand(0)]
     numbers = dict.fromkeys(_number_of(source, dimension) for dimension in instruction.attrs.dimensions)
     return replace(instruction.attrs, dimensions=tuple(numbers))
 
 
-def _transpose_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    own, source = groups[instruction], groups[instruction.operand(0)]
-    order = tuple(_number_of(source, instruction.attrs.dimensions[group[0]]) for group in own)
+def _transpose_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    own, source = runs[instruction], runs[instruction.operand(0)]
+    order = tuple(_number_of(source, instruction.attrs.dimensions[run[0]]) for run in own)
     return replace(instruction.attrs, dimensions=order)
 
 
-def _dot_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    lhs, rhs = (groups[operand] for operand in instruction.operands)
+def _dot_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    lhs, rhs = (runs[operand] for operand in instruction.operands)
     attrs: DotAttrs = instruction.attrs
 
-    def merged(operand: Groups, dimensions: tuple[int, ...]) -> tuple[int, ...]:
+    def merged(operand: DimensionRuns, dimensions: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(_number_of(operand, dimension) for dimension in dimensions))
 
     return replace(
@@ -382,13 +382,13 @@ def _dot_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> A
     )
 
 
-def _gather_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    own = groups[instruction]
-    operand, indices = (groups[operand] for operand in instruction.operands)
+def _gather_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    own = runs[instruction]
+    operand, indices = (runs[operand] for operand in instruction.operands)
     attrs: GatherAttrs = instruction.attrs
 
-    def merged(groups: Groups, dimensions: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(_number_of(groups, dimension) for dimension in dimensions))
+    def merged(runs: DimensionRuns, dimensions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(_number_of(runs, dimension) for dimension in dimensions))
 
     rank = instruction.operand(1).shape.rank
     last = attrs.index_vector_dim == rank
@@ -400,45 +400,43 @@ def _gather_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -
         operand_batching_dims=merged(operand, attrs.operand_batching_dims),
         start_indices_batching_dims=merged(indices, attrs.start_indices_batching_dims),
         index_vector_dim=len(indices) if last else _number_of(indices, attrs.index_vector_dim),
-        slice_sizes=tuple(math.prod(attrs.slice_sizes[d] for d in group) for group in operand),
+        slice_sizes=tuple(math.prod(attrs.slice_sizes[d] for d in run) for run in operand),
     )
 
 
-def _iota_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    return replace(instruction.attrs, iota_dimension=_number_of(groups[instruction], instruction.attrs.iota_dimension))
+def _iota_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    return replace(instruction.attrs, iota_dimension=_number_of(runs[instruction], instruction.attrs.iota_dimension))
 
 
-def _slice_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+def _slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     operand = instruction.operand(0)
     ranges = [
-        instruction.attrs.slice[group[0]]
-        if len(group) == 1
-        else (0, math.prod(operand.shape.dims[d] for d in group), 1)
-        for group in groups[instruction]
+        instruction.attrs.slice[run[0]] if len(run) == 1 else (0, math.prod(operand.shape.dims[d] for d in run), 1)
+        for run in runs[instruction]
     ]
     return replace(instruction.attrs, slice=tuple(ranges))
 
 
-def _pad_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    amounts = [instruction.attrs.padding[group[0]] if len(group) == 1 else (0, 0, 0) for group in groups[instruction]]
+def _pad_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    amounts = [instruction.attrs.padding[run[0]] if len(run) == 1 else (0, 0, 0) for run in runs[instruction]]
     return replace(instruction.attrs, padding=tuple(amounts))
 
 
-def _dynamic_slice_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
+def _dynamic_slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     return replace(instruction.attrs, dynamic_slice_sizes=shape.dims)
 
 
-def _concatenate_attrs(instruction: HloInstruction, groups: GroupsOf, shape: Shape) -> Attrs:
-    number = _number_of(groups[instruction], instruction.attrs.dimension)
+def _concatenate_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    number = _number_of(runs[instruction], instruction.attrs.dimension)
     return replace(instruction.attrs, dimensions=(number,))
 
 
-_ATTRS: dict[str, Callable[[HloInstruction, GroupsOf, Shape], Attrs]] = {
+_ATTRS: dict[str, Callable[[HloInstruction, RunsOf, Shape], Attrs]] = {
     "constant": _constant_attrs,
     "broadcast": _broadcast_attrs,
     "reduce": _dimension_list,
     "reverse": _dimension_list,
-    "map": lambda instruction, groups, shape: replace(instruction.attrs, dimensions=tuple(range(shape.rank))),
+    "map": lambda instruction, runs, shape: replace(instruction.attrs, dimensions=tuple(range(shape.rank))),
     "transpose": _transpose_attrs,
     "gather": _gather_attrs,
     "iota": _iota_attrs,
@@ -450,17 +448,17 @@ _ATTRS: dict[str, Callable[[HloInstruction, GroupsOf, Shape], Attrs]] = {
 }
 
 
-def _starts_kept(first: int) -> Callable[[HloInstruction, GroupsOf], list[HloInstruction]]:
+def _starts_kept(first: int) -> Callable[[HloInstruction, RunsOf], list[HloInstruction]]:
     """Start indices: those of merged dimensions are all zero after clamping, any one of them serves."""
 
-    def kept(instruction: HloInstruction, groups: GroupsOf) -> list[HloInstruction]:
+    def kept(instruction: HloInstruction, runs: RunsOf) -> list[HloInstruction]:
         starts = instruction.operands[first:]
-        return [*instruction.operands[:first], *(starts[group[0]] for group in groups[instruction])]
+        return [*instruction.operands[:first], *(starts[run[0]] for run in runs[instruction])]
 
     return kept
 
 
-_KEPT_OPERANDS: dict[str, Callable[[HloInstruction, GroupsOf], list[HloInstruction]]] = {
+_KEPT_OPERANDS: dict[str, Callable[[HloInstruction, RunsOf], list[HloInstruction]]] = {
     "dynamic-slice": _starts_kept(1),
     "dynamic-update-slice": _starts_kept(2),
 }

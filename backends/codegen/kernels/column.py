@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
-from xlalite.backends.codegen.elements.reduction import Registers, flatten, unflatten
-from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.row_plan import hoisted, members_of_pass
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -89,12 +89,12 @@ class ColumnKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over blocks of columns."""
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         if 0 not in self.shape.domain.row_dims:
             lanes = lane_count(module, self.request.body, self.shape.domain.dims[-1])
-            _ColumnEmitter(frame, self, lanes).emit()
-        frame.fb.ret()
-        return frame.function
+            _ColumnEmitter(entry, self, lanes).emit()
+        entry.fb.ret()
+        return entry.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,12 @@ class _Block:
     outer: tuple[Position, ...]
     positions: Sequence[Affine]
     mask: Value | None
-    sources: Sequence[Mapping[HloInstruction, Source]]
+    sources: Sequence[Mapping[HloInstruction, ElementSource]]
 
 
 class _ColumnEmitter:
-    def __init__(self, frame: Frame, kernel: ColumnKernel, lanes: int) -> None:
-        self._frame = frame
+    def __init__(self, entry: KernelEntry, kernel: ColumnKernel, lanes: int) -> None:
+        self._entry = entry
         self._body = kernel.request.body
         self._domain = kernel.shape.domain
         self._places = kernel.shape.places
@@ -128,9 +128,9 @@ class _ColumnEmitter:
 
     def emit(self) -> None:
         """The parallel extent counts (outermost kept index, block of columns) pairs."""
-        fb, columns = self._frame.fb, self._domain.dims[-1]
+        fb, columns = self._entry.fb, self._domain.dims[-1]
         blocks = -(-columns // _BLOCK_COLUMNS)
-        with fb.loop(self._frame.begin, self._frame.end) as unit:
+        with fb.loop(self._entry.begin, self._entry.end) as unit:
             outer = self._outer(unit, blocks)
             block = fb.urem(unit, blocks) if outer else unit
             self._inner_outer(outer, block)
@@ -138,19 +138,19 @@ class _ColumnEmitter:
     def _outer(self, unit: Value, blocks: int) -> tuple[Position, ...]:
         if len(self._domain.rows) == 1:
             return ()
-        return (Affine(self._frame.fb.udiv(unit, blocks)),)
+        return (Affine(self._entry.fb.udiv(unit, blocks)),)
 
     def _inner_outer(self, outer: tuple[Position, ...], block: Value) -> None:
         """Loops over kept dimensions between the outermost and the minor one."""
         kept = self._domain.row_dims
         if len(outer) < len(kept) - 1:
-            with self._frame.fb.loop(0, kept[len(outer)]) as position:
+            with self._entry.fb.loop(0, kept[len(outer)]) as position:
                 self._inner_outer((*outer, Affine(position)), block)
             return
         self._emit_block(outer, block)
 
     def _emit_block(self, outer: tuple[Position, ...], block: Value) -> None:
-        fb, columns = self._frame.fb, self._domain.dims[-1]
+        fb, columns = self._entry.fb, self._domain.dims[-1]
         step = self._vectors * self._lanes
         full_blocks_end = columns - columns % step
         start = fb.mul(block, _BLOCK_COLUMNS, "nsw")
@@ -171,7 +171,7 @@ class _ColumnEmitter:
 
     def _emit_columns(self, outer: tuple[Position, ...], start: Value | int, vectors: int, mask: Value | None) -> None:
         """Reduces and stores `vectors` neighbouring vectors of columns."""
-        fb = self._frame.fb
+        fb = self._entry.fb
         stride = 1 if self._lanes > 1 else 0
         positions = [
             Affine(
@@ -185,16 +185,16 @@ class _ColumnEmitter:
             for number in range(vectors)
         ]
         block = _Block(outer, positions, mask, [self._sources((*outer, position), mask) for position in positions])
-        starts = [a.starts(self._frame.emitter(self._lanes)) for a in self._accumulations]
+        starts = [a.starts(self._entry.emitter(self._lanes)) for a in self._accumulations]
         initial = flatten([element for elements in starts for element in elements])
         carried = self._sweep(block, [initial] * vectors, starts, ())
         for number, registers in enumerate(carried):
             self._store(block, number, registers, starts)
 
-    def _sources(self, index: Index, mask: Value | None) -> dict[HloInstruction, Source]:
+    def _sources(self, index: Index, mask: Value | None) -> dict[HloInstruction, ElementSource]:
         """Elements for one vector of columns: those of memory, and what is needed once a column, computed here."""
-        emitter = self._frame.emitter(self._lanes, mask)
-        sources = dict(self._frame.sources)
+        emitter = self._entry.emitter(self._lanes, mask)
+        sources = dict(self._entry.sources)
         for member in self._hoisted:
             at = index if self._places[member] is Place.ROW else ()
             sources[member] = _always(emitter.element(member, at))
@@ -210,7 +210,7 @@ class _ColumnEmitter:
         """Walks the reduced dimensions."""
         if len(reduced) == len(self._domain.columns):
             return [self._take(block, number, registers, like, reduced) for number, registers in enumerate(carried)]
-        fb, width = self._frame.fb, len(carried[0])
+        fb, width = self._entry.fb, len(carried[0])
         size = self._domain.dims[self._domain.columns[len(reduced)]]
         with fb.carried_loop(0, size, 1, [r for registers in carried for r in registers]) as loop:
             inside = [loop.values[n * width : (n + 1) * width] for n in range(len(carried))]
@@ -226,7 +226,7 @@ class _ColumnEmitter:
         like: list[list[Element]],
         reduced: tuple[Position, ...],
     ) -> Registers:
-        emitter = ElementEmitter(self._frame.fb, self._lanes, block.sources[number], RULES, block.mask)
+        emitter = ElementEmitter(self._entry.fb, self._lanes, block.sources[number], ELEMENT_RULES, block.mask)
         index = self._full_index(block.outer, reduced, block.positions[number])
         after: list[Value] = []
         offset = 0
@@ -239,9 +239,9 @@ class _ColumnEmitter:
 
     def _store(self, block: _Block, number: int, registers: Registers, like: list[list[Element]]) -> None:
         """Computes what follows from the results of one vector of columns, and stores it."""
-        sources = dict(self._frame.sources)
+        sources = dict(self._entry.sources)
         index = (*block.outer, block.positions[number])
-        plain = self._frame.emitter(self._lanes, block.mask)
+        plain = self._entry.emitter(self._lanes, block.mask)
         variadic: tuple[Element, ...] = ()
         offset = 0
         for accumulation, starts in zip(self._accumulations, like, strict=True):
@@ -254,13 +254,13 @@ class _ColumnEmitter:
             for user in accumulation.reduce.users:
                 if user.opcode == "get-tuple-element":
                     sources[user] = _always(results[user.attrs.index])
-        emitter = ElementEmitter(self._frame.fb, self._lanes, sources, RULES, block.mask)
+        emitter = ElementEmitter(self._entry.fb, self._lanes, sources, ELEMENT_RULES, block.mask)
         results_wanted = results_of(self._body)
         if results_wanted[0].shape.is_tuple:
             elements = list(variadic)
         else:
             elements = [emitter.element(result, index) for result in results_wanted]
-        for element, view in zip(elements, self._frame.outputs, strict=True):
+        for element, view in zip(elements, self._entry.outputs, strict=True):
             view.write(emitter.math, index, element, block.mask)
 
     def _full_index(self, outer: tuple[Position, ...], reduced: tuple[Position, ...], minor: Position) -> Index:
@@ -268,5 +268,5 @@ class _ColumnEmitter:
         return tuple(next(taken) if d in self._domain.columns else next(kept) for d in range(len(self._domain.dims)))
 
 
-def _always(element: Element) -> Source:
+def _always(element: Element) -> ElementSource:
     return lambda emitter, index: element

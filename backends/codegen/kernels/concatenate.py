@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
-from xlalite.backends.codegen.elements.rules import RULES
-from xlalite.backends.codegen.kernels.frame import Frame, for_lanes, lane_count, open_kernel
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import BLOCK, for_lanes, loop_nest_extent
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
-from xlalite.backends.codegen.kernels.walk import BLOCK, walk_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -36,20 +36,20 @@ class ConcatenateKernel(Kernel):
     @property
     def extent(self) -> int:
         """The outermost dimension of the result, or blocks of the only one."""
-        return walk_extent(self.request.body.root.shape.dims)
+        return loop_nest_extent(self.request.body.root.shape.dims)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """One function, or one that calls several."""
         families = _families(self.request.body.root)
         if len(families) <= _LOOPS_IN_FUNCTION:
             return _emit_function(module, name, self.request, families)
-        frame = open_kernel(module, name, self.request, ())
+        entry = open_kernel(module, name, self.request, ())
         for first in range(0, len(families), _LOOPS_IN_FUNCTION):
             part = module.unique_name(f"{name}.part")
             function = _emit_function(module, part, self.request, families[first : first + _LOOPS_IN_FUNCTION])
-            frame.fb.call(function, *frame.fb.parameters)
-        frame.fb.ret()
-        return frame.function
+            entry.fb.call(function, *entry.fb.parameters)
+        entry.fb.ret()
+        return entry.function
 
 
 def _families(root: HloInstruction) -> list[list[Piece]]:
@@ -72,13 +72,13 @@ def _emit_function(
     module: ModuleBuilder, name: str, request: KernelRequest, families: Sequence[Sequence[Piece]]
 ) -> Function:
     """The function that writes some of the operands."""
-    frame = open_kernel(module, name, request, parameters_of([family[0] for family in families if len(family) == 1]))
+    entry = open_kernel(module, name, request, parameters_of([family[0] for family in families if len(family) == 1]))
     body = request.body
     if families:
         lanes = lane_count(module, body, max(piece.shape.dims[-1] for piece in body.root.operands))
-        _ConcatenateEmitter(module, frame, body.root, lanes).emit(families)
-    frame.fb.ret()
-    return frame.function
+        _ConcatenateEmitter(module, entry, body.root, lanes).emit(families)
+    entry.fb.ret()
+    return entry.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class _Part:
 
     computed: HloInstruction
     offset: Value | int
-    sources: Mapping[HloInstruction, Source]
+    sources: Mapping[HloInstruction, ElementSource]
 
 
 class _ConcatenateEmitter:
-    def __init__(self, module: ModuleBuilder, frame: Frame, root: HloInstruction, lanes: int) -> None:
+    def __init__(self, module: ModuleBuilder, entry: KernelEntry, root: HloInstruction, lanes: int) -> None:
         self._module = module
-        self._frame = frame
+        self._entry = entry
         self._dimension = root.attrs.dimension
         self._lanes = lanes
         self._dims = root.shape.dims
@@ -104,12 +104,12 @@ class _ConcatenateEmitter:
             for part in self._parts(families):
                 self._outermost(part)
             return
-        with self._frame.fb.loop(self._frame.begin, self._frame.end) as position:
+        with self._entry.fb.loop(self._entry.begin, self._entry.end) as position:
             self._outer((Affine(position),), families)
 
     def _parts(self, families: Sequence[Sequence[Piece]]) -> Iterator[_Part]:
         """Each operand in turn, those of a family inside a loop."""
-        fb = self._frame.fb
+        fb = self._entry.fb
         for family in families:
             first = family[0]
             if len(family) == 1:
@@ -124,15 +124,15 @@ class _ConcatenateEmitter:
             for part in self._parts(families):
                 self._piece(part, index)
             return
-        with self._frame.fb.loop(0, self._dims[len(index)]) as position:
+        with self._entry.fb.loop(0, self._dims[len(index)]) as position:
             self._outer((*index, Affine(position)), families)
 
     def _outermost(self, part: _Part) -> None:
-        """What of an operand lies in the frame's part of a result concatenated along its first dimension."""
-        fb, size = self._frame.fb, part.computed.shape.dims[0]
+        """What of an operand lies in the entry's part of a result concatenated along its first dimension."""
+        fb, size = self._entry.fb, part.computed.shape.dims[0]
         unit = BLOCK if len(self._dims) == 1 else 1
-        first = fb.smax(fb.sub(fb.mul(self._frame.begin, unit, "nsw"), part.offset), 0)
-        last = fb.smin(fb.sub(fb.mul(self._frame.end, unit, "nsw"), part.offset), size)
+        first = fb.smax(fb.sub(fb.mul(self._entry.begin, unit, "nsw"), part.offset), 0)
+        last = fb.smin(fb.sub(fb.mul(self._entry.end, unit, "nsw"), part.offset), size)
         if len(self._dims) > 1:
             with fb.loop(first, last) as position:
                 self._piece(part, (Affine(position),))
@@ -146,7 +146,7 @@ class _ConcatenateEmitter:
 
     def _piece(self, part: _Part, index: Index) -> None:
         """Everything of an operand at the given outer positions."""
-        fb, dims = self._frame.fb, part.computed.shape.dims
+        fb, dims = self._entry.fb, part.computed.shape.dims
         if len(index) < len(dims) - 1:
             with fb.loop(0, dims[len(index)]) as position:
                 self._piece(part, (*index, Affine(position)))
@@ -154,7 +154,7 @@ class _ConcatenateEmitter:
         for_lanes(fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(part, (*index, at), lanes, mask))
 
     def _copy(self, part: _Part, index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = ElementEmitter(self._frame.fb, lanes, {**self._frame.sources, **part.sources}, RULES, mask)
+        emitter = ElementEmitter(self._entry.fb, lanes, {**self._entry.sources, **part.sources}, ELEMENT_RULES, mask)
         place = list(index)
         place[self._dimension] = emitter.math.add(index[self._dimension], Affine(part.offset))
-        self._frame.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)
+        self._entry.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)

@@ -14,7 +14,7 @@ from typing import Self
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.elements.reduction import Registers
+from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.computation import HloComputation

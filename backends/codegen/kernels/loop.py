@@ -9,9 +9,9 @@ from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.reduction import reduce_elements
-from xlalite.backends.codegen.kernels.frame import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.walk import walk, walk_extent
+from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
@@ -42,24 +42,24 @@ class LoopKernel(Kernel):
     @property
     def extent(self) -> int:
         """The outermost dimension, or blocks of the only one."""
-        return walk_extent(self.dims)
+        return loop_nest_extent(self.dims)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over all elements of all results at once."""
         body, dims = self.request.body, self.dims
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         results = results_of(body)
 
         def visit(index: Index, lanes: int, mask: Value | None) -> None:
-            emitter = frame.emitter(lanes, mask)
+            emitter = entry.emitter(lanes, mask)
             # All elements are there before the first is stored: a result may lie in an operand's memory.
             elements = [element for result in results for element in _elements(emitter, result, index)]
-            for view, element in zip(frame.outputs, elements, strict=True):
+            for view, element in zip(entry.outputs, elements, strict=True):
                 view.write(emitter.math, index, element, mask)
 
-        walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
-        frame.fb.ret()
-        return frame.function
+        loop_nest(entry, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        entry.fb.ret()
+        return entry.function
 
 
 def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> tuple[Element, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from xlalite.backends.codegen.arrays.index import Index, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 from xlalite.hlo.ir.fingerprint import instruction_key
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -76,7 +76,9 @@ def parameters_of(pieces: Sequence[Piece]) -> list[HloInstruction]:
     return list(dict.fromkeys(parameter for piece in pieces for parameter in map(_array, piece.leaves)))
 
 
-def read_row(fb: FunctionBuilder, piece: Piece, table: Value, row: Value) -> tuple[Value, dict[HloInstruction, Source]]:
+def read_row(
+    fb: FunctionBuilder, piece: Piece, table: Value, row: Value
+) -> tuple[Value, dict[HloInstruction, ElementSource]]:
     """The offset that a row has, and where a piece's leaves are read when they are those of the row."""
     arguments = fb.parameters[0]
     start = fb.mul(row, 1 + 2 * len(piece.leaves), "nsw")
@@ -84,7 +86,7 @@ def read_row(fb: FunctionBuilder, piece: Piece, table: Value, row: Value) -> tup
     def entry(column: int) -> Value:
         return fb.load(I64, fb.gep(I64, table, fb.add(start, column, "nsw")), 8)
 
-    sources: dict[HloInstruction, Source] = {}
+    sources: dict[HloInstruction, ElementSource] = {}
     for number, leaf in enumerate(piece.leaves):
         address = fb.load(PTR, fb.gep(PTR, arguments, entry(1 + 2 * number)), 8)
         shape = _array(leaf).shape
@@ -118,7 +120,7 @@ def _place(leaf: HloInstruction) -> tuple[int, int]:
     return array.attrs.number, first * held.memory.size_bytes * held.parts
 
 
-def _read_every(view: ArrayView, strides: tuple[int, ...]) -> Source:
+def _read_every(view: ArrayView, strides: tuple[int, ...]) -> ElementSource:
     def read(emitter: ElementEmitter, index: Index) -> Element:
         math = emitter.math
         places = tuple(math.scale(position, stride) for position, stride in zip(index, strides, strict=True))

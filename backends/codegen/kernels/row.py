@@ -14,14 +14,14 @@ from typing import ClassVar
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
-from xlalite.backends.codegen.elements.reduction import flatten, unflatten
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.kernels.accumulation import Accumulation
+from xlalite.backends.codegen.kernels.accumulator_sweep import Registers, Sweep, SweepBody, SweepInOrder
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count, open_kernel, read_from
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel, read_from
 from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_passes
-from xlalite.backends.codegen.kernels.sweep import Registers, Step, Sweep, SweepInOrder
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -62,13 +62,13 @@ class RowKernel(Kernel):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over the rows."""
         body, plan = self.request.body, self.plan
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         row_dims = plan.shape.domain.row_dims
         if 0 not in row_dims:
             lanes = _row_lanes(module, body, plan, plan.column_dims[-1])
-            _for_rows(frame, row_dims, _RowEmitter(frame, body, plan, lanes))
-        frame.fb.ret()
-        return frame.function
+            _for_rows(entry, row_dims, _RowEmitter(entry, body, plan, lanes))
+        entry.fb.ret()
+        return entry.function
 
 
 def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, columns: int) -> int:
@@ -81,8 +81,8 @@ def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan, colum
     return min(lanes, 1 << (max(columns, 1).bit_length() - 1))
 
 
-def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowEmitter) -> None:
-    fb = frame.fb
+def _for_rows(entry: KernelEntry, dims: tuple[int, ...], kernel: _RowEmitter) -> None:
+    fb = entry.fb
 
     def nest(outer: tuple[Position, ...]) -> None:
         if len(outer) == len(dims):
@@ -94,7 +94,7 @@ def _for_rows(frame: Frame, dims: tuple[int, ...], kernel: _RowEmitter) -> None:
     if not dims:
         kernel.emit_row(())
         return
-    with fb.loop(frame.begin, frame.end) as position:
+    with fb.loop(entry.begin, entry.end) as position:
         nest((Affine(position),))
 
 
@@ -109,7 +109,7 @@ class _Row:
     """
 
     index: Index
-    sources: dict[HloInstruction, Source]
+    sources: dict[HloInstruction, ElementSource]
     variadic: tuple[Element, ...] = ()
 
 
@@ -133,15 +133,15 @@ class _Pass:
 class _RowEmitter:
     """Emits rows of one kernel."""
 
-    def __init__(self, frame: Frame, body: HloComputation, plan: RowPlan, lanes: int) -> None:
-        self._frame = frame
+    def __init__(self, entry: KernelEntry, body: HloComputation, plan: RowPlan, lanes: int) -> None:
+        self._entry = entry
         self._plan = plan
         self._lanes = lanes
         self._results = results_of(body)
         self._scratch = {member: self._scratch_row(member) for member in plan.kept}
 
     def emit_row(self, index: Index) -> None:
-        row = _Row(index, dict(self._frame.sources))
+        row = _Row(index, dict(self._entry.sources))
         for level, accumulations in enumerate(self._plan.levels):
             self._hoist(row, level)
             self._reduce(row, level, accumulations)
@@ -149,19 +149,19 @@ class _RowEmitter:
         self._store(row)
 
     def _emitter(self, row: _Row, lanes: int, mask: Value | None = None) -> ElementEmitter:
-        frame = self._frame.emitter(lanes, mask)
-        return ElementEmitter(frame.fb, lanes, row.sources, frame.rules, mask)
+        entry = self._entry.emitter(lanes, mask)
+        return ElementEmitter(entry.fb, lanes, row.sources, entry.rules, mask)
 
     def _scratch_row(self, member: HloInstruction) -> ArrayView:
         held = representation(member.shape.dtype)
         count = self._plan.shape.domain.column_count * held.parts
-        pointer = self._frame.fb.alloca(array(held.memory, count), align=64)
+        pointer = self._entry.fb.alloca(array(held.memory, count), align=64)
         return ArrayView.row_major(pointer, member.shape.dtype, self._plan.column_dims)
 
     def _hoist(self, row: _Row, level: int) -> None:
         """Computes once what the coming pass needs once a row, and spreads it over the lanes."""
         scalar = self._emitter(row, 1)
-        found: dict[HloInstruction, Source] = {}
+        found: dict[HloInstruction, ElementSource] = {}
         for member in self._plan.hoisted[level]:
             element = scalar.element(member, self._plan.row_index(member, row.index))
             wide = self._emitter(row, self._lanes).spread(element)
@@ -190,7 +190,7 @@ class _RowEmitter:
         wide = self._emitter(reduction.row, self._lanes)
         starts = [list(map(wide.spread, a.identities)) for a in reduction.accumulations]
         sweep = Sweep(plan.column_dims, self._lanes, sets)
-        swept = sweep.run(self._frame.fb, [_registers(starts)] * sets, self._step(reduction, self._lanes))
+        swept = sweep.run(self._entry.fb, [_registers(starts)] * sets, self._taking(reduction, self._lanes))
         return self._joined(reduction, starts, swept, in_order=False)
 
     def _reduce_by_position(self, reduction: _Pass) -> list[tuple[Element, ...]]:
@@ -201,16 +201,16 @@ class _RowEmitter:
         firsts = [self._elements(reduction, lanes, (Affine(number * lanes, stride),)) for number in range(sets)]
         sweep = Sweep(plan.column_dims, lanes, sets, sets * lanes)
         initial = [_registers(elements) for elements in firsts]
-        swept = sweep.run(self._frame.fb, initial, self._step(reduction, lanes))
+        swept = sweep.run(self._entry.fb, initial, self._taking(reduction, lanes))
         return self._joined(reduction, firsts[0], swept, in_order=False)
 
     def _reduce_runs(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Other reductions of one dimension: each lane takes a run of columns; runs come together in order."""
         (size,) = self._plan.column_dims
-        fb = self._frame.fb
+        fb = self._entry.fb
         sweep = SweepInOrder(size, self._lanes, self._plan.accumulator_sets(reduction.level, self._lanes))
         firsts = [self._elements(reduction, self._lanes, (sweep.position(n, 0, fb),)) for n in range(sweep.sets)]
-        swept = sweep.run(fb, [_registers(elements) for elements in firsts], self._step(reduction, self._lanes))
+        swept = sweep.run(fb, [_registers(elements) for elements in firsts], self._taking(reduction, self._lanes))
         return self._joined(reduction, firsts[0], swept, in_order=True)
 
     def _reduce_one_by_one(self, reduction: _Pass) -> list[tuple[Element, ...]]:
@@ -218,7 +218,7 @@ class _RowEmitter:
         scalar = self._emitter(reduction.row, 1)
         starts = [a.starts(scalar) for a in reduction.accumulations]
         sweep = Sweep(self._plan.column_dims, 1, 1)
-        swept = sweep.run(self._frame.fb, [_registers(starts)], self._step(reduction, 1))
+        swept = sweep.run(self._entry.fb, [_registers(starts)], self._taking(reduction, 1))
         parts = _by_accumulation(reduction, starts, swept)
         return [a.rounded(scalar, unflatten(mine, like)) for a, like, (mine,) in parts]
 
@@ -233,10 +233,10 @@ class _RowEmitter:
             results.append(accumulation.results(scalar, joined, kinds))
         return results
 
-    def _step(self, reduction: _Pass, lanes: int) -> Step:
+    def _taking(self, reduction: _Pass, lanes: int) -> SweepBody:
         """Takes the elements at a column index into the accumulators."""
 
-        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
+        def take(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
             emitter = self._emitter(reduction.row, lanes, mask)
             index = (*reduction.row.index, *columns)
             after: list[Value] = []
@@ -247,7 +247,7 @@ class _RowEmitter:
             self._keep(emitter, reduction.kept_now, index, mask)
             return tuple(after)
 
-        return step
+        return take
 
     def _elements(self, reduction: _Pass, lanes: int, columns: tuple[Position, ...]) -> list[list[Element]]:
         """The elements at a column index, for each reduction."""
@@ -277,20 +277,20 @@ class _RowEmitter:
                 row.sources[user] = _once_a_row(element, wide.spread(element), self._lanes)
 
     def _store(self, row: _Row) -> None:
-        plan, frame = self._plan, self._frame
-        full = [(r, v) for r, v in zip(self._results, frame.outputs, strict=False) if r in plan.full_results]
+        plan, entry = self._plan, self._entry
+        full = [(r, v) for r, v in zip(self._results, entry.outputs, strict=False) if r in plan.full_results]
         scalar = self._emitter(row, 1)
         if self._results[0].shape.is_tuple:
-            for element, view in zip(row.variadic, frame.outputs, strict=True):
+            for element, view in zip(row.variadic, entry.outputs, strict=True):
                 view.write(scalar.math, row.index, element)
             return
-        for result, view in zip(self._results, frame.outputs, strict=True):
+        for result, view in zip(self._results, entry.outputs, strict=True):
             if result not in plan.full_results:
                 view.write(scalar.math, row.index, scalar.element(result, row.index))
         if not full:
             return
 
-        def step(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
+        def store(columns: tuple[Position, ...], mask: Value | None, registers: Registers) -> Registers:
             emitter = self._emitter(row, self._lanes, mask)
             index = (*row.index, *columns)
             elements = [(emitter.element(result, index), view) for result, view in full]
@@ -298,9 +298,9 @@ class _RowEmitter:
                 view.write(emitter.math, index, element, mask)
             return registers
 
-        Sweep(plan.column_dims, self._lanes, 1).run(frame.fb, [()], step)
+        Sweep(plan.column_dims, self._lanes, 1).run(entry.fb, [()], store)
 
-    def _read_scratch(self, member: HloInstruction) -> Source:
+    def _read_scratch(self, member: HloInstruction) -> ElementSource:
         read = read_from(self._scratch[member])
         skipped = len(self._plan.shape.domain.dims) - len(self._plan.column_dims)
         return lambda emitter, index: read(emitter, index[skipped:])
@@ -321,5 +321,5 @@ def _by_accumulation(
         offset += width
 
 
-def _once_a_row(element: Element, wide: Element, lanes: int) -> Source:
+def _once_a_row(element: Element, wide: Element, lanes: int) -> ElementSource:
     return lambda emitter, index: wide if emitter.lanes == lanes and lanes > 1 else element

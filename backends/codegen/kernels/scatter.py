@@ -17,8 +17,9 @@ from functools import reduce
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.elements.gathering import component_index
 from xlalite.backends.codegen.elements.slicing import wide_index
-from xlalite.backends.codegen.kernels.frame import Frame, for_lanes, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes
 from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -83,9 +84,9 @@ class ScatterKernel(Kernel):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Copies the task's part of what does not lie in its operand's memory, and updates it."""
         body = self.request.body
-        frame = open_kernel(module, name, self.request)
-        part = self._part(frame)
-        count = len(frame.outputs)
+        entry = open_kernel(module, name, self.request)
+        part = self._part(entry)
+        count = len(entry.outputs)
         copied = [
             number
             for number, target in enumerate(body.root.operands[:count])
@@ -93,44 +94,44 @@ class ScatterKernel(Kernel):
         ]
         if copied:
             minor = self.dims[-1] if self.dims else 1
-            self._copy(frame, copied, part, lane_count(module, body, minor))
+            self._copy(entry, copied, part, lane_count(module, body, minor))
         if all(size <= dim for size, dim in zip(self.window, self.dims, strict=True)):
             lanes = 1 if self.lane_dim is None else lane_count(module, body, self.window[self.lane_dim])
-            self._update(frame, part, lanes)
-        frame.fb.ret()
-        return frame.function
+            self._update(entry, part, lanes)
+        entry.fb.ret()
+        return entry.function
 
-    def _part(self, frame: Frame) -> _Range:
+    def _part(self, entry: KernelEntry) -> _Range:
         """The positions [begin, end) along the dimension that tasks divide."""
         if self.split_dim is None:
             return 0, 1
-        fb, size = frame.fb, self.dims[self.split_dim]
+        fb, size = entry.fb, self.dims[self.split_dim]
         unit = -(-size // self.extent)
-        return fb.smin(fb.mul(frame.begin, unit), size), fb.smin(fb.mul(frame.end, unit), size)
+        return fb.smin(fb.mul(entry.begin, unit), size), fb.smin(fb.mul(entry.end, unit), size)
 
-    def _copy(self, frame: Frame, numbers: Sequence[int], part: _Range, lanes: int) -> None:
+    def _copy(self, entry: KernelEntry, numbers: Sequence[int], part: _Range, lanes: int) -> None:
         targets = self.request.body.root.operands
 
         def visit(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
-            emitter = frame.emitter(width, mask)
+            emitter = entry.emitter(width, mask)
             place = tuple(index[dim] for dim in range(len(self.dims)))
             elements = [emitter.element(targets[number], place) for number in numbers]
             for number, element in zip(numbers, elements, strict=True):
-                frame.outputs[number].write(emitter.math, place, element, mask)
+                entry.outputs[number].write(emitter.math, place, element, mask)
 
         ranges: list[_Range] = [(0, size) for size in self.dims]
         if self.split_dim is not None:
             ranges[self.split_dim] = part
         last = len(self.dims) - 1 if self.dims else None
-        _nest(frame.fb, dict(enumerate(ranges)), last, lanes, visit)
+        _nest(entry.fb, dict(enumerate(ranges)), last, lanes, visit)
 
-    def _update(self, frame: Frame, part: _Range, lanes: int) -> None:
-        fb, update = frame.fb, self.request.body.root.operands[-1]
+    def _update(self, entry: KernelEntry, part: _Range, lanes: int) -> None:
+        fb, update = entry.fb, self.request.body.root.operands[-1]
         attrs: ScatterAttrs = self.request.body.root.attrs
         batch_dims = [dim for dim in range(update.shape.rank) if dim not in attrs.update_window_dims]
 
         def one(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
-            starts, conditions = self._starts(frame, tuple(index[dim] for dim in batch_dims))
+            starts, conditions = self._starts(entry, tuple(index[dim] for dim in batch_dims))
             ranges: dict[int, _Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
             if self.split_dim is not None and self.extent > 1:
                 own, condition = self._within(fb, starts[self.split_dim], part)
@@ -139,18 +140,18 @@ class ScatterKernel(Kernel):
                     ranges[self.split_dim] = own
 
             def combine(offsets: Mapping[int, Position], width: int, mask: Value | None) -> None:
-                self._combine(frame, index, starts, offsets, width, mask)
+                self._combine(entry, index, starts, offsets, width, mask)
 
             with fb.if_(reduce(fb.and_, conditions, constant(I1, 1))):
                 _nest(fb, ranges, self.lane_dim, lanes, combine)
 
         _nest(fb, {dim: (0, update.shape.dims[dim]) for dim in batch_dims}, None, 1, one)
 
-    def _starts(self, frame: Frame, batch: Index) -> tuple[list[Position], list[Value]]:
+    def _starts(self, entry: KernelEntry, batch: Index) -> tuple[list[Position], list[Value]]:
         """Where a window begins, and the conditions under which it lies inside."""
         attrs: ScatterAttrs = self.request.body.root.attrs
-        indices = self.request.body.root.operand(len(frame.outputs))
-        emitter = frame.emitter(1)
+        indices = self.request.body.root.operand(len(entry.outputs))
+        emitter = entry.emitter(1)
         starts: list[Position] = [ZERO] * len(self.dims)
         inside = []
         for dim, along in zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True):
@@ -159,7 +160,7 @@ class ScatterKernel(Kernel):
             at = component_index(batch, component, attrs.index_vector_dim, indices.shape.rank)
             value = wide_index(emitter, indices, at)
             # Negative starts are larger than any size when they are read as unsigned.
-            inside.append(frame.fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
+            inside.append(entry.fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
             starts[dim] = Affine(value)
         return starts, inside
 
@@ -178,22 +179,22 @@ class ScatterKernel(Kernel):
 
     def _combine(
         self,
-        frame: Frame,
+        entry: KernelEntry,
         batch: Mapping[int, Position],
         starts: Sequence[Position],
         offsets: Mapping[int, Position],
         width: int,
         mask: Value | None,
     ) -> None:
-        scatter, emitter = self.request.body.root, frame.emitter(width, mask)
-        updates = scatter.operands[len(frame.outputs) + 1 :]
+        scatter, emitter = self.request.body.root, entry.emitter(width, mask)
+        updates = scatter.operands[len(entry.outputs) + 1 :]
         place = tuple(emitter.math.add(start, offsets.get(dim, ZERO)) for dim, start in enumerate(starts))
         source = {**batch, **{at: offsets.get(dim, ZERO) for dim, at in self.offsets.items()}}
         at = tuple(source[dim] for dim in range(updates[0].shape.rank))
-        current = [view.read(emitter.math, place, mask) for view in frame.outputs]
+        current = [view.read(emitter.math, place, mask) for view in entry.outputs]
         new = [emitter.element(update, at) for update in updates]
         results = emitter.apply(scatter.called_computations[0], [*current, *new])
-        for view, result in zip(frame.outputs, results, strict=True):
+        for view, result in zip(entry.outputs, results, strict=True):
             view.write(emitter.math, place, result, mask)
 
 

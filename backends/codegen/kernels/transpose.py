@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
-from xlalite.backends.codegen.kernels.frame import Frame, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value, integer, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -66,17 +66,17 @@ class TransposeKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over tiles."""
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         root = self.request.body.root
         if root.shape.element_count:
-            _TransposeEmitter(frame, root, self).emit()
-        frame.fb.ret()
-        return frame.function
+            _TransposeEmitter(entry, root, self).emit()
+        entry.fb.ret()
+        return entry.function
 
 
 class _TransposeEmitter:
-    def __init__(self, frame: Frame, root: HloInstruction, tiles: TransposeKernel) -> None:
-        self._frame = frame
+    def __init__(self, entry: KernelEntry, root: HloInstruction, tiles: TransposeKernel) -> None:
+        self._entry = entry
         self._tiles = tiles
         self._dims = root.shape.dims
         self._type = integer(8 * root.shape.dtype.size_bytes)
@@ -85,12 +85,12 @@ class _TransposeEmitter:
         strides = row_major_strides(operand.shape.dims)
         self._source_strides = tuple(strides[d] for d in root.attrs.dimensions)
         self._target_strides = row_major_strides(self._dims)
-        self._source = frame.inputs[operand.attrs.number].pointer
-        self._target = frame.outputs[0].pointer
+        self._source = entry.inputs[operand.attrs.number].pointer
+        self._target = entry.outputs[0].pointer
 
     def emit(self) -> None:
         """Loops over the outer dimensions, then over tiles."""
-        fb, outer = self._frame.fb, self._tiles.outer
+        fb, outer = self._entry.fb, self._tiles.outer
 
         def nest(level: int, positions: dict[int, Position]) -> None:
             if level == len(outer):
@@ -102,18 +102,18 @@ class _TransposeEmitter:
         if not outer:
             self._tile_loops({})
             return
-        with fb.loop(self._frame.begin, self._frame.end) as position:
+        with fb.loop(self._entry.begin, self._entry.end) as position:
             nest(1, {outer[0]: Affine(position)})
 
     def _tile_loops(self, positions: dict[int, Position]) -> None:
         """Blocks of tiles, in each rows outside and columns inside; then the elements that fill no tile."""
-        fb, side = self._frame.fb, self._tiles.side
+        fb, side = self._entry.fb, self._tiles.side
         rows, columns = self._dims[self._tiles.rows], self._dims[-1]
         start: Value | int = 0
         stop: Value | int = columns
         if not self._tiles.outer:
-            start = fb.mul(self._frame.begin, _COLUMNS, "nsw")
-            stop = fb.smin(fb.mul(self._frame.end, _COLUMNS, "nsw"), columns)
+            start = fb.mul(self._entry.begin, _COLUMNS, "nsw")
+            stop = fb.smin(fb.mul(self._entry.end, _COLUMNS, "nsw"), columns)
         whole = columns - columns % side
         limit = fb.smin(stop, whole) if isinstance(stop, Value) else whole
         whole_rows = rows - rows % side
@@ -134,17 +134,17 @@ class _TransposeEmitter:
             row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions[d]
             for d in range(len(self._dims))
         )
-        math = IndexMath(self._frame.fb, 1)
+        math = IndexMath(self._entry.fb, 1)
         return math.vector(math.linear(index, strides))
 
     def _one(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
-        fb = self._frame.fb
+        fb = self._entry.fb
         source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
         target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))
         fb.store(fb.load(self._type, source, self._align), target, self._align)
 
     def _tile(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
-        fb, side = self._frame.fb, self._tiles.side
+        fb, side = self._entry.fb, self._tiles.side
         wide = vector(self._type, side)
         source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
         target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.elements.slicing import clamped_starts
-from xlalite.backends.codegen.kernels.frame import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.walk import walk, walk_extent
+from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -34,21 +34,21 @@ class UpdateKernel(Kernel):
     @property
     def extent(self) -> int:
         """The outermost dimension, or blocks of the only one."""
-        return walk_extent(self.dims)
+        return loop_nest_extent(self.dims)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over the update."""
         body, dims = self.request.body, self.dims
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         target, update, *starts = body.root.operands
-        offsets = clamped_starts(frame.emitter(1), tuple(starts), target.shape.dims, dims)
+        offsets = clamped_starts(entry.emitter(1), tuple(starts), target.shape.dims, dims)
 
         def visit(index: Index, lanes: int, mask: Value | None) -> None:
-            emitter = frame.emitter(lanes, mask)
+            emitter = entry.emitter(lanes, mask)
             element = emitter.element(update, index)
             place = tuple(emitter.math.add(at, offset) for at, offset in zip(index, offsets, strict=True))
-            frame.outputs[0].write(emitter.math, place, element, mask)
+            entry.outputs[0].write(emitter.math, place, element, mask)
 
-        walk(frame, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
-        frame.fb.ret()
-        return frame.function
+        loop_nest(entry, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        entry.fb.ret()
+        return entry.function

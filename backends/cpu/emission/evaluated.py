@@ -6,7 +6,7 @@ fingerprint of what it computes.
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -26,7 +26,9 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if _changes_width(instruction):
         return "no kernel changes the width of elements"
-    has_rule = instruction.opcode in RULES and (instruction.opcode == "reduce" or not instruction.shape.is_tuple)
+    has_rule = instruction.opcode in ELEMENT_RULES and (
+        instruction.opcode == "reduce" or not instruction.shape.is_tuple
+    )
     if not has_rule and instruction.opcode not in _WHOLE_ARRAYS:
         return f"no kernel computes {instruction.opcode}"
     for function in instruction.called_computations:
@@ -55,7 +57,9 @@ def _has_rule(instruction: HloInstruction) -> bool:
         return instruction.is_root
     if instruction.opcode == "constant" and instruction.shape.rank:
         return is_uniform(instruction.attrs.literal.value)
-    return (instruction.opcode in RULES or instruction.opcode == "parameter") and not _changes_width(instruction)
+    return (instruction.opcode in ELEMENT_RULES or instruction.opcode == "parameter") and not _changes_width(
+        instruction
+    )
 
 
 def _changes_width(instruction: HloInstruction) -> bool:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
-from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
-from xlalite.backends.codegen.kernels.frame import read_from
 from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -292,11 +292,11 @@ class _ModuleEmitter:
 
     def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
         """Work on scalars only: straight into the entry, without a call."""
-        sources: dict[HloInstruction, Source] = {}
+        sources: dict[HloInstruction, ElementSource] = {}
         for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
             shape = parameter.shape
             sources[parameter] = read_from(ArrayView.row_major(self._address(operand), shape.dtype, shape.dims))
-        emitter = ElementEmitter(self._fb, 1, sources, RULES)
+        emitter = ElementEmitter(self._fb, 1, sources, ELEMENT_RULES)
         elements = [emitter.element(result, ()) for result in results_of(plan.kernel.request.body)]
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)

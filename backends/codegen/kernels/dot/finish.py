@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.kernels.dot.layout import Layout
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
 from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
-from xlalite.backends.codegen.kernels.frame import Frame, lane_count
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
 from xlalite.backends.codegen.llvm import Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -44,9 +44,11 @@ class TilePlace:
 class Finisher:
     """Emits the end of a tile: reads its sums, computes the kernel's results from them, and stores those."""
 
-    def __init__(self, frame: Frame, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout) -> None:
+    def __init__(
+        self, entry: KernelEntry, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout
+    ) -> None:
         """For the tiles of a plan."""
-        self._frame = frame
+        self._entry = entry
         self._body = body
         self._dot = dot
         self._plan = plan
@@ -54,12 +56,12 @@ class Finisher:
         rows_across = plan.form is Form.ROWS
         self._across = plan.view.m if rows_across else plan.view.n
         step = plan.rows if rows_across else plan.columns
-        self._lanes = lane_count(frame.fb.module, body, min(step, self._across))
+        self._lanes = lane_count(entry.fb.module, body, min(step, self._across))
         self._is_masked = self._across % self._lanes != 0 or step % self._lanes != 0
 
     def finish(self, place: TilePlace, sums: Value) -> None:
         """Finishes a tile whose sums are in memory."""
-        fb, math, lanes = self._frame.fb, Scalars(self._frame.fb), self._lanes
+        fb, math, lanes = self._entry.fb, Scalars(self._entry.fb), self._lanes
         if self._plan.form is Form.ROWS:
             place = place.turned()
         kept = self._plan.numbers.kept
@@ -77,17 +79,17 @@ class Finisher:
             self._store(total, self._index(place.product, row, column), mask)
 
     def _store(self, total: Value, index: Index, mask: Value | None) -> None:
-        frame = self._frame
-        emitter = frame.emitter(self._lanes, mask)
-        emitter.sources[self._dot] = _known(self._plan.numbers.finish(frame.fb, total))
+        entry = self._entry
+        emitter = entry.emitter(self._lanes, mask)
+        emitter.sources[self._dot] = _known(self._plan.numbers.finish(entry.fb, total))
         elements = [emitter.element(result, index) for result in results_of(self._body)]
-        for view, element in zip(frame.outputs, elements, strict=True):
+        for view, element in zip(entry.outputs, elements, strict=True):
             view.write(emitter.math, index, element, mask)
 
     def _index(self, product: Scalar, line: Scalar, start: Scalar) -> Index:
         """The index in the result: batch, left and right dimensions, each from its joint position."""
         plan, attrs = self._plan, self._dot.attrs
-        math = IndexMath(self._frame.fb, self._lanes)
+        math = IndexMath(self._entry.fb, self._lanes)
         batch = len(attrs.lhs_batch_dims)
         left = batch + self._dot.operand(0).shape.rank - batch - len(attrs.lhs_contracting_dims)
         dims = self._dot.shape.dims
@@ -112,7 +114,7 @@ def _split(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:
     return tuple(reversed(index))
 
 
-def _known(element: Element) -> Source:
+def _known(element: Element) -> ElementSource:
     def give(emitter: ElementEmitter, index: Index) -> Element:
         return element
 

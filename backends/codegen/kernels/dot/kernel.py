@@ -21,8 +21,8 @@ from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
 from xlalite.backends.codegen.kernels.estimate import Work
-from xlalite.backends.codegen.kernels.frame import Frame, open_kernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
@@ -116,11 +116,11 @@ class DotKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
-        frame = open_kernel(module, name, self.request)
+        entry = open_kernel(module, name, self.request)
         if self.plan.extent:
-            _DotEmitter(module, frame, self).emit()
-        frame.fb.ret()
-        return frame.function
+            _DotEmitter(module, entry, self).emit()
+        entry.fb.ret()
+        return entry.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +149,24 @@ class _Piece:
 class _DotEmitter:
     """Emits the loops of one kernel."""
 
-    def __init__(self, module: ModuleBuilder, frame: Frame, kernel: DotKernel) -> None:
+    def __init__(self, module: ModuleBuilder, entry: KernelEntry, kernel: DotKernel) -> None:
         self._module = module
-        self._frame = frame
-        self._fb = frame.fb
-        self._math = Scalars(frame.fb)
+        self._entry = entry
+        self._fb = entry.fb
+        self._math = Scalars(entry.fb)
         self._plan = plan = kernel.plan
         self._stores_result = kernel.stores_result
         self._layout = kernel.layout
         self._slot_bytes = kernel.scratch_bytes
-        left, right = (frame.inputs[operand.attrs.number].pointer for operand in kernel.dot.operands)
+        left, right = (entry.inputs[operand.attrs.number].pointer for operand in kernel.dot.operands)
         self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
-        self._finisher = Finisher(frame, kernel.request.body, kernel.dot, plan, self._layout)
+        self._finisher = Finisher(entry, kernel.request.body, kernel.dot, plan, self._layout)
         self._scratch: Value | None = None
 
     def emit(self) -> None:
-        fb, frame = self._fb, self._frame
+        fb, entry = self._fb, self._entry
         if self._slot_bytes:
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(frame.inputs) + len(frame.outputs)), 8)
+            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
             self._scratch, bit = take_slot(fb, area, self._slot_bytes)
             self._pieces()
             give_back_slot(fb, area, bit)
@@ -181,7 +181,7 @@ class _DotEmitter:
         if plan.extent == 1:
             self._piece_of(0, None)
             return
-        with fb.carried_loop(self._frame.begin, self._frame.end, 1, [constant(I64, -1)]) as loop:
+        with fb.carried_loop(self._entry.begin, self._entry.end, 1, [constant(I64, -1)]) as loop:
             block = math.divide(loop.index, plan.row_units)
             self._piece_of(loop.index, fb.icmp("ne", math.value(block), loop.values[0]))
             loop.yield_(math.value(block))
@@ -304,7 +304,7 @@ class _DotEmitter:
         if not self._stores_result:
             return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
         offset = math.add(offset, math.multiply(piece.product, plan.view.m * plan.view.n))
-        return math.address(plan.numbers.kept, self._frame.outputs[0].pointer, offset)
+        return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
 
     def _tile_function(self, height: Scalar, width: Scalar) -> Value:
         """The tile of the right size: there is a whole one, and one for the rest of each dimension."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element, from_memory, to_memory
 from xlalite.backends.codegen.elements.conversion import convert_element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Rule
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -66,4 +66,4 @@ def _register(element: Element) -> Value:
     return element
 
 
-RULES: dict[str, Rule] = {"stochastic-convert": _stochastic_convert}
+ELEMENT_RULES: dict[str, ElementRule] = {"stochastic-convert": _stochastic_convert}

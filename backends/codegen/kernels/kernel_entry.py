@@ -1,4 +1,4 @@
-"""What all kernels share: the native signature, access to operands and results, and loops over lanes.
+"""What all kernels begin with: the native signature, and access to operands and results.
 
 A kernel is `void kernel(ptr args, i64 begin, i64 end)`: `args` holds the addresses of the body's parameters by number,
 then of its results, unless the request says in which places they lie; [begin, end) is the part of the kernel's parallel
@@ -7,25 +7,21 @@ extent to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.arrays.index import Affine
-from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.elements.elements import ElementEmitter, Source
-from xlalite.backends.codegen.elements.rules import RULES
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 
-LaneBody = Callable[[Affine, int, "Value | None"], None]
-"""(position, lanes, mask) -> emits the work for these lanes."""
-
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class KernelEntry:
     """A kernel function under construction.
 
     Attributes:
@@ -42,7 +38,7 @@ class Frame:
     end: Value
     inputs: tuple[ArrayView, ...]
     outputs: tuple[ArrayView, ...]
-    sources: dict[HloInstruction, Source]
+    sources: dict[HloInstruction, ElementSource]
 
     @property
     def function(self) -> Function:
@@ -51,7 +47,7 @@ class Frame:
 
     def emitter(self, lanes: int, mask: Value | None = None) -> ElementEmitter:
         """An element emitter for the body at a lane count."""
-        return ElementEmitter(self.fb, lanes, self.sources, RULES, mask)
+        return ElementEmitter(self.fb, lanes, self.sources, ELEMENT_RULES, mask)
 
     def pointer(self, number: int) -> Value:
         """The address of an array: inputs first, then outputs."""
@@ -60,7 +56,7 @@ class Frame:
 
 def open_kernel(
     module: ModuleBuilder, name: str, request: KernelRequest, reads: Sequence[HloInstruction] | None = None
-) -> Frame:
+) -> KernelEntry:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
     Args:
@@ -88,13 +84,13 @@ def open_kernel(
     shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
     views = [ArrayView.row_major(address(number), shape.dtype, shape.dims) for number, shape in shapes]
     count = len(read)
-    sources: dict[HloInstruction, Source] = {
+    sources: dict[HloInstruction, ElementSource] = {
         parameter: read_from(view) for parameter, view in zip(read, views[:count], strict=True)
     }
-    return Frame(fb, begin, end, tuple(views[:count]), tuple(views[count:]), sources)
+    return KernelEntry(fb, begin, end, tuple(views[:count]), tuple(views[count:]), sources)
 
 
-def read_from(view: ArrayView) -> Source:
+def read_from(view: ArrayView) -> ElementSource:
     """The elements of an array in memory as a source."""
     return lambda emitter, index: view.read(emitter.math, index, emitter.mask)
 
@@ -115,19 +111,3 @@ def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
     widest = max(widest, 8)
     lanes = module.target.lanes(widest)
     return min(lanes, 1 << max(extent - 1, 0).bit_length()) if extent < lanes else lanes
-
-
-def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> None:
-    """Runs the body over [0, extent): a loop of full vectors, then one masked vector for the rest."""
-    full = extent - extent % lanes
-    if lanes == 1:
-        with fb.loop(0, extent) as position:
-            body(Affine(position, 0), 1, None)
-        return
-    if full == lanes:
-        body(Affine(0, 1), lanes, None)
-    elif full:
-        with fb.loop(0, full, lanes) as position:
-            body(Affine(position, 1), lanes, None)
-    if extent > full:
-        body(Affine(full, 1), lanes, lanes_below(fb, full, extent, lanes))

@@ -14,7 +14,7 @@ from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, vector, vector_constant
 
 Registers = tuple[Value, ...]
-Step = Callable[[tuple[Position, ...], "Value | None", Registers], Registers]
+SweepBody = Callable[[tuple[Position, ...], "Value | None", Registers], Registers]
 """(column index, mask, accumulators) -> the accumulators after the elements at the index."""
 
 
@@ -34,56 +34,56 @@ class Sweep:
     sets: int
     start: int = 0
 
-    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], step: Step) -> list[Registers]:
+    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], body: SweepBody) -> list[Registers]:
         """Emits the loops; `initial` has one tuple of accumulators a set, and so has the result."""
-        return self._outer(fb, (), [tuple(registers) for registers in initial], step)
+        return self._outer(fb, (), [tuple(registers) for registers in initial], body)
 
     def _outer(
-        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], body: SweepBody
     ) -> list[Registers]:
         level = len(index)
         if level == len(self.dims) - 1:
-            return self._inner(fb, index, carried, step)
+            return self._inner(fb, index, carried, body)
         width = len(carried[0])
         with fb.carried_loop(0, self.dims[level], 1, _join(carried)) as loop:
-            inside = self._outer(fb, (*index, Affine(loop.index)), _split(loop.values, width, self.sets), step)
+            inside = self._outer(fb, (*index, Affine(loop.index)), _split(loop.values, width, self.sets), body)
             loop.yield_(*_join(inside))
         return _split(loop.results, width, self.sets)
 
     def _inner(
-        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], body: SweepBody
     ) -> list[Registers]:
         size, stride = self.dims[-1], 1 if self.lanes > 1 else 0
         block = self.sets * self.lanes
         at = self.start + (size - self.start) // block * block
         if at > self.start:
-            carried = self._blocks(fb, index, carried, step, at)
+            carried = self._blocks(fb, index, carried, body, at)
         number = 0
         while at + self.lanes <= size:
-            carried[number] = step((*index, Affine(at, stride)), None, carried[number])
+            carried[number] = body((*index, Affine(at, stride)), None, carried[number])
             at += self.lanes
             number += 1
         if at < size:
             mask = lanes_below(fb, at, size, self.lanes)
-            carried[0] = step((*index, Affine(at, stride)), mask, carried[0])
+            carried[0] = body((*index, Affine(at, stride)), mask, carried[0])
         return carried
 
     def _blocks(
-        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], step: Step, end: int
+        self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], body: SweepBody, end: int
     ) -> list[Registers]:
         stride = 1 if self.lanes > 1 else 0
         width = len(carried[0])
         block = self.sets * self.lanes
         if end == self.start + block:
             return [
-                step((*index, Affine(self.start + number * self.lanes, stride)), None, registers)
+                body((*index, Affine(self.start + number * self.lanes, stride)), None, registers)
                 for number, registers in enumerate(carried)
             ]
         with fb.carried_loop(self.start, end, block, _join(carried)) as loop:
             inside = []
             for number, registers in enumerate(_split(loop.values, width, self.sets)):
                 position = fb.add(loop.index, number * self.lanes, "nsw") if number else loop.index
-                inside.append(step((*index, Affine(position, stride)), None, registers))
+                inside.append(body((*index, Affine(position, stride)), None, registers))
             loop.yield_(*_join(inside))
         return _split(loop.results, width, self.sets)
 
@@ -125,13 +125,13 @@ class SweepInOrder:
         base = fb.constant(I64, at) if isinstance(at, int) else at
         return Lanes(fb.add(fb.splat(base, self.lanes), vector_constant(vector(I64, self.lanes), starts)))
 
-    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], step: Step) -> list[Registers]:
+    def run(self, fb: FunctionBuilder, initial: Sequence[Registers], body: SweepBody) -> list[Registers]:
         """Emits the loop; `initial`, one tuple of accumulators a set, holds the first element of each run."""
         carried = [tuple(registers) for registers in initial]
         if self.length > 1:
             with fb.carried_loop(1, self.length, 1, _join(carried)) as loop:
                 inside = [
-                    step((self.position(number, loop.index, fb),), None, registers)
+                    body((self.position(number, loop.index, fb),), None, registers)
                     for number, registers in enumerate(_split(loop.values, len(carried[0]), self.sets))
                 ]
                 loop.yield_(*_join(inside))
@@ -140,7 +140,7 @@ class SweepInOrder:
             having_more = -(-(self.longer - number) // self.sets)
             if having_more > 0:
                 mask = lanes_below(fb, 0, having_more, self.lanes)
-                carried[number] = step((self.position(number, self.length, fb),), mask, carried[number])
+                carried[number] = body((self.position(number, self.length, fb),), mask, carried[number])
         return carried
 
 

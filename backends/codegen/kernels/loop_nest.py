@@ -1,0 +1,84 @@
+"""Walking over all elements of some sizes, vectors along the minor dimension, split over the parallel extent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+
+BLOCK = 2048
+"""Elements of one unit of the parallel extent of a one-dimensional nest; a multiple of every lane count."""
+
+LaneBody = Callable[[Affine, int, "Value | None"], None]
+"""(position, lanes, mask) -> emits the work for these lanes."""
+
+Visit = Callable[[Index, int, "Value | None"], None]
+"""(index, lanes, mask) -> emits the work for these lanes."""
+
+
+def loop_nest_extent(dims: tuple[int, ...]) -> int:
+    """The parallel extent: the outermost dimension, or blocks of a one-dimensional array."""
+    if not dims:
+        return 1
+    return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
+
+
+def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit) -> None:
+    """Emits the loops over the entry's part of the extent."""
+    if not dims:
+        visit((), 1, None)
+    elif 0 in dims:
+        return
+    elif len(dims) == 1:
+        _line(entry, dims[0], lanes, visit)
+    else:
+        _nest(entry, dims, lanes, visit)
+
+
+def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:
+    fb = entry.fb
+    if size <= BLOCK:
+        for_lanes(fb, size, lanes, lambda at, width, mask: visit((at,), width, mask))
+        return
+    full = size - size % lanes
+    start = fb.mul(entry.begin, BLOCK, "nsw")
+    stop = fb.mul(entry.end, BLOCK, "nsw")
+    with fb.loop(start, fb.smin(stop, full), lanes) as position:
+        visit((Affine(position, 1 if lanes > 1 else 0),), lanes, None)
+    if full < size:
+        with fb.if_(fb.icmp("sgt", stop, full)):
+            visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
+
+
+def _nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit) -> None:
+    fb = entry.fb
+
+    def nest(outer: Index) -> None:
+        level = len(outer)
+        if level == len(dims) - 1:
+            for_lanes(fb, dims[level], lanes, lambda at, width, mask: visit((*outer, at), width, mask))
+            return
+        with fb.loop(0, dims[level]) as position:
+            nest((*outer, Affine(position)))
+
+    with fb.loop(entry.begin, entry.end) as position:
+        nest((Affine(position),))
+
+
+def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> None:
+    """Runs the body over [0, extent): a loop of full vectors, then one masked vector for the rest."""
+    full = extent - extent % lanes
+    if lanes == 1:
+        with fb.loop(0, extent) as position:
+            body(Affine(position, 0), 1, None)
+        return
+    if full == lanes:
+        body(Affine(0, 1), lanes, None)
+    elif full:
+        with fb.loop(0, full, lanes) as position:
+            body(Affine(position, 1), lanes, None)
+    if extent > full:
+        body(Affine(full, 1), lanes, lanes_below(fb, full, extent, lanes))
