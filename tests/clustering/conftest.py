@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import xlalite.ops
-from xlalite.clustering.cluster import cluster_operations
+from xlalite.clustering.cluster_operations import cluster_operations
+from xlalite.clustering.clusters import Cluster, Clustering
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.clustering.result import Cluster, Clustering
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -54,11 +54,11 @@ class Clustered:
     def run(self, feeds: Mapping[Tensor, Any], context: LocalContext) -> list[np.ndarray]:
         """The fetches, cluster by cluster; variables live in `context`."""
         values: dict[Tensor, Any] = _arrays(feeds)
-        for step in self.result.steps:
-            if isinstance(step, Cluster):
-                _run_cluster(step, values, context)
+        for part in self.result.parts:
+            if isinstance(part, Cluster):
+                _run_cluster(part, values, context)
             else:
-                _run_operation(step, values, context, self.fed)
+                _run_operation(part, values, context, self.fed)
         return [values[fetch] for fetch in self.fetches]
 
     def run_one_by_one(self, feeds: Mapping[Tensor, Any], context: LocalContext) -> list[np.ndarray]:

@@ -157,7 +157,7 @@ def test_with_the_jit_off_every_operation_has_that_reason(graph: Graph, cluster:
     x = fed()
     made = chain(x, 6)
     clustered = cluster([made[-1]], [x], global_jit=False)
-    assert clustered.result.steps == clustered.operations
+    assert clustered.result.parts == clustered.operations
     assert {clustered.reason(op) for op in clustered.operations} == {
         "the JIT is off and no operation of its cluster is marked"
     }

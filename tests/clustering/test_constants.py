@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.clustering.result import Cluster
+from xlalite.clustering.clusters import Cluster
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor

@@ -174,13 +174,13 @@ def test_a_shared_small_constant_does_not_tie_clusters_together(x: Tensor, clust
     assert [len(names) for names in clustered.names] == [4, 4]
     assert all(one.op in each.operations for each in clustered.result.clusters)
     assert all(one not in each.inputs + each.outputs for each in clustered.result.clusters)
-    assert one.op not in clustered.result.steps
+    assert one.op not in clustered.result.parts
 
 
 def test_a_constant_that_is_wanted_outside_runs_there_too(x: Tensor, cluster: Make) -> None:
     one = constant(1.0)
     clustered = cluster([grown(x * one, 3), one], [x])
-    assert one.op in clustered.result.steps
+    assert one.op in clustered.result.parts
     assert one.op in clustered.result.clusters[0].operations
 
 
@@ -193,7 +193,7 @@ def test_a_large_constant_is_handed_on(x: Tensor, cluster: Make) -> None:
     weights = constant([0.5] * 32)
     clustered = cluster([grown(x * weights, 3) + grown(host(x) * weights, 3)], [x])
     holders = [each for each in clustered.result.clusters if weights.op in each.operations]
-    assert len(holders) + (weights.op in clustered.result.steps) == 1
+    assert len(holders) + (weights.op in clustered.result.parts) == 1
 
 
 def test_updates_gathered_by_a_group_form_one_cluster(graph: Graph, x: Tensor, cluster: Make) -> None:
@@ -219,7 +219,7 @@ def test_the_same_graph_gives_the_same_clustering(graph: Graph, cluster: Make) -
         with Graph().as_default():
             operations = random_graph(random.Random(3), 300, 0.2)
             clustered = cluster([operations[-1], operations[-2]], operations[:1])
-            return [str(step) for step in clustered.result.steps] + [str(d) for d in clustered.result.decisions]
+            return [str(step) for step in clustered.result.parts] + [str(d) for d in clustered.result.decisions]
 
     assert made() == made()
 

@@ -1,4 +1,4 @@
-"""Random graphs: steps can run in their order, every operation has its place, and results do not change."""
+"""Random graphs: parts can run in their order, every operation has its place, and results do not change."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from xlalite.clustering.result import Cluster, Clustering
+from xlalite.clustering.clusters import Cluster, Clustering
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.jit_scope import jit_scope
@@ -145,11 +145,11 @@ class RandomGraph:
 def assert_executable(clustering: Clustering, feeds: Any) -> None:
     """Checks that each step comes after everything it needs, and that operations are in one step each."""
     place: dict[Operation, int] = {}
-    for number, step in enumerate(clustering.steps):
+    for number, step in enumerate(clustering.parts):
         for operation in step.operations if isinstance(step, Cluster) else (step,):
             assert operation not in place or operation.spec.is_constant
             place[operation] = number
-    for number, step in enumerate(clustering.steps):
+    for number, step in enumerate(clustering.parts):
         members = step.operations if isinstance(step, Cluster) else (step,)
         inputs = step.inputs
         for tensor in inputs:

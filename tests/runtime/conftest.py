@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 import xlalite as tf
-from xlalite.clustering.cluster import cluster_operations
+from xlalite.clustering.cluster_operations import cluster_operations
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor

@@ -80,11 +80,11 @@ def isolate(instruction: HloInstruction) -> HloModule:
             copies[computation] = module.add(computation.clone(called=copied))
         return copies[computation]
 
-    twin = instruction.clone(
+    copy = instruction.clone(
         [operands[operand] for operand in instruction.operands],
         called_computations=[copied(computation) for computation in instruction.called_computations],
     )
-    entry.set_root(entry.add(twin))
+    entry.set_root(entry.add(copy))
     module.add(entry, entry=True)
     return module
 

@@ -14,7 +14,7 @@ from xlalite.hlo.errors import TracingError
 from xlalite.ops.functions import array, math
 from xlalite.ops.helpers.promotion import cast_to
 
-Rule = Callable[..., Tensor]
+UfuncRule = Callable[..., Tensor]
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
@@ -82,11 +82,11 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     return array.where_v2(math.equal(y, 0), ratio, whole)
 
 
-def _as_bool(rule: Rule) -> Rule:
+def _as_bool(rule: UfuncRule) -> UfuncRule:
     return lambda *tensors: rule(*[math.cast(tensor, np.bool_) for tensor in tensors])
 
 
-UFUNCS: Mapping[np.ufunc, Rule] = {
+UFUNCS: Mapping[np.ufunc, UfuncRule] = {
     np.add: lambda x, y: x + y,
     np.subtract: lambda x, y: x - y,
     np.multiply: lambda x, y: x * y,
@@ -144,7 +144,7 @@ UFUNCS: Mapping[np.ufunc, Rule] = {
 }
 """What each ufunc records, given operands of the element types of NumPy's loop."""
 
-BOOLEAN_UFUNCS: Mapping[np.ufunc, Rule] = {
+BOOLEAN_UFUNCS: Mapping[np.ufunc, UfuncRule] = {
     np.add: math.logical_or,
     np.multiply: math.logical_and,
     np.maximum: math.logical_or,

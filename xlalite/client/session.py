@@ -28,8 +28,8 @@ from xlalite.framework.meaning.host import Array, HostValue
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
+from xlalite.runtime.jit_report import JitReport
 from xlalite.runtime.plan import Plan, PlanRequest
-from xlalite.runtime.report import JitReport
 from xlalite.runtime.trace import StepTrace
 
 if TYPE_CHECKING:

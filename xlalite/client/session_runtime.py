@@ -10,13 +10,13 @@ from xlalite.framework.graph.jit_scope import XLA_COMPILE
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.runtime.compilation import CompilationCache
+from xlalite.runtime.jit_report import JitReport, jit_report
 from xlalite.runtime.plan import Plan
 from xlalite.runtime.plan_builder import PlanBuilder
-from xlalite.runtime.report import JitReport, jit_report
 from xlalite.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Clustering
+    from xlalite.clustering.clusters import Clustering
 
 
 class SessionRuntime:
@@ -50,6 +50,6 @@ class SessionRuntime:
         if not self._options.global_jit and not any(operation.attrs.get(XLA_COMPILE) for operation in operations):
             return None
         # Loading the graph library costs more than a program that never clusters takes.
-        from xlalite.clustering.cluster import cluster_operations
+        from xlalite.clustering.cluster_operations import cluster_operations
 
         return cluster_operations(operations, fetched, fed, self._options)

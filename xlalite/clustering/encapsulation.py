@@ -1,13 +1,13 @@
-"""Turns groups of operations into clusters with inputs, outputs and variables, and orders all steps."""
+"""Turns groups of operations into clusters with inputs, outputs and variables, and orders all parts."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 
+from xlalite.clustering.clusters import Cluster, Part
 from xlalite.clustering.constants import needed_as_constants
 from xlalite.clustering.dependencies import Dependencies
-from xlalite.clustering.result import Cluster, Step
 from xlalite.clustering.variable_order import variable_access, variables_of
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
@@ -28,21 +28,21 @@ def make_clusters(
     return tuple(_make_cluster(dependencies, f"cluster_{i}", group, fetched) for i, group in enumerate(groups))
 
 
-def order_steps(
+def order_parts(
     dependencies: Dependencies,
     groups: Sequence[Sequence[int]],
     clusters: Sequence[Cluster],
     fetched: AbstractSet[Tensor],
-) -> tuple[Step, ...]:
+) -> tuple[Part, ...]:
     """The clusters of the groups and all other operations in an order in which they can run."""
     clustered = {position: number for number, group in enumerate(groups) for position in group}
-    # A step is known by the position of its first operation.
+    # A part is known by the position of its first operation.
     leaders = [groups[clustered[i]][0] if i in clustered else i for i in range(len(dependencies.operations))]
-    steps: dict[int, Step] = {group[0]: cluster for group, cluster in zip(groups, clusters, strict=True)}
+    parts: dict[int, Part] = {group[0]: cluster for group, cluster in zip(groups, clusters, strict=True)}
     for i, operation in enumerate(dependencies.operations):
         if i not in clustered and not _is_only_copied(dependencies, operation, clustered, fetched):
-            steps[i] = operation
-    return tuple(steps[i] for i in _topological(dependencies, leaders) if i in steps)
+            parts[i] = operation
+    return tuple(parts[i] for i in _topological(dependencies, leaders) if i in parts)
 
 
 def _make_cluster(dependencies: Dependencies, name: str, group: Sequence[int], fetched: AbstractSet[Tensor]) -> Cluster:
@@ -108,7 +108,7 @@ def _variables(operations: Sequence[Operation]) -> tuple[tuple[HandleData, ...],
 
 
 def _topological(dependencies: Dependencies, leaders: Sequence[int]) -> list[int]:
-    """The leaders of steps so that each comes after those it depends on; otherwise by position."""
+    """The leaders of parts so that each comes after those it depends on; otherwise by position."""
     waits_for: dict[int, set[int]] = {leader: set() for leader in leaders}
     waiting: dict[int, list[int]] = {leader: [] for leader in leaders}
     for i, before in enumerate(dependencies.predecessors):
@@ -127,5 +127,5 @@ def _topological(dependencies: Dependencies, leaders: Sequence[int]) -> list[int
             counts[later] -= 1
             if counts[later] == 0:
                 heapq.heappush(ready, later)
-    assert len(order) == len(counts), "the steps form a cycle"
+    assert len(order) == len(counts), "the parts form a cycle"
     return order

@@ -36,7 +36,7 @@ class NotMerged(enum.Enum):
 
 
 @dataclass(slots=True)
-class Group:
+class ClusterCandidate:
     """A growing cluster.
 
     Attributes:
@@ -51,7 +51,7 @@ class Group:
     devices: frozenset[str]
     devices_before: frozenset[str]
 
-    def absorb(self, other: Group) -> None:
+    def absorb(self, other: ClusterCandidate) -> None:
         """Takes over the members of `other`."""
         self.members += other.members
         self.scope = self.scope or other.scope
@@ -86,7 +86,7 @@ class Merging:
         work: Steps that the graph took, for tests of the running time.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[ClusterCandidate, ...]
     separations: tuple[Separation, ...]
     work: int
 
@@ -157,12 +157,12 @@ class _Merger:
         groups = tuple(sorted(self._groups.values(), key=lambda group: group.members[0]))
         return Merging(groups, separations, self._graph.work)
 
-    def _single(self, position: int) -> Group:
+    def _single(self, position: int) -> ClusterCandidate:
         dependencies = self._dependencies
         operation = dependencies.operations[position]
         scope = None if self._options.global_jit else operation.attrs.get(XLA_SCOPE)
         producers = [dependencies.operations[i].device for i in dependencies.predecessors[position]]
-        return Group([position], scope, requests([operation.device]), requests(producers))
+        return ClusterCandidate([position], scope, requests([operation.device]), requests(producers))
 
     def _asks_for_shape(self, producer: int, consumer: int) -> bool:
         """Whether the edge leads to a question about a shape that is still alone."""

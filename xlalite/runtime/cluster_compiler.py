@@ -20,7 +20,7 @@ from xlalite.runtime.options import CompileMode, RuntimeOptions
 from xlalite.runtime.recompilation import STAGE, CompilationHistory
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Cluster
+    from xlalite.clustering.clusters import Cluster
 
 _LOG = logging.getLogger("xlalite")
 _FALLBACK = "runs op by op"

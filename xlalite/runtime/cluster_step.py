@@ -13,17 +13,17 @@ from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.signatures import Signature
 from xlalite.runtime.cluster_compiler import ClusterCompiler
 from xlalite.runtime.compilation import CompilationCache, CompiledCluster
-from xlalite.runtime.host_step import Registers, Step
+from xlalite.runtime.operation_step import PlanRegisters, PlanStep
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.trace import StepTrace, tensor_label
 from xlalite.runtime.variables import VariableStore, VariableValue
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Cluster
+    from xlalite.clustering.clusters import Cluster
 
 _NO_LOCK = contextlib.nullcontext()
 
-Fallback = Callable[[], Sequence[Step]]
+Fallback = Callable[[], Sequence[PlanStep]]
 
 
 class ClusterStep:
@@ -60,7 +60,7 @@ class ClusterStep:
         self._number = number
         self._cache = cache
         self._make_fallback = fallback
-        self._fallback: Sequence[Step] | None = None
+        self._fallback: Sequence[PlanStep] | None = None
         self._arrays = tuple(registers[tensor] for tensor in self.compiler.array_tensors)
         self._constants = tuple(registers[tensor] for tensor in self.compiler.constant_tensors)
         self._outputs = tuple(registers[tensor] for tensor in cluster.outputs)
@@ -71,7 +71,7 @@ class ClusterStep:
         """How often it ran, compiled or not."""
         return self.compiler.policy.runs
 
-    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+    def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         """Computes the outputs and updates the variables."""
         self.compiler.policy.runs += 1
         began = trace.now() if trace is not None else 0
@@ -158,7 +158,7 @@ class ClusterStep:
                         if value is not None:
                             value.readers -= 1
 
-    def _run_fallback(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+    def _run_fallback(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         if self._fallback is None:
             self._fallback = self._make_fallback()
         for step in self._fallback:

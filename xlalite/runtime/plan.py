@@ -14,12 +14,12 @@ from xlalite.framework.meaning.host import Array, HostValue
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.deadline import Deadline
-from xlalite.runtime.host_step import Registers, Step
+from xlalite.runtime.operation_step import PlanRegisters, PlanStep
 from xlalite.runtime.trace import StepTrace, tensor_label
 from xlalite.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Clustering
+    from xlalite.clustering.clusters import Clustering
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Plan:
         request: PlanRequest,
         operations: Sequence[Operation],
         clustering: Clustering | None,
-        steps: Sequence[Step],
+        steps: Sequence[PlanStep],
         registers: Sequence[HostValue | None],
         fetched: Sequence[int],
         copied: frozenset[int],
@@ -105,7 +105,7 @@ class Plan:
         Raises:
             XlaliteError: An operation failed.
         """
-        registers: Registers = self._registers.copy()
+        registers: PlanRegisters = self._registers.copy()
         registers[: len(feeds)] = feeds
         if trace is not None:
             for tensor, value in zip(self.request.feeds, feeds, strict=True):

@@ -12,14 +12,14 @@ from xlalite.framework.meaning.host import HostValue
 from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation import CompilationCache
-from xlalite.runtime.host_step import HostStep, Registers, ReleaseStep, Step
+from xlalite.runtime.operation_step import OperationStep, PlanRegisters, PlanStep, ReleaseStep
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.plan import Plan, PlanRequest
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.variables import VariableStore
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Cluster, Clustering
+    from xlalite.clustering.clusters import Cluster, Clustering
 
 
 class Partition(Protocol):
@@ -50,13 +50,13 @@ class PlanBuilder:
         operations = needed_operations(request.fetches, request.targets, request.feeds)
         fetched = [tensor for tensor in request.fetches if tensor not in request.feeds]
         clustering = self._partition(operations, fetched, request.feeds)
-        parts = operations if clustering is None else clustering.steps
+        parts = operations if clustering is None else clustering.parts
         registers = _RegisterFile(request.feeds, self._store)
-        steps: list[Step] = []
+        steps: list[PlanStep] = []
         used: list[tuple[int, ...]] = []
         for part in parts:
             if isinstance(part, Operation):
-                step: Step | None = None if registers.fill(part) else registers.host_step(part)
+                step: PlanStep | None = None if registers.fill(part) else registers.operation_step(part)
             else:
                 step = self._cluster(part, registers)
             if step is not None:
@@ -78,9 +78,9 @@ class PlanBuilder:
         )
 
     def _cluster(self, cluster: Cluster, registers: _RegisterFile) -> ClusterStep:
-        def make_fallback() -> Sequence[Step]:
+        def make_fallback() -> Sequence[PlanStep]:
             inner = registers.extended()
-            steps = [inner.host_step(each) for each in cluster.operations]
+            steps = [inner.operation_step(each) for each in cluster.operations]
             begin = len(registers.values)
             return [_ExtendStep(begin, inner.values[begin:]), *steps]
 
@@ -101,7 +101,7 @@ class _RegisterFile:
         self._numbers = {tensor: number for number, tensor in enumerate(feeds)}
         self._fed = frozenset(self._numbers)
         self._store = store
-        self.values: Registers = [None] * len(self._numbers)
+        self.values: PlanRegisters = [None] * len(self._numbers)
         self.known: set[int] = set()
         self._discarded: int | None = None
 
@@ -128,18 +128,18 @@ class _RegisterFile:
             return True
         return bool(operation.outputs) and all(output.handle_data is not None for output in operation.outputs)
 
-    def host_step(self, operation: Operation) -> HostStep:
+    def operation_step(self, operation: Operation) -> OperationStep:
         """The step that runs an operation by itself; what is fed keeps the value that was fed."""
         outputs = [self._discard() if t in self._fed else self.number(t) for t in operation.outputs]
-        return HostStep(operation, [self.number(tensor) for tensor in operation.inputs], outputs)
+        return OperationStep(operation, [self.number(tensor) for tensor in operation.inputs], outputs)
 
     def extended(self) -> _RegisterFile:
         """A copy that can grow by itself."""
-        twin = _RegisterFile((), self._store)
-        twin._numbers = dict(self._numbers)
-        twin._fed = self._fed
-        twin.values = list(self.values)
-        return twin
+        copy = _RegisterFile((), self._store)
+        copy._numbers = dict(self._numbers)
+        copy._fed = self._fed
+        copy.values = list(self.values)
+        return copy
 
     def _discard(self) -> int:
         if self._discarded is None:
@@ -155,12 +155,12 @@ class _ExtendStep:
         self._begin = begin
         self._values = tuple(values)
 
-    def run(self, registers: Registers, store: VariableStore, trace: object) -> None:
+    def run(self, registers: PlanRegisters, store: VariableStore, trace: object) -> None:
         """Adds the registers as they are at the start, in place of another cluster's."""
         registers[self._begin :] = self._values
 
 
-def _with_releases(steps: Sequence[Step], used: Sequence[tuple[int, ...]], kept: set[int]) -> list[Step]:
+def _with_releases(steps: Sequence[PlanStep], used: Sequence[tuple[int, ...]], kept: set[int]) -> list[PlanStep]:
     """The steps, with others between them that empty registers after their last use."""
     last_use: dict[int, int] = {}
     for position, numbers in enumerate(used):
@@ -169,7 +169,7 @@ def _with_releases(steps: Sequence[Step], used: Sequence[tuple[int, ...]], kept:
     for number, position in last_use.items():
         if number not in kept and position < len(steps) - 1:
             dying.setdefault(position, []).append(number)
-    result: list[Step] = []
+    result: list[PlanStep] = []
     for position, step in enumerate(steps):
         result.append(step)
         if position in dying:

@@ -18,7 +18,7 @@ from xlalite.ops.helpers.shape_rules import require_scalar
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _Update:
     """What an update rule sees.
 
     Attributes:
@@ -36,10 +36,12 @@ class _Step:
     use_nesterov: bool
 
 
-Rule = Callable[[_Step], Sequence[Handle]]
+UpdateRule = Callable[[_Update], Sequence[Handle]]
 
 
-def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule: Rule, attrs: tuple[str, ...]) -> None:
+def _declare(
+    name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule: UpdateRule, attrs: tuple[str, ...]
+) -> None:
     """Declares an update with `handles` first and, among `inputs`, one called `grad`; the others are scalars."""
     count = len(handles)
     grad_position = count + inputs.index("grad")
@@ -68,7 +70,7 @@ def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule:
             raise ShapeError(f"a gradient of shape {grad.dims} cannot update a variable of shape {variables[0].dims}")
         scalars = tuple(array for i, array in enumerate(arrays) if i != grad_position - count)
         use_nesterov = bool(attrs) and bool(op.get_attr("use_nesterov"))
-        updated = rule(_Step(ctx.builder, variables, scalars, grad, use_nesterov))
+        updated = rule(_Update(ctx.builder, variables, scalars, grad, use_nesterov))
         for handle, value in zip(op.inputs[:count], updated, strict=True):
             ctx.assign_variable(handle, value)
         return []
@@ -88,12 +90,12 @@ def _declare(name: str, handles: tuple[str, ...], inputs: tuple[str, ...], rule:
     )
 
 
-def _gradient_descent(step: _Step) -> Sequence[Handle]:
+def _gradient_descent(step: _Update) -> Sequence[Handle]:
     """Var -= alpha * delta."""
     return [step.variables[0] - step.grad * step.scalars[0]]
 
 
-def _momentum(step: _Step) -> Sequence[Handle]:
+def _momentum(step: _Update) -> Sequence[Handle]:
     """Accum = momentum * accum + grad; var -= lr * accum, or lr * (grad + momentum * accum) with look-ahead."""
     variable, accumulator = step.variables
     rate, momentum = step.scalars
@@ -102,7 +104,7 @@ def _momentum(step: _Step) -> Sequence[Handle]:
     return [variable - change * rate, accumulator]
 
 
-def _adam(step: _Step) -> Sequence[Handle]:
+def _adam(step: _Update) -> Sequence[Handle]:
     """M and v are running means of grad and grad^2; var -= lr_t * m / (sqrt(v) + epsilon). Kingma and Ba, section 2."""
     variable, m, v = step.variables
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = step.scalars

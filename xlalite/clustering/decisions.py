@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from xlalite.clustering.candidates import LeftOut, Refusal
+from xlalite.clustering.clusters import Cluster
+from xlalite.clustering.decision_words import DISSOLVED, KEPT, LEFT_OUT, NOT_JOINED, STAGE
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.merging import Separation
-from xlalite.clustering.result import Cluster
 from xlalite.clustering.selection import Choice
-from xlalite.clustering.verdicts import DISSOLVED, KEPT, LEFT_OUT, NOT_JOINED, STAGE
 from xlalite.framework.graph.operation import Operation
 from xlalite.hlo.types.decision import Decision, Number
 

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from xlalite.clustering.cluster import cluster_operations
+from xlalite.clustering.cluster_operations import cluster_operations
+from xlalite.clustering.clusters import Cluster
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.clustering.result import Cluster
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor
@@ -37,12 +37,12 @@ def split_graph(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def test_inputs_and_outputs_are_what_crosses_the_border(x: Tensor, cluster: Make) -> None:
     first, outside, last = split_graph(x)
-    steps = cluster([last], [x]).result.steps
-    assert isinstance(steps[0], Cluster)
-    assert (steps[0].inputs, steps[0].outputs) == ((x,), (first,))
-    assert steps[1] is outside.op
-    assert isinstance(steps[2], Cluster)
-    assert (steps[2].inputs, steps[2].outputs) == ((first, outside), (last,))
+    parts = cluster([last], [x]).result.parts
+    assert isinstance(parts[0], Cluster)
+    assert (parts[0].inputs, parts[0].outputs) == ((x,), (first,))
+    assert parts[1] is outside.op
+    assert isinstance(parts[2], Cluster)
+    assert (parts[2].inputs, parts[2].outputs) == ((first, outside), (last,))
 
 
 def test_a_fetched_value_is_an_output(x: Tensor, cluster: Make) -> None:
@@ -68,9 +68,9 @@ def test_an_operation_with_several_outputs_hands_out_the_wanted_ones(graph: Grap
     assert only.outputs == (middle, clustered.fetches[0])
 
 
-def test_nothing_gives_no_steps() -> None:
+def test_nothing_gives_no_parts() -> None:
     result = cluster_operations([], [], [], ClusteringOptions(global_jit=True))
-    assert result.steps == result.decisions == ()
+    assert result.parts == result.decisions == ()
     assert result.report() == "0 operations: 0 in 0 clusters, 0 outside"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xlalite.clustering.report import explanation, report_text
+from xlalite.clustering.explanation import explanation, report_text
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.hlo.types.decision import Decision
@@ -45,31 +45,31 @@ class Cluster:
         return f"<{self.name} of {len(self.operations)} operations>"
 
 
-Step: TypeAlias = Cluster | Operation
+Part: TypeAlias = Cluster | Operation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clustering:
-    """A graph as steps.
+    """A graph as parts.
 
     Attributes:
-        steps: Clusters and single operations, in an order that honours data, control dependencies and the order in
+        parts: Clusters and single operations, in an order that honours data, control dependencies and the order in
             which the operations touch each variable.
         decisions: One for each operation left out, each pair of neighbours that was not joined, and each cluster.
     """
 
-    steps: tuple[Step, ...]
+    parts: tuple[Part, ...]
     decisions: tuple[Decision, ...]
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
-        """The clusters, in the order of the steps."""
-        return tuple(step for step in self.steps if isinstance(step, Cluster))
+        """The clusters, in the order of the parts."""
+        return tuple(part for part in self.parts if isinstance(part, Cluster))
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All operations, each once, in the order of the steps."""
-        members = (step.operations if isinstance(step, Cluster) else (step,) for step in self.steps)
+        """All operations, each once, in the order of the parts."""
+        members = (part.operations if isinstance(part, Cluster) else (part,) for part in self.parts)
         return tuple(dict.fromkeys(operation for each in members for operation in each))
 
     def report(self) -> str:

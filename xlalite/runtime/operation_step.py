@@ -11,18 +11,18 @@ from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.runtime.trace import StepTrace, tensor_label
 from xlalite.runtime.variables import VariableStore
 
-Registers: TypeAlias = "list[HostValue | None]"
+PlanRegisters: TypeAlias = "list[HostValue | None]"
 
 
-class Step(Protocol):
+class PlanStep(Protocol):
     """One step of a plan: reads registers, writes registers."""
 
-    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+    def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         """Runs the step; with `trace`, also records what it did."""
         ...
 
 
-class HostStep:
+class OperationStep:
     """Runs one operation on the host.
 
     Attributes:
@@ -38,7 +38,7 @@ class HostStep:
         self._outputs = tuple(outputs)
         self._kernel = operation.spec.host_kernel
 
-    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+    def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         """Computes the outputs."""
         start = trace.now() if trace is not None else 0
         inputs = tuple([registers[number] for number in self._inputs])
@@ -64,7 +64,7 @@ class ReleaseStep:
         """Takes the registers."""
         self._numbers = tuple(numbers)
 
-    def run(self, registers: Registers, store: VariableStore, trace: StepTrace | None) -> None:
+    def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         """Empties the registers."""
         for number in self._numbers:
             registers[number] = None

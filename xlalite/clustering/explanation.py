@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from xlalite.clustering.verdicts import KEPT, LEFT_OUT, NOT_JOINED
+from xlalite.clustering.decision_words import KEPT, LEFT_OUT, NOT_JOINED
 from xlalite.framework.graph.operation import Operation
 from xlalite.hlo.errors import ClusteringError
 from xlalite.hlo.types.decision import Decision
 
 if TYPE_CHECKING:
-    from xlalite.clustering.result import Cluster, Clustering
+    from xlalite.clustering.clusters import Cluster, Clustering
 
 _WIDTH = 80
 _PAIRS_SHOWN = 3

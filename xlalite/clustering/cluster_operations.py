@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xlalite.clustering.candidates import LeftOut, Refusal, find_refusals, is_marked
+from xlalite.clustering.clusters import Clustering
 from xlalite.clustering.constants import find_constant_needs
+from xlalite.clustering.decisions import groups_chosen, left_out, not_joined, refusals_of_dissolved, unused_constants
 from xlalite.clustering.dependencies import find_dependencies
-from xlalite.clustering.encapsulation import make_clusters, order_steps
+from xlalite.clustering.encapsulation import make_clusters, order_parts
 from xlalite.clustering.merging import merge_candidates
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.clustering.records import groups_chosen, left_out, not_joined, refusals_of_dissolved, unused_constants
-from xlalite.clustering.result import Clustering
 from xlalite.clustering.selection import choose
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -58,4 +58,4 @@ def cluster_operations(
         *left_out(operations, refusals),
         *not_joined(dependencies, merging.separations, clusters),
     )
-    return Clustering(order_steps(dependencies, chosen, clusters, wanted), decisions)
+    return Clustering(order_parts(dependencies, chosen, clusters, wanted), decisions)
