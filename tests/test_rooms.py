@@ -124,7 +124,6 @@ DOORS = {
     ("xlalite.framework.graph", "xlalite.framework.meaning"),
     ("xlalite.hlo.ir", "xlalite.hlo.proto"),
     ("xlalite.hlo.ir", "xlalite.hlo.text"),
-    ("xlalite.hlo.ir", "xlalite.hlo.tools"),
     ("xlalite.hlo.ops", "xlalite.hlo.text"),
 }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import dependencies_first
+from xlalite.hlo.types.quoting import as_html
 from xlalite.hlo.types.shape import ProgramShape
 
 if TYPE_CHECKING:
@@ -217,16 +216,9 @@ class HloComputation:
 
         return print_computation(self, preset)
 
-    def render_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes the computation as an HTML page; the name is jaxlib's."""
-        page = f"<!DOCTYPE html><meta charset=utf-8><title>HLO</title>{self._repr_html_()}"
-        Path(path).write_text(page, encoding="utf-8")
-
     def _repr_html_(self) -> str:
         """The computation as notebooks show it."""
-        from xlalite.hlo.tools.html import render_html
-
-        return render_html(self)
+        return as_html(self.to_string())
 
     def __repr__(self) -> str:
         """Name and size."""

@@ -12,6 +12,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import callees_first
 from xlalite.hlo.types.decision import Decision, Number
+from xlalite.hlo.types.quoting import as_html
 from xlalite.hlo.types.shape import ProgramShape, ShapeIndex
 
 
@@ -182,26 +183,9 @@ class HloModule:
 
         return write_proto(self)
 
-    def as_serialized_hlo_module_proto(self) -> bytes:
-        """The same as `to_proto`, under the name that jaxlib gives it."""
-        return self.to_proto()
-
-    @staticmethod
-    def from_serialized_hlo_module_proto(data: bytes) -> HloModule:
-        """The module in a serialized `HloModuleProto` or `HloProto`.
-
-        Raises:
-            ParseError: The bytes are neither.
-        """
-        from xlalite.hlo.proto.serialization import parse_proto
-
-        return parse_proto(data)
-
     def _repr_html_(self) -> str:
         """The module as notebooks show it."""
-        from xlalite.hlo.tools.html import render_html
-
-        return render_html(self)
+        return as_html(self.to_string())
 
     def __str__(self) -> str:
         """The module as HLO text with the default preset."""
