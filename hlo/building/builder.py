@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xlalite.hlo.building import construct
 from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ir.computation import HloComputation
@@ -21,7 +22,8 @@ from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Attrs
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.ops.comparison import Direction
+from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
@@ -125,7 +127,7 @@ class Handle:
 
     def __getitem__(self, index: int) -> Handle:
         """Element of a tuple."""
-        return self.builder.op("get-tuple-element", (self,), GetTupleElementAttrs(index))
+        return self.builder.element(self, index)
 
     def __bool__(self) -> bool:
         """A handle has no truth value: it has no value yet."""
@@ -177,19 +179,8 @@ class Builder:
         Raises:
             ShapeError: Shapes or attributes do not fit.
         """
-        for operand in operands:
-            if operand.instruction.parent is not self.computation:
-                raise ShapeError(f"{opcode}: operand {operand!r} belongs to another computation than {self.name}")
-        instruction = create(
-            opcode,
-            [operand.instruction for operand in operands],
-            attrs,
-            called,
-            shape=shape,
-            name=name,
-            metadata=self._metadata,
-        )
-        return Handle(self, self.computation.add(instruction))
+        own = [self._own(operand) for operand in operands]
+        return self._added(create(opcode, own, attrs, called, shape=shape, name=name))
 
     @property
     def name(self) -> str:
@@ -210,7 +201,7 @@ class Builder:
         if not isinstance(value, Literal):
             array = np.asarray(value)
             value = Literal(array, None if dtype is None else Shape.array(dtype, array.shape))
-        return self.op("constant", (), ConstantAttrs(value), shape=value.shape)
+        return self._added(construct.constant(value))
 
     def full(self, value: Number, dtype: DType, dims: Sequence[int]) -> Handle:
         """An array with one value everywhere."""
@@ -230,30 +221,65 @@ class Builder:
 
     def broadcast(self, operand: Handle, dims: Sequence[int], dimensions: Sequence[int] = ()) -> Handle:
         """Replicates: operand dimension i becomes result dimension dimensions[i]."""
-        attrs = OPS["broadcast"].attrs(tuple(dimensions))
-        return self.op("broadcast", (operand,), attrs, shape=Shape.array(operand.dtype, dims))
+        return self._added(construct.broadcast(self._own(operand), dims, dimensions))
+
+    def broadcast_in_dim(self, operand: Handle, dims: Sequence[int], dimensions: Sequence[int]) -> Handle:
+        """Replicates and stretches: as `broadcast`, but dimensions of size 1 become any size."""
+        target = tuple(dims)
+        kept = [i for i, place in enumerate(dimensions) if operand.dims[i] == target[place]]
+        if any(size != 1 for i, size in enumerate(operand.dims) if i not in kept):
+            return self.broadcast(operand, target, dimensions)  # whose rule says what is wrong
+        if len(kept) < len(operand.dims):
+            operand = self.reshape(operand, [operand.dims[i] for i in kept])
+        return self.broadcast(operand, target, [dimensions[i] for i in kept])
 
     def reshape(self, operand: Handle, dims: Sequence[int]) -> Handle:
         """The same elements in row-major order with other sizes."""
-        if operand.dims == tuple(dims):
-            return operand
-        return self.op("reshape", (operand,), shape=Shape.array(operand.dtype, dims))
+        return self._added(construct.reshape(self._own(operand), dims))
 
     def transpose(self, operand: Handle, dimensions: Sequence[int]) -> Handle:
         """Result dimension i is operand dimension dimensions[i]."""
-        if tuple(dimensions) == tuple(range(operand.shape.rank)):
-            return operand
-        return self.op("transpose", (operand,), OPS["transpose"].attrs(tuple(dimensions)))
+        return self._added(construct.transpose(self._own(operand), dimensions))
+
+    def slice(
+        self, operand: Handle, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
+    ) -> Handle:
+        """The elements starts[i], starts[i] + strides[i], ... below limits[i] of every dimension i."""
+        steps = strides if strides is not None else [1] * len(starts)
+        ranges = list(zip(starts, limits, steps, strict=True))
+        return self._added(construct.slice_of(self._own(operand), ranges))
+
+    def scalars(self, vector: Handle) -> Handles:
+        """The elements of an array `[n]`, n scalars."""
+        return (*(self.reshape(self.slice(vector, [i], [i + 1]), ()) for i in range(vector.dims[0])),)
+
+    def dynamic_slice(self, operand: Handle, starts: Sequence[Handle], sizes: Sequence[int]) -> Handle:
+        """A window of given sizes that begins at scalar indices."""
+        return self._added(construct.dynamic_slice(self._own(operand), [*map(self._own, starts)], sizes))
+
+    def pad(self, operand: Handle, value: Handle, padding: Sequence[tuple[int, int, int]]) -> Handle:
+        """A scalar around and between the elements: (low, high, interior) for every dimension."""
+        return self._added(construct.pad(self._own(operand), self._own(value), padding))
+
+    def concatenate(self, operands: Sequence[Handle], dimension: int) -> Handle:
+        """The operands one behind the other."""
+        return self._added(construct.concatenate([*map(self._own, operands)], dimension))
+
+    def reverse(self, operand: Handle, dimensions: Sequence[int]) -> Handle:
+        """The elements turned round along dimensions."""
+        return self._added(construct.reverse(self._own(operand), dimensions))
 
     def convert(self, operand: Handle, dtype: DType) -> Handle:
         """The values in another element type."""
-        if operand.dtype is dtype:
-            return operand
-        return self.op("convert", (operand,), shape=Shape.array(dtype, operand.dims))
+        return self._added(construct.convert(self._own(operand), dtype))
 
     def iota(self, dtype: DType, dims: Sequence[int], dimension: int) -> Handle:
         """The index along one dimension."""
-        return self.op("iota", (), OPS["iota"].attrs(dimension), shape=Shape.array(dtype, dims))
+        return self._added(construct.iota(dtype, dims, dimension))
+
+    def element(self, operand: Handle, index: int) -> Handle:
+        """Element of a tuple."""
+        return self._added(construct.element(self._own(operand), index))
 
     def tuple(self, elements: Sequence[Handle]) -> Handle:
         """A tuple of values."""
@@ -261,9 +287,8 @@ class Builder:
 
     def compare(self, lhs: Handle, rhs: Handle | Number, direction: str) -> Handle:
         """A comparison: EQ, NE, LT, LE, GT or GE, with the element type's default order."""
-        from xlalite.hlo.ops.comparison import CompareAttrs, Direction
-
-        return self.op("compare", self.match(lhs, rhs), CompareAttrs(Direction(direction)))
+        left, right = map(self._own, self.match(lhs, rhs))
+        return self._added(construct.compare(left, right, Direction(direction)))
 
     def select(self, condition: Handle, on_true: Handle, on_false: Handle | Number) -> Handle:
         """Element by element: on_true where the condition holds, else on_false."""
@@ -322,3 +347,16 @@ class Builder:
         """Closes the computation as the module's entry and returns the module."""
         self.build(root, entry=True)
         return self.module
+
+    def _own(self, operand: Handle) -> HloInstruction:
+        if operand.instruction.parent is not self.computation:
+            home = operand.builder.name
+            raise ShapeError(f"building {self.name}: operand {operand!r} belongs to another computation, {home}")
+        return operand.instruction
+
+    def _added(self, instruction: HloInstruction) -> Handle:
+        """The handle of an instruction, which joins the computation unless it is there already."""
+        if instruction.parent is None:
+            instruction.metadata = self._metadata
+            self.computation.add(instruction)
+        return Handle(self, instruction)

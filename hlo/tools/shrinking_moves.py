@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from xlalite.hlo.building.construct import constant
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.extraction import extract
 from xlalite.hlo.building.replacement import remove_dead
@@ -19,7 +20,6 @@ from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.asynchronous import zero_value
-from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.literal import Literal, Value
 from xlalite.hlo.types.shape import Shape
@@ -154,8 +154,7 @@ def constants_for_parameters(module: HloModule, arguments: Arguments) -> Variant
     for parameter in twin.entry_computation.parameters:
         if parameter.shape.is_array and parameter.shape.element_count <= _LARGEST_CONSTANT:
             literal = Literal(arguments[parameter.attrs.number], parameter.shape)
-            constant = create("constant", attrs=ConstantAttrs(literal), shape=parameter.shape)
-            parameter.replace_all_uses_with(twin.entry_computation.add(constant))
+            parameter.replace_all_uses_with(twin.entry_computation.add(constant(literal)))
     values = _by_name(module, arguments)
     yield _part(twin.entry_computation.root, (), {p: values[p.name] for p in twin.entry_computation.parameters})
 
@@ -250,7 +249,7 @@ def _tuple_of(root: HloInstruction, positions: Iterable[int]) -> HloInstruction:
 
 def _zero(instruction: HloInstruction) -> HloInstruction:
     shape = instruction.shape.without_layout()
-    return create("constant", attrs=ConstantAttrs(Literal(zero_value(shape), shape)), shape=shape)
+    return constant(Literal(zero_value(shape), shape))
 
 
 def _inlined(instruction: HloInstruction, number: int) -> HloInstruction:

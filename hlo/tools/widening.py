@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from xlalite.hlo.building import construct
 from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.computation import HloComputation
@@ -21,7 +22,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.numerics.conversion import convert
-from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs
+from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal, Value
 from xlalite.hlo.types.shape import Shape
@@ -148,9 +149,7 @@ class _Computation:
         if not shape.is_tuple:
             return self._result.add(create("convert", [value], shape=shape))
         elements = [
-            self._converted(
-                self._result.add(create("get-tuple-element", [value], GetTupleElementAttrs(index))), element
-            )
+            self._converted(self._result.add(construct.element(value, index)), element)
             for index, element in enumerate(shape.elements)
         ]
         return self._result.add(create("tuple", elements))

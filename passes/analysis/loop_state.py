@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
@@ -64,11 +65,6 @@ def loop_state(loop: HloInstruction) -> LoopState | None:
 def is_element_of(instruction: HloInstruction, source: HloInstruction) -> bool:
     """Whether the instruction takes an element out of a tuple."""
     return instruction.opcode == "get-tuple-element" and instruction.operand(0) is source
-
-
-def element(source: HloInstruction, index: int) -> HloInstruction:
-    """A loose get-tuple-element."""
-    return create("get-tuple-element", (source,), GetTupleElementAttrs(index))
 
 
 def can_spread_state(loop: HloInstruction) -> bool:

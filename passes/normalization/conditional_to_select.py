@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from xlalite.hlo.building.construct import compare, element, scalar
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ops.comparison import CompareAttrs, Direction
-from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs
+from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.literal import Literal
-from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_body
 from xlalite.passes.simplify.dce import remove_uncalled_computations
@@ -102,9 +98,7 @@ def _takes(selector: HloInstruction, number: int, function: HloComputation) -> H
     """Whether a branch other than the last is chosen; an index out of range chooses the last."""
     if selector.shape.dtype is DType.PRED:
         return selector
-    literal = Literal(np.asarray(number, np.int32))
-    constant = function.add(create("constant", (), ConstantAttrs(literal), shape=Shape.array(DType.S32)))
-    return function.add(create("compare", (selector, constant), CompareAttrs(Direction.EQ)))
+    return function.add(compare(selector, function.add(scalar(number, DType.S32)), Direction.EQ))
 
 
 def _select(
@@ -119,7 +113,4 @@ def _select(
 def _elements(value: HloInstruction, function: HloComputation) -> Sequence[HloInstruction]:
     if value.opcode == "tuple":
         return value.operands
-    return [
-        function.add(create("get-tuple-element", (value,), GetTupleElementAttrs(number)))
-        for number in range(len(value.shape.elements))
-    ]
+    return [function.add(element(value, number)) for number in range(len(value.shape.elements))]

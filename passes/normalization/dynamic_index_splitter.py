@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.slicing import SliceAttrs
 from xlalite.passes.rewriting.expander import OpExpander
 
 _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
@@ -28,9 +27,5 @@ class DynamicIndexSplitter(OpExpander):
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the same operation on scalars cut out of the vector."""
         first = _FIRST_INDEX[instruction.opcode]
-        vector = operands[first]
-        starts = [
-            builder.reshape(builder.op("slice", (vector,), SliceAttrs(((i, i + 1, 1),))), ())
-            for i in range(vector.dims[0])
-        ]
+        starts = builder.scalars(operands[first])
         return builder.op(instruction.opcode, (*operands[:first], *starts), instruction.attrs)

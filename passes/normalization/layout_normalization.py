@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.construct import reshape, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -12,7 +13,6 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.patterns import reshape, transpose
 from xlalite.passes.simplify.dimensions import inverse
 
 

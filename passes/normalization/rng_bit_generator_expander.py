@@ -9,7 +9,6 @@ from typing import ClassVar
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.random import RandomAlgorithm
-from xlalite.hlo.ops.slicing import ConcatenateAttrs, SliceAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
@@ -52,9 +51,7 @@ class _State:
         self.builder = builder
         self.state = state
         self.count = state.dims[0]
-        words = [
-            builder.reshape(builder.op("slice", (state,), SliceAttrs(((i, i + 1, 1),))), ()) for i in range(self.count)
-        ]
+        words = builder.scalars(state)
         self.key, self.low = words[0], words[1]
         self.high = words[2] if self.count == 3 else self.key
 
@@ -66,7 +63,7 @@ class _State:
             carry = self.builder.convert(self.builder.compare(low, self.low, "LT"), DType.U64)
             parts.append(self.high + carry if wide else self.high)
         vectors = [self.builder.reshape(part, (1,)) for part in parts]
-        return self.builder.op("concatenate", vectors, ConcatenateAttrs((0,)))
+        return self.builder.concatenate(vectors, 0)
 
     def lower(self, word: Handle) -> Handle:
         return self.builder.convert(word, DType.U32)
@@ -96,12 +93,11 @@ def _threefry(state: _State, result: Shape) -> tuple[Handle, int]:
     half = tuple(-(-size // 2) if dimension == split else size for dimension, size in enumerate(shape))
     pair = (*half[: split + 1], 1, *half[split + 1 :])
     blocks = [builder.reshape(block, pair) for block in _threefry_blocks(state, half)]
-    joined = builder.op("concatenate", blocks, ConcatenateAttrs((split + 1,)))
+    joined = builder.concatenate(blocks, split + 1)
     doubled = tuple(2 * size if dimension == split else size for dimension, size in enumerate(half))
     words = builder.reshape(joined, doubled)
-    if doubled != shape:
-        words = builder.op("slice", (words,), SliceAttrs(tuple((0, size, 1) for size in shape)))
-    return builder.convert(words, _BY_BITS[bits]), math.prod(half)
+    cut = builder.slice(words, [0] * len(shape), shape)
+    return builder.convert(cut, _BY_BITS[bits]), math.prod(half)
 
 
 def _threefry_blocks(state: _State, dims: tuple[int, ...]) -> tuple[Handle, Handle]:
@@ -130,10 +126,8 @@ def _philox(state: _State, result: Shape) -> tuple[Handle, int]:
     if bits == 64:
         words = (state.joined(words[0], words[1]), state.joined(words[2], words[3]))
     columns = [builder.reshape(word, (count, 1)) for word in words]
-    flat = builder.reshape(builder.op("concatenate", columns, ConcatenateAttrs((1,))), (count * per_block,))
-    if count * per_block != total:
-        flat = builder.op("slice", (flat,), SliceAttrs(((0, total, 1),)))
-    return builder.convert(flat, _BY_BITS[bits]), count
+    flat = builder.reshape(builder.concatenate(columns, 1), (count * per_block,))
+    return builder.convert(builder.slice(flat, [0], [total]), _BY_BITS[bits]), count
 
 
 def _philox_blocks(state: _State, count: int) -> tuple[Handle, ...]:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.random import Distribution, RandomAlgorithm, RngBitGeneratorAttrs, RngGetAndUpdateStateAttrs
-from xlalite.hlo.ops.slicing import ConcatenateAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
@@ -69,7 +68,7 @@ def _words(builder: Builder, dims: tuple[int, ...], dtype: DType) -> Handle:
         "rng-get-and-update-state", (), RngGetAndUpdateStateAttrs(blocks), shape=Shape.array(DType.U64, (2,))
     )
     key = builder.constant([0x5DEECE66D], DType.U64)
-    state = builder.op("concatenate", (key, counter), ConcatenateAttrs((0,)))
+    state = builder.concatenate((key, counter), 0)
     result = Shape.tuple([state.shape, Shape.array(dtype, dims)])
     attrs = RngBitGeneratorAttrs(RandomAlgorithm.PHILOX)
     return builder.op("rng-bit-generator", (state,), attrs, shape=result)[1]

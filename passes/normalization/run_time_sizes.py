@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
+from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.extraction import extract
 from xlalite.hlo.ir.computation import HloComputation
@@ -14,7 +15,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.custom import EVALUATE, CustomCallAttrs
 from xlalite.hlo.ops.evaluation.run_time_sizes import SIZE, bounded, concerns_run_time_sizes
-from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_body
@@ -102,7 +103,7 @@ def _pad(entry: HloComputation, value: HloInstruction, sizes: list[HloInstructio
 
 
 def _element(computation: HloComputation, value: HloInstruction, index: int) -> HloInstruction:
-    return computation.add(create("get-tuple-element", (value,), GetTupleElementAttrs(index)))
+    return computation.add(element(value, index))
 
 
 def _groups(computation: HloComputation) -> list[set[HloInstruction]]:

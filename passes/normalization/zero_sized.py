@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from xlalite.hlo.building.construct import constant
 from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.patterns import constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from typing import ClassVar
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import recognise_monoid
-from xlalite.hlo.ops.slicing import PadAttrs
 from xlalite.hlo.types.literal import Literal
-from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
 
 
@@ -101,11 +99,10 @@ class ReductionSplitter(OpExpander):
         pieces = max(pieces, 2)
         length = -(-size // pieces)
         missing = pieces * length - size
-        if missing:
-            amounts = tuple((0, missing if d == dimension else 0, 0) for d in range(array.shape.rank))
-            array = builder.op("pad", (array, identity), PadAttrs(amounts))
+        amounts = tuple((0, missing if d == dimension else 0, 0) for d in range(array.shape.rank))
+        array = builder.pad(array, identity, amounts)
         dims = (*array.dims[:dimension], pieces, length, *array.dims[dimension + 1 :])
-        array = builder.op("reshape", (array,), shape=Shape.array(array.dtype, dims))
+        array = builder.reshape(array, dims)
         shifted = [d + (d > dimension) for d in reduced if d != dimension]
         return array, sorted([*shifted, dimension, dimension + 1]), sorted([*shifted, dimension + 1])
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.building.create import create
+from xlalite.hlo.building.construct import broadcast
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
-from xlalite.hlo.ops.reshaping import BroadcastAttrs
 from xlalite.hlo.types.shape import Shape
 
 
@@ -80,7 +79,7 @@ def apply_elementwise(
         if instruction in copies or instruction not in needed:
             continue
         if instruction.opcode == "constant":
-            copies[instruction] = _replicated(instruction.clone(), dims)
+            copies[instruction] = broadcast(instruction.clone(), dims)
             continue
         copies[instruction] = instruction.clone(
             [copies[operand] for operand in instruction.operands],
@@ -109,9 +108,3 @@ def _own_copy(instruction: HloInstruction, callee: HloComputation) -> HloComputa
     if instruction.opcode != "fusion" or callee.module is None:
         return callee
     return callee.module.add(callee.clone())
-
-
-def _replicated(scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
-    if not dims:
-        return scalar
-    return create("broadcast", (scalar,), BroadcastAttrs(()), shape=Shape.array(scalar.shape.dtype, dims))

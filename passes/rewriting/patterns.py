@@ -1,22 +1,15 @@
-"""What rules ask of instructions, and the instructions they make."""
+"""What rules ask of instructions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import ml_dtypes
-import numpy as np
 
-from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, recognise_monoid
-from xlalite.hlo.ops.reshaping import BroadcastAttrs, ReverseAttrs, TransposeAttrs
-from xlalite.hlo.ops.slicing import PadAttrs, SliceAttrs
-from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.literal import Array, Literal
-from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.literal import Literal
 
 # Types whose arithmetic is IEEE 754's with infinities and NaN, so that identities over the extended reals hold.
 IEEE_TYPES = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
@@ -131,94 +124,6 @@ def float_limits(dtype: DType) -> ml_dtypes.finfo:
 def used_once(instruction: HloInstruction) -> bool:
     """Whether a single operand slot uses the value and the computation does not return it."""
     return instruction.user_count == 1 and instruction.use_count == 1 and not instruction.is_root
-
-
-def scalar(value: Array | int | float | bool, dtype: DType) -> HloInstruction:
-    """A scalar constant; integers wrap into the type."""
-    with np.errstate(all="ignore"):
-        if isinstance(value, int) and dtype.is_integral:
-            wrapped = value & ((1 << dtype.bits) - 1)
-            if dtype.is_signed and wrapped >> (dtype.bits - 1):
-                wrapped -= 1 << dtype.bits
-            array = np.asarray(wrapped).astype(dtype.numpy) if wrapped < 2**63 else np.asarray(wrapped, dtype.numpy)
-        else:
-            array = np.asarray(value).astype(dtype.numpy)
-    return constant(array)
-
-
-def constant(value: Array) -> HloInstruction:
-    """A constant of an array's values."""
-    literal = Literal(value)
-    return create("constant", (), ConstantAttrs(literal), shape=literal.shape)
-
-
-def splat(value: Array | int | float | bool, shape: Shape) -> HloInstruction:
-    """An array of the shape filled with a number."""
-    return broadcast(scalar(value, shape.dtype), shape.dims)
-
-
-def splat_like(value: Array | int | float | bool, instruction: HloInstruction) -> HloInstruction:
-    """An array like the instruction's value, filled with a number."""
-    return splat(value, instruction.shape)
-
-
-def broadcast(operand: HloInstruction, dims: Sequence[int], dimensions: Sequence[int] = ()) -> HloInstruction:
-    """The operand replicated; itself when nothing is to be done."""
-    if operand.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
-        return operand
-    attrs = BroadcastAttrs(tuple(dimensions))
-    return create("broadcast", (operand,), attrs, shape=Shape.array(operand.shape.dtype, dims))
-
-
-def reshape(operand: HloInstruction, dims: Sequence[int]) -> HloInstruction:
-    """The operand with other sizes; itself when they are its own."""
-    if operand.shape.dims == tuple(dims):
-        return operand
-    return create("reshape", (operand,), shape=Shape.array(operand.shape.dtype, dims))
-
-
-def transpose(operand: HloInstruction, permutation: Sequence[int]) -> HloInstruction:
-    """The operand with result dimension i taken from permutation[i]; itself when nothing moves."""
-    if tuple(permutation) == tuple(range(operand.shape.rank)):
-        return operand
-    return create("transpose", (operand,), TransposeAttrs(tuple(permutation)))
-
-
-def slice_of(operand: HloInstruction, ranges: Sequence[tuple[int, int, int]]) -> HloInstruction:
-    """A slice; the operand itself when the slice is all of it."""
-    if all(r == (0, size, 1) for r, size in zip(ranges, operand.shape.dims, strict=True)):
-        return operand
-    return create("slice", (operand,), SliceAttrs(tuple(ranges)))
-
-
-def pad(operand: HloInstruction, value: HloInstruction, padding: Sequence[tuple[int, int, int]]) -> HloInstruction:
-    """The operand padded; itself when the padding is nothing."""
-    if all(entry == (0, 0, 0) or (entry[:2] == (0, 0) and size <= 1)
-           for entry, size in zip(padding, operand.shape.dims, strict=True)):  # fmt: skip
-        return operand
-    return create("pad", (operand, value), PadAttrs(tuple(padding)))
-
-
-def reverse(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
-    """The operand turned round along dimensions; itself when there are none."""
-    return create("reverse", (operand,), ReverseAttrs(tuple(dimensions))) if dimensions else operand
-
-
-def convert(operand: HloInstruction, dtype: DType) -> HloInstruction:
-    """The operand in another element type; itself when it has it."""
-    if operand.shape.dtype is dtype:
-        return operand
-    return create("convert", (operand,), shape=Shape.array(dtype, operand.shape.dims))
-
-
-def unary(opcode: str, operand: HloInstruction) -> HloInstruction:
-    """A unary operation without attributes."""
-    return create(opcode, (operand,))
-
-
-def binary(opcode: str, lhs: HloInstruction, rhs: HloInstruction) -> HloInstruction:
-    """A binary operation without attributes."""
-    return create(opcode, (lhs, rhs))
 
 
 def same(a: HloInstruction, b: HloInstruction) -> bool:

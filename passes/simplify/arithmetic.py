@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from xlalite.hlo.building.construct import binary, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import (
-    binary,
     is_ieee,
     is_integer,
     is_never_negative_zero,
@@ -18,9 +18,7 @@ from xlalite.passes.rewriting.patterns import (
     same,
     splat_float,
     splat_integer,
-    splat_like,
     splat_literal,
-    unary,
     used_once,
 )
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness

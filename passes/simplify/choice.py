@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from xlalite.hlo.building.construct import binary, broadcast, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.rewriting.patterns import (
-    binary,
-    broadcast,
-    same,
-    splat_bool,
-    splat_integer,
-    splat_like,
-    splat_literal,
-    unary,
-)
+from xlalite.passes.rewriting.patterns import same, splat_bool, splat_integer, splat_literal
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 
 _REFLEXIVE = frozenset({Direction.EQ, Direction.GE, Direction.LE})

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from xlalite.hlo.building.construct import constant, splat
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Evaluator
@@ -15,7 +16,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.patterns import constant, splat, splat_literal
+from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import changes_bitcast
 
 # Cheap to make anew wherever they are read, and larger as a constant than as what they are.

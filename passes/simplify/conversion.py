@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from xlalite.hlo.building.construct import convert
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.patterns import IEEE_TYPES, convert, float_limits
+from xlalite.passes.rewriting.patterns import IEEE_TYPES, float_limits
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from xlalite.hlo.building.construct import binary, broadcast, convert, reshape, splat_like, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.rewriting.patterns import IEEE_TYPES, binary, broadcast, convert, splat_like, transpose, used_once
+from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import is_increasing
 
@@ -107,7 +108,7 @@ def _placed(
     rest = [d for d in range(operand.shape.rank) if d not in order]
     from_operand = transpose(operand, (*order, *rest))
     dims = [operand.shape.dims[d] for d in order]
-    dropped = from_operand if not rest else create("reshape", (from_operand,), shape=operand.shape.with_dims(dims))
+    dropped = reshape(from_operand, dims)
     places = (*range(len(batch)), *range(first_free, first_free + len(free)))
     return broadcast(dropped, result.shape.dims, places)
 

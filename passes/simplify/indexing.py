@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.building.create import create
+from xlalite.hlo.building.construct import dynamic_slice, reshape, scalar, slice_of
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.gathering import GatherAttrs
-from xlalite.hlo.ops.slicing import DynamicSliceAttrs
-from xlalite.passes.rewriting.patterns import reshape, scalar, slice_of
 from xlalite.passes.rewriting.rewrite import Rule, RuleResult
 
 
@@ -27,7 +25,7 @@ def gather_of_one_window(instruction: HloInstruction) -> RuleResult:
             starts.append(reshape(slice_of(flat, [(place, place + 1, 1)]), ()))
         else:
             starts.append(scalar(0, indices.shape.dtype))
-    window = create("dynamic-slice", (operand, *starts), DynamicSliceAttrs(attrs.slice_sizes))
+    window = dynamic_slice(operand, starts, attrs.slice_sizes)
     return reshape(window, instruction.shape.dims)
 
 

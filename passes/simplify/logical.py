@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from xlalite.hlo.building.construct import binary, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.rewriting.patterns import (
-    binary,
-    operand_with_splat,
-    same,
-    splat_integer,
-    splat_like,
-    splat_literal,
-    unary,
-    used_once,
-)
+from xlalite.passes.rewriting.patterns import operand_with_splat, same, splat_integer, splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
-from xlalite.passes.analysis.loop_state import LoopState, element, is_element_of, loop_state, with_state
+from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state, with_state
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xlalite.hlo.building.construct import broadcast, reshape, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.patterns import broadcast, reshape, splat_literal, transpose
+from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
 from xlalite.passes.simplify.dimensions import without_ones
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xlalite.hlo.building.construct import broadcast, reshape, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.ops.reduction import ReduceAttrs
 from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
-from xlalite.passes.rewriting.patterns import broadcast, reshape, splat_literal, transpose, used_once
+from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import dimension_groups
 

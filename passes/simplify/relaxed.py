@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from xlalite.hlo.building.construct import binary, splat_like, unary
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.rewriting.patterns import binary, is_ieee, is_splat_of, same, splat_float, splat_like, unary
+from xlalite.passes.rewriting.patterns import is_ieee, is_splat_of, same, splat_float
 from xlalite.passes.rewriting.rewrite import Rule, RuleResult, Strictness
 
 

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.building.create import create
+from xlalite.hlo.building.construct import broadcast, iota, reshape, reverse, splat_like, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.reshaping import IotaAttrs
-from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.patterns import (
-    broadcast,
-    reshape,
-    reverse,
-    splat_like,
-    splat_literal,
-    transpose,
-)
+from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import Rule, RuleResult
 from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
 
@@ -101,7 +92,7 @@ def reshape_of_iota(instruction: HloInstruction) -> RuleResult:
         return None
     for group in groups:
         if group.before == (inner.attrs.iota_dimension,):
-            return _iota(instruction.shape, group.after[0])
+            return iota(instruction.shape.dtype, instruction.shape.dims, group.after[0])
     return None
 
 
@@ -144,7 +135,8 @@ def transpose_of_iota(instruction: HloInstruction) -> RuleResult:
     inner = instruction.operand(0)
     if inner.opcode != "iota":
         return None
-    return _iota(instruction.shape, instruction.attrs.dimensions.index(inner.attrs.iota_dimension))
+    dimension = instruction.attrs.dimensions.index(inner.attrs.iota_dimension)
+    return iota(instruction.shape.dtype, instruction.shape.dims, dimension)
 
 
 def reverse_nothing(instruction: HloInstruction) -> RuleResult:
@@ -170,10 +162,6 @@ def iota_of_one(instruction: HloInstruction) -> RuleResult:
     if instruction.shape.dims[instruction.attrs.iota_dimension] != 1:
         return None
     return splat_like(0, instruction)
-
-
-def _iota(shape: Shape, dimension: int) -> HloInstruction:
-    return create("iota", (), IotaAttrs(dimension), shape=Shape.array(shape.dtype, shape.dims))
 
 
 MERGING: tuple[Rule, ...] = (

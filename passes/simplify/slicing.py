@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xlalite.hlo.building.construct import broadcast, concatenate, dynamic_slice, pad, slice_of
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs
-from xlalite.passes.rewriting.patterns import (
-    broadcast,
-    pad,
-    slice_of,
-    splat_integer,
-    splat_literal,
-    used_once,
-)
+from xlalite.passes.rewriting.patterns import splat_integer, splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Rule, RuleResult
 
 Range = tuple[int, int, int]
@@ -66,7 +59,7 @@ def slice_of_concatenate(instruction: HloInstruction) -> RuleResult:
         position = end
     if len(read) == len(inner.operands):
         return None
-    source = read[0] if len(read) == 1 else create("concatenate", read, ConcatenateAttrs((along,)))
+    source = concatenate(read, along)
     ranges = list(instruction.attrs.slice)
     ranges[along] = (start - skipped, limit - skipped, stride)
     return slice_of(source, ranges)
@@ -99,7 +92,7 @@ def concatenate_of_empty(instruction: HloInstruction) -> RuleResult:
     full = [operand for operand in instruction.operands if operand.shape.dims[along]]
     if len(full) == len(instruction.operands):
         return None
-    return _concatenate(full or instruction.operands[:1], along)
+    return concatenate(full or instruction.operands[:1], along)
 
 
 def concatenate_of_concatenate(instruction: HloInstruction) -> RuleResult:
@@ -109,7 +102,7 @@ def concatenate_of_concatenate(instruction: HloInstruction) -> RuleResult:
     for operand in instruction.operands:
         nested = operand.opcode == "concatenate" and operand.attrs.dimension == along and used_once(operand)
         operands.extend(operand.operands if nested else (operand,))
-    return _concatenate(operands, along) if len(operands) != len(instruction.operands) else None
+    return concatenate(operands, along) if len(operands) != len(instruction.operands) else None
 
 
 def concatenate_of_neighbours(instruction: HloInstruction) -> RuleResult:
@@ -132,7 +125,7 @@ def concatenate_of_neighbours(instruction: HloInstruction) -> RuleResult:
         operand if piece is None or _piece(operand) == piece else slice_of(piece[0], piece[1])
         for operand, piece in zip(merged, pieces, strict=True)
     ]
-    return _concatenate(operands, along)
+    return concatenate(operands, along)
 
 
 def concatenate_of_splats(instruction: HloInstruction) -> RuleResult:
@@ -232,7 +225,7 @@ def dynamic_slice_of_broadcast(instruction: HloInstruction) -> RuleResult:
     sizes = tuple(instruction.attrs.dynamic_slice_sizes[dimension] for dimension in dimensions)
     if sizes != source.shape.dims:
         chosen = [starts[dimension] for dimension in dimensions]
-        source = create("dynamic-slice", (source, *chosen), DynamicSliceAttrs(sizes))
+        source = dynamic_slice(source, chosen, sizes)
     return broadcast(source, instruction.shape.dims, dimensions)
 
 
@@ -292,10 +285,6 @@ def _clamped_starts(starts: Sequence[HloInstruction], sizes: Sequence[int], wind
             return None
         clamped.append(min(max(value or 0, 0), extent - size))
     return clamped
-
-
-def _concatenate(operands: Sequence[HloInstruction], along: int) -> HloInstruction:
-    return operands[0] if len(operands) == 1 else create("concatenate", operands, ConcatenateAttrs((along,)))
 
 
 def _piece(operand: HloInstruction) -> tuple[HloInstruction, list[Range]] | None:

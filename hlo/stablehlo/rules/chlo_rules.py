@@ -9,7 +9,6 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, TWINS, constant
-from xlalite.hlo.stablehlo.rules.shaping_rules import broadcast_in_dim
 from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc
 from xlalite.hlo.stablehlo.special_functions.gamma_functions import digamma, lgamma, polygamma, zeta
@@ -107,7 +106,7 @@ def _broadcasting(name: str) -> ImportRule:
                 places = context.integers("broadcast_dimensions")
             if len(places) != rank or any(not 0 <= place < len(dims) for place in places):
                 raise context.error(f"{operand.shape.text()} cannot be broadcast to {context.result.text()}")
-            widened.append(broadcast_in_dim(context.builder, operand, dims, places))
+            widened.append(context.builder.broadcast_in_dim(operand, dims, places))
         context.operands = tuple(widened)
         found = RULES.get(name) or ELEMENTWISE[name]
         result = found(context)

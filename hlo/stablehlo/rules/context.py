@@ -14,7 +14,6 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.op import Attrs
-from xlalite.hlo.ops.structural import GetTupleElementAttrs
 from xlalite.hlo.spelling.codecs import Precision
 from xlalite.hlo.stablehlo.reading.dense import dense_values
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Dense, Operation, Region, Symbol, Word
@@ -231,10 +230,7 @@ class OperationContext:
 
 def elements(value: Handle) -> tuple[Handle, ...]:
     """The elements of a tuple."""
-    return tuple(
-        value.builder.op("get-tuple-element", (value,), GetTupleElementAttrs(index))
-        for index in range(len(value.shape.elements))
-    )
+    return tuple(value[index] for index in range(len(value.shape.elements)))
 
 
 ImportRule: TypeAlias = Callable[[OperationContext], Handle | Sequence[Handle]]

@@ -8,7 +8,6 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops.control_flow import CallAttrs
 from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
 from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
-from xlalite.hlo.ops.structural import GetTupleElementAttrs
 from xlalite.hlo.spelling.codecs import OutputAlias
 from xlalite.hlo.stablehlo.reading.syntax import Opaque, Region, Symbol
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
@@ -161,7 +160,8 @@ def _aliases(context: OperationContext) -> tuple[OutputAlias, ...]:
 
 
 def _get_tuple_element(context: OperationContext) -> Handle:
-    return context.op("get-tuple-element", context.take(1), GetTupleElementAttrs(context.get("index", int)))
+    (operand,) = context.take(1)
+    return context.builder.element(operand, context.get("index", int))
 
 
 def _optimization_barrier(context: OperationContext) -> tuple[Handle, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.building.builder import Builder, Handle
-from xlalite.hlo.ops import OPS
+from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
 from xlalite.hlo.ops.sorting import SortAttrs, TopkAttrs
 from xlalite.hlo.stablehlo.reading.syntax import Attribute
@@ -11,24 +10,12 @@ from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
 
 
-def broadcast_in_dim(builder: Builder, operand: Handle, dims: tuple[int, ...], places: tuple[int, ...]) -> Handle:
-    """Operand dimension i becomes dimension places[i]; sizes of 1 are stretched, which HLO's broadcast does not do."""
-    if dims == operand.dims and places == tuple(range(len(dims))):
-        return operand
-    kept = [i for i, place in enumerate(places) if operand.dims[i] == dims[place]]
-    stretched = [size for i, size in enumerate(operand.dims) if i not in kept]
-    if any(size != 1 for size in stretched):
-        return builder.broadcast(operand, dims, places)  # whose rule says what is wrong
-    reshaped = builder.reshape(operand, [operand.dims[i] for i in kept])
-    return builder.broadcast(reshaped, dims, [places[i] for i in kept])
-
-
 def _broadcast_in_dim(context: OperationContext) -> Handle:
     operand = context.operands[0] if context.operands else context.take(1)[0]
     places, dims = context.integers("broadcast_dimensions"), context.result.dims
     if len(places) != operand.shape.rank or any(not 0 <= place < len(dims) for place in places):
         raise context.error(f"dimensions {list(places)} do not fit {operand.shape.text()} -> {context.result.text()}")
-    return broadcast_in_dim(context.builder, operand, dims, places)
+    return context.builder.broadcast_in_dim(operand, dims, places)
 
 
 def _broadcast(context: OperationContext) -> Handle:
@@ -49,7 +36,8 @@ def _transpose(context: OperationContext) -> Handle:
 
 
 def _reverse(context: OperationContext) -> Handle:
-    return context.op("reverse", context.take(1), OPS["reverse"].attrs(context.integers("dimensions")))
+    (operand,) = context.take(1)
+    return context.builder.reverse(operand, context.integers("dimensions"))
 
 
 def _slice(context: OperationContext) -> Handle:
@@ -57,11 +45,13 @@ def _slice(context: OperationContext) -> Handle:
     strides = context.integers("strides", (1,) * len(starts))
     if not len(starts) == len(limits) == len(strides):
         raise context.error("start_indices, limit_indices and strides differ in length")
-    return context.op("slice", context.take(1), OPS["slice"].attrs(tuple(zip(starts, limits, strides, strict=True))))
+    (operand,) = context.take(1)
+    return context.builder.slice(operand, starts, limits, strides)
 
 
 def _dynamic_slice(context: OperationContext) -> Handle:
-    return context.op("dynamic-slice", context.operands, OPS["dynamic-slice"].attrs(context.integers("slice_sizes")))
+    operand, *starts = context.operands or context.take(1)
+    return context.builder.dynamic_slice(operand, starts, context.integers("slice_sizes"))
 
 
 def _pad(context: OperationContext) -> Handle:
@@ -70,11 +60,12 @@ def _pad(context: OperationContext) -> Handle:
     if len({len(column) for column in amounts}) > 1:
         raise context.error("low, high and interior differ in length")
     padding = tuple((low, high, interior) for low, high, interior in zip(*amounts, strict=True))
-    return context.op("pad", context.take(2), OPS["pad"].attrs(padding))
+    operand, value = context.take(2)
+    return context.builder.pad(operand, value, padding)
 
 
 def _concatenate(context: OperationContext) -> Handle:
-    return context.op("concatenate", context.operands, OPS["concatenate"].attrs((context.get("dimension", int),)))
+    return context.builder.concatenate(context.operands or context.take(1), context.get("dimension", int))
 
 
 def _numbers(context: OperationContext, structure: dict[str, Attribute], key: str) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.ops.helpers.declare import declare
-from xlalite.ops.helpers.emit import pad, reverse
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import constant_axes, normalize_axis, require_scalar, require_type
@@ -32,7 +31,7 @@ def _infer(op: Operation) -> Sequence[OutputType]:
 def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: int) -> Handle:
     """`x` moved along `axis`, with the identity coming in at the front."""
     padding = [(distance, -distance, 0) if i == axis else (0, 0, 0) for i in range(x.shape.rank)]
-    return pad(b, x, b.constant(identity, x.dtype), padding)
+    return b.pad(x, b.constant(identity, x.dtype), padding)
 
 
 def _declare(name: str, combine: Combine, identity: int, gradient: OneOutputGradient | None) -> None:
@@ -41,13 +40,13 @@ def _declare(name: str, combine: Combine, identity: int, gradient: OneOutputGrad
         b, x = ctx.builder, inputs[0]
         axis = normalize_axis(int(ctx.constant(op, "axis")), x.shape.rank)
         backwards = [axis] if op.get_attr("reverse") else []
-        total, span = reverse(b, x, backwards), 1
+        total, span = b.reverse(x, backwards), 1
         if op.get_attr("exclusive") and x.dims[axis]:
             total = _shifted(b, total, axis, 1, identity)
         while span < x.dims[axis]:
             total = combine(total, _shifted(b, total, axis, span, identity))
             span *= 2
-        return [reverse(b, total, backwards)]
+        return [b.reverse(total, backwards)]
 
     declare(
         name, ("x", "axis"), _infer, lower, gradient, None, attrs=("exclusive", "reverse"), constant_inputs=("axis",)

@@ -17,7 +17,6 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare, declare_outputs
-from xlalite.ops.helpers.emit import concatenate, slice_dims
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_type
@@ -51,7 +50,7 @@ def _joined(shapes: Sequence[TensorShape], axis: int) -> TensorShape:
 
 
 def _concat_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    return [concatenate(ctx.builder, inputs, normalize_axis(int(ctx.constant(op, "axis")), inputs[0].shape.rank))]
+    return [ctx.builder.concatenate(inputs, normalize_axis(int(ctx.constant(op, "axis")), inputs[0].shape.rank))]
 
 
 def _concat_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -104,7 +103,7 @@ def _pack_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...])
         raise ShapeError(f"cannot stack tensors of shapes {', '.join(str(x.dims) for x in inputs)}")
     axis = normalize_axis(op.get_attr("axis"), len(dims) + 1)
     expanded = [ctx.builder.reshape(x, [*dims[:axis], 1, *dims[axis:]]) for x in inputs]
-    return [concatenate(ctx.builder, expanded, axis)]
+    return [ctx.builder.concatenate(expanded, axis)]
 
 
 def _pack_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -157,7 +156,7 @@ def _pieces(ctx: LoweringContext, x: Handle, axis: int, sizes: Sequence[int]) ->
     for size in sizes:
         starts = [start if i == axis else 0 for i in range(len(x.dims))]
         limits = [start + size if i == axis else extent for i, extent in enumerate(x.dims)]
-        pieces.append(slice_dims(ctx.builder, x, starts, limits))
+        pieces.append(ctx.builder.slice(x, starts, limits))
         start += size
     return pieces
 

@@ -15,10 +15,8 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
-from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare
-from xlalite.ops.helpers.emit import pad, reverse, slice_dims
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import constant_axes, require_rank, require_same_type, require_type
@@ -59,12 +57,10 @@ def _slice_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     if begins is not None:
         starts = begins.tolist()
         found = [_slice_size(e, s, n) for e, s, n in zip(x.dims, starts, sizes, strict=True)]
-        return [slice_dims(b, x, starts, [s + (n or 0) for s, n in zip(starts, found, strict=True)])]
+        return [b.slice(x, starts, [s + (n or 0) for s, n in zip(starts, found, strict=True)])]
     if -1 in sizes:
         raise LoweringError(f"{op.describe()}: a size of -1 needs a begin that is known when the operation is compiled")
-    vector = ctx.handle(op.inputs[1])
-    indices = [b.reshape(slice_dims(b, vector, [i], [i + 1]), []) for i in range(len(sizes))]
-    return [b.op("dynamic-slice", (x, *indices), OPS["dynamic-slice"].attrs(tuple(sizes)))]
+    return [b.dynamic_slice(x, b.scalars(ctx.handle(op.inputs[1])), sizes)]
 
 
 def _begin_of_a_rest(op: Operation) -> Sequence[int]:
@@ -125,7 +121,7 @@ def _pad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) 
     if known.shape != (x.shape.rank, 2) or (known < 0).any():
         raise ShapeError(f"paddings {known.tolist()} do not fit {x.shape.text()}")
     value = inputs[1] if len(inputs) == 2 else b.constant(np.zeros((), x.dtype.numpy), x.dtype)
-    return [pad(b, x, value, [(before, after, 0) for before, after in known.tolist()])]
+    return [b.pad(x, value, [(before, after, 0) for before, after in known.tolist()])]
 
 
 def _pad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -158,7 +154,7 @@ def _reverse_infer(op: Operation) -> Sequence[OutputType]:
 
 def _reverse_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     axes = [int(axis) % inputs[0].shape.rank for axis in ctx.constant(op, "axis").ravel()]
-    return [reverse(ctx.builder, inputs[0], axes)]
+    return [ctx.builder.reverse(inputs[0], axes)]
 
 
 def _reverse_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:

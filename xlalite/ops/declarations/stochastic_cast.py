@@ -44,8 +44,8 @@ def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> S
     if number not in _ALGORITHMS:
         raise LoweringError(f"StochasticCastToInt: found alg {number}, expected one of {sorted(_ALGORITHMS)}")
     algorithm, words = _ALGORITHMS[number]
-    used = b.op("slice", (counter,), OPS["slice"].attrs(((0, words, 1),)))
-    state = b.op("concatenate", (key, used), OPS["concatenate"].attrs((0,)))
+    used = b.slice(counter, [0], [words])
+    state = b.concatenate((key, used), 0)
     random_type = HloType.from_name(f"u{x.dtype.bits}")
     result = Shape.tuple([state.shape, Shape.array(random_type, x.dims)])
     generated = b.op("rng-bit-generator", (state,), OPS["rng-bit-generator"].attrs(algorithm), shape=result)

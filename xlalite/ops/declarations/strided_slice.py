@@ -18,7 +18,6 @@ from xlalite.framework.meaning.static_value import constant_value, constant_valu
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.declare import MOVEMENT, declare
-from xlalite.ops.helpers.emit import pad, reverse, slice_dims
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
@@ -186,7 +185,7 @@ def _cut(b: Builder, x: Handle, plan: SlicePlan) -> Handle:
         limits.append(max(part.start, last) + 1 if part.count else low)
         steps.append(abs(part.step))
         backwards += [axis] if part.step < 0 and part.count > 1 else []
-    return reverse(b, slice_dims(b, x, starts, limits, steps), backwards)
+    return b.reverse(b.slice(x, starts, limits, steps), backwards)
 
 
 def _constants(ctx: LoweringContext, op: Operation) -> tuple[Array, Array, Array]:
@@ -247,13 +246,13 @@ def _grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...])
     dims = tuple(int(size) for size in ctx.constant(op, "shape"))
     plan = plan_slice(dims, *_constants(ctx, op), _Masks.of(op))
     box = b.reshape(dy, [part.count for part in plan.dimensions])
-    box = reverse(b, box, [i for i, part in enumerate(plan.dimensions) if part.step < 0 and part.count > 1])
+    box = b.reverse(box, [i for i, part in enumerate(plan.dimensions) if part.step < 0 and part.count > 1])
     padding = []
     for size, part in zip(dims, plan.dimensions, strict=True):
         low = min(part.start, part.start + (part.count - 1) * part.step) if part.count else 0
         covered = (part.count - 1) * abs(part.step) + 1 if part.count else 0
         padding.append((low, size - low - covered, abs(part.step) - 1))
-    return [pad(b, box, b.constant(np.zeros((), dy.dtype.numpy), dy.dtype), padding)]
+    return [b.pad(box, b.constant(np.zeros((), dy.dtype.numpy), dy.dtype), padding)]
 
 
 def _grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:

@@ -9,7 +9,6 @@ import numpy as np
 from xlalite.framework.meaning.host import Array
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
-from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
@@ -18,13 +17,7 @@ _WIDER_ACCUMULATOR = {HloDType.F16: HloDType.F32, HloDType.BF16: HloDType.F32}
 
 def broadcast_to(b: Builder, x: Handle, dims: Sequence[int]) -> Handle:
     """`x` at larger sizes by NumPy's rules: dimensions align at the end, sizes of 1 repeat."""
-    target = tuple(dims)
-    if x.dims == target:
-        return x
-    offset = len(target) - len(x.dims)
-    kept = [i for i, size in enumerate(x.dims) if size == target[offset + i]]
-    squeezed = b.reshape(x, [x.dims[i] for i in kept])
-    return b.broadcast(squeezed, target, [offset + i for i in kept])
+    return b.broadcast_in_dim(x, dims, range(len(dims) - len(x.dims), len(dims)))
 
 
 def broadcast_pair(b: Builder, x: Handle, y: Handle) -> tuple[Handle, Handle]:
@@ -58,33 +51,6 @@ def sum_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False
 def max_axes(b: Builder, x: Handle, axes: Sequence[int], keep_dims: bool = False) -> Handle:
     """Largest value along `axes`; NaN if there is one."""
     return reduce_axes(b, x, "maximum", monoid_identity(MonoidKind.MAXIMUM, x.dtype), axes, keep_dims)
-
-
-def slice_dims(
-    b: Builder, x: Handle, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
-) -> Handle:
-    """The elements `starts[i], starts[i] + strides[i], ...` below `limits[i]` of every dimension."""
-    steps = strides if strides is not None else [1] * len(starts)
-    ranges = tuple((int(s), int(e), int(t)) for s, e, t in zip(starts, limits, steps, strict=True))
-    if all(r == (0, size, 1) for r, size in zip(ranges, x.dims, strict=True)):
-        return x
-    return b.op("slice", (x,), OPS["slice"].attrs(ranges))
-
-
-def pad(b: Builder, x: Handle, value: Handle, padding: Sequence[tuple[int, int, int]]) -> Handle:
-    """`x` with (low, high, interior) padding for every dimension."""
-    entries = tuple((int(low), int(high), int(interior)) for low, high, interior in padding)
-    return b.op("pad", (x, value), OPS["pad"].attrs(entries))
-
-
-def concatenate(b: Builder, parts: Sequence[Handle], axis: int) -> Handle:
-    """The parts one after another."""
-    return parts[0] if len(parts) == 1 else b.op("concatenate", tuple(parts), OPS["concatenate"].attrs((axis,)))
-
-
-def reverse(b: Builder, x: Handle, axes: Sequence[int]) -> Handle:
-    """`x` with the order of elements turned round along `axes`."""
-    return b.op("reverse", (x,), OPS["reverse"].attrs(tuple(axes))) if axes else x
 
 
 def zeros_like(b: Builder, x: Handle) -> Handle:

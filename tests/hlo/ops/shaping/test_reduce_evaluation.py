@@ -89,6 +89,14 @@ def test_nan_wins_and_zeros_have_an_order(opcode: str, dtype: DType) -> None:
     assert negative.tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [(DType.F8E4M3FN, 448), (DType.F8E4M3FNUZ, 240), (DType.F4E2M1FN, 6), (DType.F8E5M2, np.inf)]
+)
+def test_extremes_start_at_the_last_number_of_a_type_without_infinities(dtype: DType, largest: float) -> None:
+    assert float(monoid_identity(MonoidKind.MAXIMUM, dtype)) == -largest
+    assert float(monoid_identity(MonoidKind.MINIMUM, dtype)) == largest
+
+
 @pytest.mark.parametrize("dims", [(0,), (0, 3), (3, 0), (2, 0, 3)])
 def test_empty_dimensions_give_the_initial_value(dims: tuple[int, ...]) -> None:
     found = reduce("add", np.zeros(dims, np.float32), np.float32(7).reshape(()), (0,))
