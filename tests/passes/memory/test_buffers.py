@@ -135,48 +135,6 @@ def test_reader_runs_before_the_update_that_overwrites() -> None:
     assert copied_arrays(module) == 2, "both parameters, before the loop"
 
 
-def test_donated_parameter_holds_the_result() -> None:
-    module = prepared(
-        "HloModule d, input_output_alias={ {}: (0, {}, must-alias) }\n"
-        "ENTRY e {\n x = f32[8] parameter(0)\n ROOT y = f32[8] negate(x)\n}"
-    )
-    assignment = assign_buffers(module)
-    root = module.entry_computation.root
-    assert [(d.parameter, d.output) for d in assignment.donations] == [(0, 0)]
-    assert assignment.slice_of(root).allocation.kind is AllocationKind.PARAMETER
-    assert copies(module) == []
-
-
-def test_donated_parameter_that_is_read_later_is_copied_into() -> None:
-    module = prepared(
-        "HloModule d, input_output_alias={ {0}: (0, {}, must-alias) }\n"
-        "ENTRY e {\n x = f32[8] parameter(0)\n y = f32[8] reverse(x), dimensions={0}\n"
-        " z = f32[8] add(x, y)\n ROOT t = (f32[8], f32[8]) tuple(y, z)\n}"
-    )
-    assert assign_buffers(module).donations
-    assert any("still needed" in line for line in copies(module))
-
-
-def test_output_that_is_an_input_or_stands_twice_is_copied() -> None:
-    module = prepared(
-        "HloModule o\nENTRY e {\n x = f32[8] parameter(0)\n y = f32[8] negate(x)\n"
-        " ROOT t = (f32[8], f32[8], f32[8]) tuple(x, y, y)\n}"
-    )
-    assert copies(module) == [
-        "x: an input, which the result must not share memory with",
-        "y: it is another output too",
-    ]
-    numbers = [a.leaf for a in assign_buffers(module).allocations if a.kind is AllocationKind.OUTPUT]
-    assert sorted(numbers) == [0, 1, 2]
-
-
-def test_elementwise_result_takes_over_its_operand() -> None:
-    lines = "\n".join(f" v{n + 1} = f32[1000] sine(v{n})" for n in range(6))
-    entry = f"ENTRY e {{\n v0 = f32[1000] parameter(0)\n{lines}\n ROOT r = f32[1000] negate(v6)\n}}"
-    module = prepared("HloModule c\n" + entry)
-    assert assign_buffers(module).arena_bytes == 0, "everything fits into the output"
-
-
 def test_schedule_frees_memory_early() -> None:
     """Each branch is reduced before the next is computed, so only one wide array lives at a time."""
     branches = "".join(
@@ -229,27 +187,3 @@ def _check_no_overlap(module: HloModule, assignment: BufferAssignment) -> int:
         for byte in range(piece.offset, piece.offset + piece.size_bytes, 4):
             written[piece.allocation.number, byte] = instruction
     return reads
-
-
-def test_report_names_every_allocation() -> None:
-    report = assign_buffers(prepared(LOOP.format(step="v1 = f32[4] negate(v)", v="v1", w="w"))).report
-    assert report.startswith("BufferAssignment: module loop\n")
-    assert "parameter 0:" in report
-    assert "Total arena bytes:" in report
-
-
-def test_branch_that_returns_its_operand_copies_it() -> None:
-    text = """HloModule choice
-same { ROOT p = f32[4] parameter(0) }
-negative { p = f32[4] parameter(0)
-  ROOT n = f32[4] negate(p) }
-ENTRY e {
-  x = f32[4] parameter(0)
-  i = s32[] parameter(1)
-  y = f32[4] exponential(x)
-  ROOT c = f32[4] conditional(i, y, y, y), branch_computations={same, negative, negative}
-}
-"""
-    module = prepared(text)
-    assert copies(module) == ["y: it comes from outside the branch"]
-    assign_buffers(module)
