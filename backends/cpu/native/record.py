@@ -102,6 +102,11 @@ class Record:
         return value if isinstance(value, Value) else constant(self._type(field), value)
 
 
+def pointer_at(builder: FunctionBuilder, table: Value, index: Value) -> Value:
+    """An entry of a table of pointers."""
+    return builder.load(PTR, builder.gep(PTR, table, index))
+
+
 @functools.cache
 def _field(kind: type[ctypes.Structure], name: str) -> tuple[int, Type | None]:
     """Offset and type of a field.

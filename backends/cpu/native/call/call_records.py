@@ -1,64 +1,65 @@
-"""The records through which Python tells the machine code of a call what to expect.
-
-Each table gives the fields of a record in order, as name and LLVM type. The LLVM text and the ctypes structures are
-both made from it.
-"""
+"""The records through which Python tells the machine code of a call what to expect."""
 
 from __future__ import annotations
 
-Fields = tuple[tuple[str, str], ...]
+import ctypes
 
-INPUT_FIELDS: Fields = (
-    ("descriptor", "ptr"),  # the dtype object
-    ("type_number", "i32"),
-    ("rank", "i32"),
-    ("dims", "ptr"),
-    ("size_bytes", "i64"),
-    ("required_flags", "i32"),
-    ("is_donated", "i32"),
-)
-OUTPUT_FIELDS: Fields = (
-    ("descriptor", "ptr"),
-    ("dims", "ptr"),
-    ("rank", "i32"),
-    ("alias", "i32"),  # the input whose array is the result, or -1
-    ("is_large", "i64"),  # whether `result_handler` provides the memory
-)
-CALL_FIELDS: Fields = (
-    ("entry", "ptr"),
-    ("context", "ptr"),
-    ("arena", "ptr"),  # a free arena, or null while a call uses it
-    ("arena_bytes", "i64"),
-    ("releases_lock", "i32"),
-    ("returns_tuple", "i32"),
-    ("has_donations", "i32"),
-    ("unused", "i32"),
-    ("inputs", "ptr"),
-    ("outputs", "ptr"),
-    ("num_inputs", "i64"),
-    ("num_outputs", "i64"),
-    ("slow_path", "ptr"),  # Python object, called with arguments of any kind
-    ("raise_status", "ptr"),  # Python function (slow path object, status) that raises
-    ("array_type", "ptr"),
-    ("new_array", "ptr"),  # PyArray_NewFromDescr
-    ("set_handler", "ptr"),  # PyDataMem_SetHandler
-    ("result_handler", "ptr"),  # NumPy's handler object for large results
-    ("none", "ptr"),
-)
-BOUND_FIELDS: Fields = (("call", "ptr"), ("params", "ptr"), ("results", "ptr"))
-
-_TABLES = {"Input": INPUT_FIELDS, "Output": OUTPUT_FIELDS, "Call": CALL_FIELDS, "Bound": BOUND_FIELDS}
+NO_MEMORY_STATUS = -1
+"""What a run gives that found no memory for its arena."""
 
 
-def record_types() -> str:
-    """The records as LLVM types: `%Input`, `%Output`, `%Call`, `%Bound`."""
-    return "".join(f"%{name} = type {{ {', '.join(kind for _, kind in rows)} }}\n" for name, rows in _TABLES.items())
+class InputRecord(ctypes.Structure):
+    """What an argument must be."""
+
+    _fields_ = (
+        ("descriptor", ctypes.c_void_p),  # the dtype object
+        ("type_number", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("dims", ctypes.c_void_p),
+        ("size_bytes", ctypes.c_int64),
+        ("required_flags", ctypes.c_int32),
+        ("is_donated", ctypes.c_int32),
+    )
 
 
-def field_addresses() -> dict[str, str]:
-    """LLVM text by `Record_field`: the address of the field in the record that the pointer `%record` points to."""
-    return {
-        f"{name}_{field}": f"getelementptr inbounds %{name}, ptr %{name.lower()}, i32 0, i32 {index}"
-        for name, rows in _TABLES.items()
-        for index, (field, _) in enumerate(rows)
-    }
+class OutputRecord(ctypes.Structure):
+    """What a result will be."""
+
+    _fields_ = (
+        ("descriptor", ctypes.c_void_p),
+        ("dims", ctypes.c_void_p),
+        ("rank", ctypes.c_int32),
+        ("alias", ctypes.c_int32),  # the input whose array is the result, or -1
+        ("is_large", ctypes.c_int64),  # whether `result_handler` provides the memory
+    )
+
+
+class CallRecord(ctypes.Structure):
+    """An executable."""
+
+    _fields_ = (
+        ("entry", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("arena", ctypes.c_void_p),  # a free arena, or null while a call uses it
+        ("arena_bytes", ctypes.c_int64),
+        ("releases_lock", ctypes.c_int32),
+        ("returns_tuple", ctypes.c_int32),
+        ("has_donations", ctypes.c_int32),
+        ("inputs", ctypes.c_void_p),
+        ("outputs", ctypes.c_void_p),
+        ("num_inputs", ctypes.c_int64),
+        ("num_outputs", ctypes.c_int64),
+        ("slow_path", ctypes.c_void_p),  # Python object, called with arguments of any kind
+        ("raise_status", ctypes.c_void_p),  # Python function (slow path object, status) that raises
+        ("array_type", ctypes.c_void_p),
+        ("new_array", ctypes.c_void_p),  # PyArray_NewFromDescr
+        ("set_handler", ctypes.c_void_p),  # PyDataMem_SetHandler
+        ("result_handler", ctypes.c_void_p),  # NumPy's handler object for large results
+        ("none", ctypes.c_void_p),
+    )
+
+
+class BoundRecord(ctypes.Structure):
+    """An executable with the addresses of its arrays."""
+
+    _fields_ = (("call", ctypes.c_void_p), ("params", ctypes.c_void_p), ("results", ctypes.c_void_p))

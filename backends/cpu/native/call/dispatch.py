@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlalite.backends.cpu.native.call import call_records, dispatch_ir as native
+from xlalite.backends.cpu.native.call import dispatch_ir as native
+from xlalite.backends.cpu.native.call.call_records import BoundRecord, CallRecord, InputRecord, OutputRecord
 from xlalite.backends.cpu.native.call.numpy_interface import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -27,38 +28,15 @@ from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, r
 from xlalite.backends.cpu.native.call.result_memory import result_memory
 from xlalite.backends.cpu.native.call.result_memory_ir import LARGE_BYTES
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
-from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
-from xlalite.backends.cpu.native.object_cache import default_cache
-from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
+from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.hlo.types.shape import Shape
 
 MAX_NATIVE_ARRAYS = 1024
 """Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
 
-_OPTIONS = JitOptions(passes=(IrPass.ALWAYS_INLINE, IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG))
 _METH_NOARGS = 0x0004
 _METH_FASTCALL = 0x0080
-_CTYPES: Mapping[str, type[ctypes._SimpleCData[Any]]] = {
-    "ptr": ctypes.c_void_p,
-    "i64": ctypes.c_int64,
-    "i32": ctypes.c_int32,
-}
-
-
-class _InputRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.INPUT_FIELDS]
-
-
-class _OutputRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.OUTPUT_FIELDS]
-
-
-class _CallRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.CALL_FIELDS]
-
-
-class _BoundRecord(ctypes.Structure):
-    _fields_ = [(name, _CTYPES[kind]) for name, kind in call_records.BOUND_FIELDS]
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -88,7 +66,7 @@ class NativeCall(PythonCall):
         super().__init__(signature, entry)
         self._runtime = _runtime()
         self._kept_alive: list[object] = []
-        self._record = _CallRecord(
+        self._record = CallRecord(
             entry=entry.address,
             context=entry.pool.context_address,
             arena_bytes=entry.arena_bytes,
@@ -115,7 +93,7 @@ class NativeCall(PythonCall):
     def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
         """A builtin function that runs the entry on these addresses each time it is called."""
         bound_params, bound_results = pointers(params), pointers(results)
-        record = _BoundRecord(ctypes.addressof(self._record), _address(bound_params), _address(bound_results))
+        record = BoundRecord(ctypes.addressof(self._record), _address(bound_params), _address(bound_results))
         return self._builtin(native.CALL_BOUND, _METH_NOARGS, record, bound_params, bound_results)
 
     def __del__(self) -> None:
@@ -135,12 +113,12 @@ class NativeCall(PythonCall):
         function: Callable[..., Any] = runtime.new_function(ctypes.addressof(definition), owner, None)
         return function
 
-    def _input_records(self) -> ctypes.Array[_InputRecord]:
+    def _input_records(self) -> ctypes.Array[InputRecord]:
         donated = {source for source, _ in self.signature.donations}
-        records = (_InputRecord * len(self.signature.inputs))()
+        records = (InputRecord * len(self.signature.inputs))()
         for i, shape in enumerate(self.signature.inputs):
             dtype = self._dtype(shape)
-            records[i] = _InputRecord(
+            records[i] = InputRecord(
                 descriptor=id(dtype),
                 type_number=dtype.num,
                 rank=shape.rank,
@@ -151,11 +129,11 @@ class NativeCall(PythonCall):
             )
         return records
 
-    def _output_records(self) -> ctypes.Array[_OutputRecord]:
+    def _output_records(self) -> ctypes.Array[OutputRecord]:
         source_of = {target: source for source, target in self.signature.donations}
-        records = (_OutputRecord * len(self.signature.outputs))()
+        records = (OutputRecord * len(self.signature.outputs))()
         for i, shape in enumerate(self.signature.outputs):
-            records[i] = _OutputRecord(
+            records[i] = OutputRecord(
                 descriptor=id(self._dtype(shape)),
                 dims=self._dims(shape),
                 rank=shape.rank,
@@ -199,13 +177,9 @@ class _Runtime:
 def _runtime() -> _Runtime:
     interface = numpy_interface()
     assert interface is not None, "native calls are made only where the interface is known"
-    text = native.dispatch_ir(interface.layout)
-    imports = python_functions(native.PYTHON_FUNCTIONS)
-    return _Runtime(
-        default_cache().get_or_compile(
-            (text,), lambda: IrSource(text, summary=CodeSummary("(native calls)")), _OPTIONS, imports
-        )
-    )
+    imports = python_functions(tuple(native.PYTHON_FUNCTIONS))
+    variant = f"objects begin with {object.__basicsize__} bytes"
+    return _Runtime(runtime_code("native calls", lambda: native.dispatch_ir(interface.layout), imports, variant))
 
 
 def _address(memory: ctypes.Array[Any]) -> int:

@@ -28,29 +28,42 @@ _ARRAY_TYPE_SLOT = 2
 
 @dataclass(frozen=True, slots=True)
 class ObjectLayout:
-    """Byte offsets of the fields that native code reads."""
+    """The fields that native code reads.
 
-    type_offset: int
-    data_offset: int
-    rank_offset: int
-    dims_offset: int
-    descriptor_offset: int
-    flags_offset: int
-    byte_order_offset: int
-    type_number_offset: int
+    Attributes:
+        array: An ndarray.
+        descriptor: A dtype.
+    """
+
+    array: type[ctypes.Structure]
+    descriptor: type[ctypes.Structure]
 
     @staticmethod
     def with_header(size: int) -> ObjectLayout:
         """The layout for a size of the header that every Python object begins with; its last word is the type."""
+        header = (("header", ctypes.c_int8 * (size - 8)), ("type", ctypes.c_void_p))
+        array_fields = (
+            *header,
+            ("data", ctypes.c_void_p),
+            ("rank", ctypes.c_int32),
+            ("dims", ctypes.c_void_p),
+            ("strides", ctypes.c_void_p),
+            ("base", ctypes.c_void_p),
+            ("descriptor", ctypes.c_void_p),
+            ("flags", ctypes.c_int32),
+        )
+        descriptor_fields = (
+            *header,
+            ("scalar_type", ctypes.c_void_p),
+            ("kind", ctypes.c_int8),
+            ("type_character", ctypes.c_int8),
+            ("byte_order", ctypes.c_int8),
+            ("flags", ctypes.c_int8),
+            ("type_number", ctypes.c_int32),
+        )
         return ObjectLayout(
-            type_offset=size - 8,
-            data_offset=size,
-            rank_offset=size + 8,
-            dims_offset=size + 16,
-            descriptor_offset=size + 40,
-            flags_offset=size + 48,
-            byte_order_offset=size + 10,
-            type_number_offset=size + 12,
+            type("ArrayObject", (ctypes.Structure,), {"_fields_": array_fields}),
+            type("DescriptorObject", (ctypes.Structure,), {"_fields_": descriptor_fields}),
         )
 
 
@@ -59,7 +72,7 @@ class NumpyInterface:
     """NumPy as native code sees it.
 
     Attributes:
-        layout: Offsets in Python's and NumPy's objects.
+        layout: Fields of Python's and NumPy's objects.
         array_type: Address of the type object of arrays.
         new_array: Address of `PyArray_NewFromDescr`.
         set_handler: Address of `PyDataMem_SetHandler`.
@@ -106,27 +119,16 @@ def _function_table() -> Sequence[int] | None:
 
 
 def _array_is_as_expected(layout: ObjectLayout, array: np.typing.NDArray[np.generic]) -> bool:
-    base = id(array)
-    dtype = array.dtype
-    if (
-        _pointer(base + layout.type_offset) != id(np.ndarray)
-        or _pointer(base + layout.data_offset) != array.ctypes.data
-    ):
+    found = layout.array.from_address(id(array))
+    if (found.type, found.data, found.rank) != (id(np.ndarray), array.ctypes.data, 2):
         return False
-    rank = ctypes.c_int32.from_address(base + layout.rank_offset).value
-    if rank != 2 or (ctypes.c_int64 * 2).from_address(_pointer(base + layout.dims_offset))[:] != [2, 3]:
-        return False
-    flags = ctypes.c_int32.from_address(base + layout.flags_offset).value
     expected_flags = C_CONTIGUOUS | ALIGNED | WRITEABLE
-    if flags & expected_flags != expected_flags or _pointer(base + layout.descriptor_offset) != id(dtype):
+    if found.flags & expected_flags != expected_flags or found.descriptor != id(array.dtype):
         return False
-    byte_order = ctypes.c_char.from_address(id(dtype) + layout.byte_order_offset).value
-    number = ctypes.c_int32.from_address(id(dtype) + layout.type_number_offset).value
-    return byte_order == dtype.byteorder.encode() and number == dtype.num
-
-
-def _pointer(address: int) -> int:
-    return ctypes.c_void_p.from_address(address).value or 0
+    if (ctypes.c_int64 * 2).from_address(found.dims)[:] != [2, 3]:
+        return False
+    dtype = layout.descriptor.from_address(found.descriptor)
+    return (dtype.byte_order, dtype.type_number) == (ord(array.dtype.byteorder), array.dtype.num)
 
 
 def _address_of(function: object) -> int:

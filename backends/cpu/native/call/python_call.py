@@ -8,11 +8,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from xlalite.backends.arguments import Array
+from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned_bytes
 from xlalite.backends.cpu.native.call.arguments import new_results, to_arrays
-from xlalite.backends.cpu.native.call.dispatch_ir import ARENA_ALIGNMENT, NO_MEMORY_STATUS
+from xlalite.backends.cpu.native.call.call_records import NO_MEMORY_STATUS
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.hlo.errors import ExecutionError
 
@@ -32,7 +30,7 @@ class PythonCall:
         self.signature = signature
         self.entry = entry
         self._function = _Entry(entry.address)
-        self._free_arenas: list[Array] = []
+        self._free_arenas: list[ByteArray] = []
 
     def __call__(self, *arguments: object) -> object:
         """The results for arguments of any kind that fit the signature.
@@ -79,16 +77,15 @@ class PythonCall:
             return int(self._function(params, results, None, context))
         arena = self._take_arena()
         try:
-            start = -arena.ctypes.data % ARENA_ALIGNMENT
-            return int(self._function(params, results, arena.ctypes.data + start, context))
+            return int(self._function(params, results, arena.ctypes.data, context))
         finally:
             self._free_arenas.append(arena)
 
-    def _take_arena(self) -> Array:
+    def _take_arena(self) -> ByteArray:
         try:
             return self._free_arenas.pop()
         except IndexError:
-            return np.empty(self.entry.arena_bytes + ARENA_ALIGNMENT, np.uint8)
+            return aligned_bytes(self.entry.arena_bytes)
 
 
 def raise_status(call: PythonCall, status: int) -> None:
