@@ -223,6 +223,19 @@ def test_late_imports_that_go_up_are_doors(package: str) -> None:
     assert found == {door for door in DOORS if door[0].rpartition(".")[0] == package}
 
 
+def test_the_graph_imports_nothing_late() -> None:
+    folder = ROOT / FOLDERS["xlalite.framework"]
+    late = [
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        for path in sorted(folder.rglob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert not late, "what needs the layer above is installed by it"
+
+
 @pytest.mark.parametrize("package", MOST_ARROWS)
 def test_there_are_few_arrows(package: str) -> None:
     assert len(pairs(package)) <= MOST_ARROWS[package]

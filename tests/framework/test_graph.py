@@ -60,6 +60,8 @@ def test_elements_are_found_by_name(graph: Graph) -> None:
         graph.get_tensor_by_name("x:1")
     with pytest.raises(GraphError, match="'x' names an Operation"):
         graph.get_tensor_by_name("x")
+    with pytest.raises(GraphError, match="'x:²' is not a tensor name"):
+        graph.get_tensor_by_name("x:²")
     with pytest.raises(GraphError, match="another graph"):
         Graph().as_graph_element(x)
     with pytest.raises(TypeError, match="3"):

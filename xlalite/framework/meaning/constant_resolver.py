@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.meaning.host import Array, HostValue, LocalContext
-from xlalite.framework.meaning.op_execution import run_operation_on_host
+from xlalite.framework.meaning.host import Array, HostContext, HostValue, LocalContext
+
+RunOperation: TypeAlias = Callable[[Operation, Sequence[HostValue], HostContext], Sequence[HostValue]]
 
 # A folded value beyond this many elements costs more in the program than it saves.
 _MAX_FOLDED_ELEMENTS = 1 << 20
 
 
 class ConstantResolver:
-    """Values and sizes of tensors as far as they are known."""
+    """Values and sizes of tensors as far as they are known.
+
+    Attributes:
+        run_operation: Runs one operation by itself. `op_execution`, which lowers and so stands above, puts it here.
+    """
+
+    run_operation: ClassVar[RunOperation]
 
     def __init__(self) -> None:
         """Nothing is known."""
@@ -109,7 +118,7 @@ class ConstantResolver:
             )
         else:
             inputs = tuple(self._values[tensor] for tensor in operation.inputs)
-        results = run_operation_on_host(operation, inputs, LocalContext())
+        results = ConstantResolver.run_operation(operation, inputs, LocalContext())
         for output, value in zip(operation.outputs, results, strict=True):
             assert isinstance(value, np.ndarray), f"{output.name} is no array"
             self.define(output, value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,15 +17,20 @@ from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.framework.meaning.constant_resolver import ConstantResolver
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.framework.meaning.lowering import (
+    Argument,
+    ConstantArgument,
+    ParameterArgument,
+    VariableArgument,
+    lower_operations,
+)
 from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.types.shape import Shape
-
-if TYPE_CHECKING:
-    from xlalite.framework.meaning.lowering import Argument
 
 
 def run_operation_on_host(
@@ -111,14 +116,6 @@ _CACHE: SignatureCache[_Compiled] = SignatureCache(most=4096)
 
 
 def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence[Array | None]) -> _Compiled:
-    # Lowering folds constants by running operations, so the two modules need each other.
-    from xlalite.framework.meaning.lowering import (
-        ConstantArgument,
-        ParameterArgument,
-        VariableArgument,
-        lower_operations,
-    )
-
     known = _facts_of(operation).known_positions
     arguments: list[Argument] = []
     positions: list[int] = []
@@ -212,3 +209,6 @@ def _value_key(value: Any) -> Hashable:
 
 def _array(value: object) -> Array:
     return np.asarray(value)
+
+
+ConstantResolver.run_operation = staticmethod(run_operation_on_host)
