@@ -243,13 +243,18 @@ class Backend(ABC):
         return None
 
 
-_OTHER_STAGE_NAMES = {"optimized-hlo": "hlo-backend", "llvm-optimized": "llvm-after-optimizations"}
+OTHER_STAGE_NAMES = {
+    "optimized-hlo": "hlo-backend",
+    "llvm": "llvm-after-optimizations",
+    "llvm-optimized": "llvm-after-optimizations",
+}
+"""Short names of stages, for those backends that have the stages."""
 
 
 def stage_name(name: str) -> str:
-    """The name of a stage as lists have it: `_` counts as `-`, and `optimized_hlo` is what code is made of."""
+    """The name of a stage as lists have it: `_` counts as `-`, and some have other names."""
     spelled = name.replace("_", "-")
-    return _OTHER_STAGE_NAMES.get(spelled, spelled)
+    return OTHER_STAGE_NAMES.get(spelled, spelled)
 
 
 def checked_stage(name: str, stages: Mapping[str, object], backend: str) -> str:

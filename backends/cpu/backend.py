@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
-from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.compilation.stages import STAGES, compile_to
+from xlalite.backends.cpu.compilation.compile import compile_request
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
 from xlalite.hlo.ir.module import HloModule
@@ -63,8 +63,9 @@ class CpuBackend(Backend):
         return "cpu"
 
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
-        """Verifies, optimises and compiles a module."""
-        return CpuExecutable(CompiledModule(module, options))
+        """Verifies, optimises and compiles a module, or finds its code in the cache."""
+        request = CompileRequest.of(module, options)
+        return CpuExecutable(request, compile_request(request))
 
     def code_cache(self) -> CodeCache:
         """The cache of object code, as the environment has it.
@@ -77,8 +78,12 @@ class CpuBackend(Backend):
     @property
     def stages(self) -> Mapping[str, str]:
         """From HLO to assembly."""
-        return STAGES
+        from xlalite.backends.cpu.compilation.stages import STAGES
+
+        return {name: stage.shows for name, stage in STAGES.items()}
 
     def compile_to(self, stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
         """The module at a stage."""
-        return compile_to(stage, module, options)
+        from xlalite.backends.cpu.compilation.stages import compile_to
+
+        return compile_to(stage, CompileRequest.of(module, options))

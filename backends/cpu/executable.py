@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
-from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.compilation.linking import link_module
-from xlalite.backends.cpu.compilation.stages import text_at
+from xlalite.backends.cpu.compilation.linking import LinkedCode
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
@@ -22,6 +22,9 @@ from xlalite.passes.analysis.cost_analysis import cost_analysis
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.memory.buffers import AllocationKind
 
+if TYPE_CHECKING:
+    from xlalite.backends.cpu.compilation.compilation import Compilation
+
 _RELEASE_LOCK_BYTES = 1 << 16
 """Calls that move less than this keep the interpreter lock; taking it again would cost more than the work."""
 
@@ -31,31 +34,32 @@ class CpuExecutable(Executable):
 
     backend_name = "cpu"
 
-    def __init__(self, compiled: CompiledModule) -> None:
-        """Links the module's code, out of the cache when it is there.
+    def __init__(self, request: CompileRequest, linked: LinkedCode) -> None:
+        """Makes linked code callable.
 
-        Raises:
-            PassError: A pass failed.
-            CodegenError: No code could be made.
+        Args:
+            request: What it is the code of.
+            linked: The code.
         """
-        self._compiled = compiled
-        self.name = compiled.given.name
-        linked = link_module(compiled)
-        record = self._record = linked.record
-        shape = compiled.given.entry_computation.program_shape
+        self.name = request.given.name
+        self._request = request.undumped()
+        self._compilation: Compilation | None = None
+        record = linked.record
+        self._code_bytes, self._arena_bytes = linked.code_bytes, record.arena_bytes
+        shape = request.given.entry_computation.program_shape
         is_dynamic = any(s.is_dynamic for s in (*shape.parameters, shape.result))
         signature = CallSignature(
             inputs=bounded_leaves(shape.parameters),
             outputs=bounded_leaves((shape.result,)),
             returns_tuple=is_dynamic or not shape.result.is_array,
             donations=record.donations,
-            name=compiled.given.name,
+            name=self.name,
         )
         work = sum(s.size_bytes for s in (*signature.inputs, *signature.outputs)) + record.arena_bytes
         entry = EntryPoint(
             linked.module,
             ENTRY,
-            get_pool(compiled.num_threads),
+            get_pool(request.num_threads),
             record.arena_bytes,
             releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
             failures=linked.failures,
@@ -63,7 +67,7 @@ class CpuExecutable(Executable):
         self.call: PythonCall = make_call(signature, entry)
         self.function = self.call.function()
         if is_dynamic:
-            self.function = with_run_time_sizes(self.function, shape, compiled.given.name)
+            self.function = with_run_time_sizes(self.function, shape, self.name)
         self._program_shape = shape
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
         is_plain = flat and not is_dynamic and (shape.result.is_array or shape.result.is_tuple)
@@ -79,45 +83,54 @@ class CpuExecutable(Executable):
         return self._run(*arguments)
 
     def as_text(self, stage: str) -> str:
-        """The program at one of the backend's stages."""
-        return text_at(stage, self._compiled)
+        """The program at one of the backend's stages, compiled again up to there."""
+        from xlalite.backends.cpu.compilation.stages import compile_to
+
+        return compile_to(stage, self._request).text
 
     def memory_analysis(self) -> MemoryAnalysis:
         """Memory of one call, as buffer assignment laid it out."""
-        assignment = self._compiled.assignment
+        assignment = self._compiled_again().assignment
         sizes = {kind: sum(a.size_bytes for a in assignment.allocations if a.kind is kind) for kind in AllocationKind}
         outputs = _arrays((self._program_shape.result,))
         return MemoryAnalysis(
             argument_size_bytes=sum(s.size_bytes for s in _arrays(self._program_shape.parameters)),
             output_size_bytes=sum(s.size_bytes for s in outputs),
             alias_size_bytes=sum(outputs[donation.output].size_bytes for donation in assignment.donations),
-            temp_size_bytes=self._record.arena_bytes,
+            temp_size_bytes=self._arena_bytes,
             constant_size_bytes=sizes[AllocationKind.CONSTANT],
-            generated_code_size_bytes=self._record.code_bytes,
+            generated_code_size_bytes=self._code_bytes,
             report=assignment.report,
         )
 
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of one call of the optimised module."""
-        return cost_analysis(self._compiled.optimized).as_dict()
+        return cost_analysis(self._compiled_again().optimized).as_dict()
 
     @property
     def code_size_bytes(self) -> int:
         """Size of the object code."""
-        return self._record.code_bytes
+        return self._code_bytes
 
     def decisions(self) -> Sequence[Decision]:
         """Decisions of the passes, then of the kernel planner."""
-        return (*self._compiled.optimized.decisions, *self._compiled.emitted.decisions)
+        return self._compiled_again().decisions
 
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did."""
-        assert self._compiled.optimized is not None, "asking for it runs the passes if the cache spared them"
-        return tuple(self._compiled.instrumentation.records)
+        return self._compiled_again().pass_records
+
+    def _compiled_again(self) -> Compilation:
+        """The steps up to the LLVM IR, taken once more when somebody first asks what they made; calls need none."""
+        if self._compilation is None:
+            from xlalite.backends.cpu.compilation.compilation import Compilation, Step
+
+            self._compilation = Compilation(self._request).run(Step.EMITTED)
+        return self._compilation
 
     def _run_nested(self, *arguments: object) -> object:
         """Runs with tuple parameters or a nested result."""
-        flat = flatten_arguments(self._compiled.given.name, arguments, self._program_shape.parameters)
+        flat = flatten_arguments(self.name, arguments, self._program_shape.parameters)
         results = self.function(*flat)
         arrays = results if isinstance(results, tuple) else (results,)
         return nested_value(self._program_shape.result, iter(arrays))

@@ -19,7 +19,6 @@ from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.analysis.cost_analysis import cost_analysis
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.dumper import module_dumper
-from xlalite.passes.dump.records import Artefact
 
 _STAGES = MappingProxyType(
     {
@@ -43,8 +42,8 @@ class InterpreterBackend(Backend):
         verify(module)
         dumper = module_dumper(options.debug, module.name)
         if dumper is not None:
-            dumper.write_module(Artefact.HLO, module)
-            dumper.finish(())
+            with dumper:
+                dumper.write_given(module)
         return InterpreterExecutable(module.clone())
 
     @property

@@ -1,9 +1,8 @@
 """Writes what a compilation leaves behind into files named as XLA names them.
 
-`module_0003.NAME.before_optimizations.txt`, `module_0003.NAME.0012.PIPELINE.after_X.before_Y.txt`,
-`module_0003.NAME.cpu_after_optimizations-buffer-assignment.txt`: one dumper a module, one `write` an artefact. A record
-of the whole goes into the directory's index (`dump_records.py`, `dump_index.py`). What cannot be written is missing,
-with one warning for the directory: a dump never ends the program that it shows.
+`module_0003.NAME.before_optimizations.txt`, `module_0003.NAME.0012.PIPELINE.after_X.before_Y.txt`; what a backend
+leaves behind it names itself. A record of the whole goes into the directory's index (`records.py`, `index.py`). What
+cannot be written is missing, with one warning for the directory: a dump never ends the program that it shows.
 """
 
 from __future__ import annotations
@@ -29,11 +28,13 @@ from xlalite.passes.core.instrumentation import PIPELINE_START
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.index import note_change, warn_of
 from xlalite.passes.dump.records import (
+    DECISIONS,
     DECISIONS_SUFFIX,
     FORMAT,
+    GIVEN,
+    GIVEN_SUFFIX,
     RECORD_SUFFIX,
     REPORT_SUFFIX,
-    Artefact,
     ModuleEntry,
     Status,
     highest_number,
@@ -49,70 +50,35 @@ _DIGEST_BYTES = 4
 
 
 class ModuleDumper:
-    """Writes the artefacts of one module.
+    """Writes the dump of one compilation: an observer of its passes, and a context that ends with its record."""
 
-    Attributes:
-        directory: Where to; `-` prints to standard output instead.
-        prefix: How each file name starts: `module_0003.NAME`.
-        shown_in: The file that shows the module as it is now; None when it changed since the last file.
-    """
-
-    def __init__(self, directory: str, prefix: str, module_name: str, text_preset: str) -> None:
+    def __init__(self, options: DebugOptions, directory: str, prefix: str, module_name: str) -> None:
         """Starts the clock; writes nothing yet.
 
         Args:
-            directory: Where to write.
-            prefix: How file names start.
+            options: Which passes to show, and how.
+            directory: Where to write; `-` prints to standard output instead.
+            prefix: How file names start: `module_0003.NAME`.
             module_name: Name of the module.
-            text_preset: The printing preset for HLO.
         """
         self.directory = directory
         self.prefix = prefix
-        self.shown_in: str | None = None
+        self._options = options
         self._module_name = module_name
-        self._text_preset = text_preset
         self._files: dict[str, str] = {}
+        self._passes: list[PassRecord] = []
+        self._previous: dict[str, str] = {}
+        self._text: str | None = None
+        # The file that shows the module as it is now; None when it changed since the last file.
+        self._shown_in: str | None = None
         self._start = time.perf_counter()
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
-    def write(self, suffix: str, content: str | bytes) -> str | None:
-        """Writes the file PREFIX.SUFFIX and returns its name, or None if it cannot be written; text is UTF-8."""
-        name = f"{self.prefix}.{suffix}"
-        try:
-            _write(self.directory, name, content)
-        except DumpError as error:
-            warn_of(error, self.directory)
-            return None
-        return name
+    def __enter__(self) -> ModuleDumper:
+        """Begins a compilation."""
+        return self
 
-    def write_artefact(self, artefact: Artefact, content: str | bytes) -> str | None:
-        """Writes an artefact under its name, and mentions it in the record; returns the name."""
-        name = self.write(artefact.suffix, content)
-        if name is not None:
-            self._files[artefact.key] = name
-        return name
-
-    def write_module(self, artefact: Artefact, module: HloModule) -> None:
-        """Writes the module as HLO text."""
-        self.shown_in = self.write_artefact(artefact, self.text_of(module))
-
-    def write_state(self, suffix: str, text: str) -> None:
-        """Writes the text of the module as it is now to PREFIX.SUFFIX.txt."""
-        self.shown_in = self.write(f"{suffix}.txt", text)
-
-    def path_of(self, name: str) -> str:
-        """Where a file that was written is."""
-        return STANDARD_OUTPUT if self.directory == STANDARD_OUTPUT else str(Path(self.directory) / name)
-
-    def text_of(self, module: HloModule) -> str:
-        """The module as the dumps show it."""
-        return module.to_string(self._text_preset)
-
-    def write_decisions(self, decisions: Sequence[Decision]) -> None:
-        """Writes the decisions as JSON."""
-        self.write_artefact(Artefact.DECISIONS, _decisions_text(decisions))
-
-    def finish(self, passes: Sequence[PassRecord], error: BaseException | None = None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: object) -> None:
         """Writes the record of the compilation, which ended well or with an error, and brings the index up to date."""
         if self.directory == STANDARD_OUTPUT:
             return
@@ -125,7 +91,7 @@ class ModuleDumper:
             " ".join(sys.argv),
             self._started,
             round(1e3 * (time.perf_counter() - self._start), 3),
-            tuple(passes),
+            tuple(self._passes),
             self._files,
         )
         directory = Path(self.directory)
@@ -136,73 +102,92 @@ class ModuleDumper:
         except DumpError as error:
             warn_of(error, directory)
 
+    def write(self, name: str, suffix: str, content: str | bytes) -> str | None:
+        """Writes the file PREFIX.SUFFIX, which the record mentions under a name.
 
-class DumpObserver:
-    """Writes the module before and after each changing pass that the options ask for, and after a failure."""
+        Returns:
+            The file's name, or None if it cannot be written.
+        """
+        file = self._write(suffix, content)
+        if file is not None:
+            self._files[name] = file
+        return file
 
-    def __init__(self, dumper: ModuleDumper, options: DebugOptions) -> None:
-        """Observes for one module."""
-        self._dumper = dumper
-        self._options = options
-        self._files: dict[int, tuple[str, str]] = {}
-        self._previous: dict[str, str] = {}
-        self._text: str | None = None
+    def write_given(self, module: HloModule) -> None:
+        """Writes the module before the first pass."""
+        self._shown_in = self.write(GIVEN, GIVEN_SUFFIX, self._text_of(module))
 
-    def entries(self, records: Sequence[PassRecord]) -> tuple[PassRecord, ...]:
-        """What the passes did, with the files that show it."""
-        nowhere = (None, None)
-        files = (self._files.get(record.number, nowhere) for record in records)
-        return tuple(replace(record, before=b, after=a) for record, (b, a) in zip(records, files, strict=True))
+    def write_decisions(self, decisions: Sequence[Decision]) -> None:
+        """Writes the decisions as JSON."""
+        self.write(DECISIONS, DECISIONS_SUFFIX, _decisions_text(decisions))
 
     def before_pass(self, module: HloModule, record: PassRecord) -> None:
         """Writes the module as it enters a pipeline if `pipeline-start` is asked for; keeps its text if the pass is."""
         if record.pipeline not in self._previous:
             self._previous[record.pipeline] = PIPELINE_START
             if self._options.dumps_pass(record.pipeline, PIPELINE_START):
-                self._dumper.write_state(self._name_before(record), self._text_now(module))
+                self._write_state(self._name_before(record), self._text_now(module))
         if self._options.dumps_pass(record.pipeline, record.name):
             self._text_now(module)
 
     def after_pass(self, module: HloModule, record: PassRecord) -> None:
         """Writes the module if the pass changed it and its name is asked for."""
-        if record.changed:
-            self._note_change(module, record)
+        before, after = self._write_change(module, record) if record.changed else (None, None)
+        self._passes.append(replace(record, before=before, after=after))
         self._previous[record.pipeline] = record.name
 
     def failed_pass(self, module: HloModule, record: PassRecord) -> str | None:
         """Writes the module as the failing pass left it; None when it is too broken to print or cannot be written."""
         suffix = f"{record.number:04d}.{record.pipeline}.failed_{record.name}"
         try:
-            text = self._dumper.text_of(module)
+            text = self._text_of(module)
         except XlaliteError:
             return None
-        name = self._dumper.write(f"{_file_safe(suffix, _SUFFIX_BYTES)}.txt", text)
-        return None if name is None else self._dumper.path_of(name)
+        name = self._write(f"{_file_safe(suffix, _SUFFIX_BYTES)}.txt", text)
+        if name is None:
+            return None
+        return STANDARD_OUTPUT if self.directory == STANDARD_OUTPUT else str(Path(self.directory) / name)
 
-    def _note_change(self, module: HloModule, record: PassRecord) -> None:
-        dumper, text = self._dumper, self._text
-        self._text = None
+    def _write(self, suffix: str, content: str | bytes) -> str | None:
+        name = f"{self.prefix}.{suffix}"
+        try:
+            _write(self.directory, name, content)
+        except DumpError as error:
+            warn_of(error, self.directory)
+            return None
+        return name
+
+    def _write_change(self, module: HloModule, record: PassRecord) -> tuple[str, str] | tuple[None, None]:
+        """The files that show the module before and after the pass, if both are there."""
+        text, self._text = self._text, None
         if not self._options.dumps_pass(record.pipeline, record.name):
-            dumper.shown_in = None
-            return
+            self._shown_in = None
+            return None, None
         assert text is not None, "before_pass keeps it"
-        if dumper.shown_in is None:
-            dumper.write_state(self._name_before(record), text)
+        if self._shown_in is None:
+            self._write_state(self._name_before(record), text)
+        before = self._shown_in
         suffix = f"{record.number:04d}.{record.pipeline}.after_{record.name}.before_{record.following}"
-        before = dumper.shown_in
-        dumper.write_state(_file_safe(suffix, _SUFFIX_BYTES), self._text_now(module))
-        if before is not None and dumper.shown_in is not None:
-            self._files[record.number] = (before, dumper.shown_in)
+        self._write_state(suffix, self._text_now(module))
+        if before is None or self._shown_in is None:
+            return None, None
+        return before, self._shown_in
+
+    def _write_state(self, suffix: str, text: str) -> None:
+        """Writes the text of the module as it is now."""
+        self._shown_in = self._write(f"{_file_safe(suffix, _SUFFIX_BYTES)}.txt", text)
+
+    def _text_of(self, module: HloModule) -> str:
+        return module.to_string(self._options.text_preset)
 
     def _text_now(self, module: HloModule) -> str:
         if self._text is None:
-            self._text = self._dumper.text_of(module)
+            self._text = self._text_of(module)
         return self._text
 
     def _name_before(self, record: PassRecord) -> str:
         previous = self._previous[record.pipeline]
-        suffix = f"{record.number - 1:04d}.{record.pipeline}.after_{previous}.before_{record.name}"
-        return _file_safe(suffix, _SUFFIX_BYTES)
+        return f"{record.number - 1:04d}.{record.pipeline}.after_{previous}.before_{record.name}"
 
 
 class ReportDumper:
@@ -233,8 +218,8 @@ def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | Non
         return None
     assert options.dump_to is not None, "dumps_module says so"
     name = _file_safe(module_name, _NAME_BYTES)
-    prefix = _claim(options.dump_to, "module", f".{name}", Artefact.HLO.suffix)
-    return None if prefix is None else ModuleDumper(options.dump_to, prefix, module_name, options.text_preset)
+    prefix = _claim(options.dump_to, "module", f".{name}", GIVEN_SUFFIX)
+    return None if prefix is None else ModuleDumper(options, options.dump_to, prefix, module_name)
 
 
 def session_dumper(options: DebugOptions) -> ReportDumper | None:

@@ -14,9 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from xlalite.passes.core.pass_record import PassRecord
-from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, ReportEntry, Status
+from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
-_TEXTS = tuple(artefact for artefact in Artefact if artefact not in (Artefact.DECISIONS, Artefact.OBJECT))
 _STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad"}
 
 
@@ -92,8 +91,8 @@ class _Page:
             self._facts(module),
             f'<p class="bad">{escape(module.error)}</p>' if module.error else "",
             self._passes(module),
-            self._decisions(files[Artefact.DECISIONS.key]) if Artefact.DECISIONS.key in files else "",
-            *(self._text(artefact.title, files[artefact.key]) for artefact in _TEXTS if artefact.key in files),
+            self._decisions(files[DECISIONS]) if DECISIONS in files else "",
+            *(self._text(name, file) for name, file in files.items() if name != DECISIONS),
             "</section>",
         ]
         return "\n".join(part for part in parts if part)
@@ -151,6 +150,8 @@ class _Page:
 
     def _text(self, title: str, file: str, *, is_open: bool = False) -> str:
         text = self._read(file)
+        if "\0" in text:
+            return f"<p>{self._link(file, title)}</p>" if self._has_links else ""
         lines = text.count("\n")
         head = f"{escape(title)} <span class='faint'>{lines} lines</span> {self._link(file, 'file')}"
         opened = " open" if is_open else ""
@@ -172,8 +173,6 @@ class _Page:
                 f"<span>{escape(module.started)}</span>",
                 f"<span>process {module.process}: {escape(module.command)}</span>",
             ]
-        if Artefact.OBJECT.key in module.files:
-            facts.append(f"<span>{self._link(module.files[Artefact.OBJECT.key], 'object file')}</span>")
         return f'<div class="facts">{"".join(facts)}</div>'
 
     def _link(self, file: str, text: str) -> str:

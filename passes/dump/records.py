@@ -27,31 +27,13 @@ FORMAT = 2
 RECORD_SUFFIX = "record.json"
 REPORT_SUFFIX = "cluster_report.txt"
 DECISIONS_SUFFIX = "decisions.json"
-_FIRST_FILE = "before_optimizations.txt"
+GIVEN_SUFFIX = "before_optimizations.txt"
 
+GIVEN = "hlo-before-optimizations"
+DECISIONS = "decisions"
+"""What records call the files that every dump has; for all others the backend has a name."""
 
-class Artefact(enum.Enum):
-    """What a compilation leaves behind: how records call it, how its file name ends, how people call it."""
-
-    HLO = ("hlo", _FIRST_FILE, "HLO before optimizations")
-    OPTIMIZED_HLO = ("optimized_hlo", "cpu_after_optimizations.txt", "HLO after optimizations")
-    SCHEDULE = ("schedule", "cpu_after_optimizations-schedule.txt", "Schedule")
-    BUFFER_ASSIGNMENT = (
-        "buffer_assignment",
-        "cpu_after_optimizations-buffer-assignment.txt",
-        "Buffer assignment",
-    )
-    DECISIONS = ("decisions", DECISIONS_SUFFIX, "Decisions")
-    LLVM = ("llvm", "ir-no-opt.ll", "LLVM IR as emitted")
-    LLVM_OPTIMIZED = ("llvm_optimized", "ir-with-opt.ll", "LLVM IR after LLVM's passes")
-    ASM = ("asm", "s", "Assembly")
-    OBJECT = ("object", "obj-file.o", "Object file")
-
-    def __init__(self, key: str, suffix: str, title: str) -> None:
-        """Names the three parts."""
-        self.key = key
-        self.suffix = suffix
-        self.title = title
+_PASS_NUMBER = re.compile(r"\d{4}\.")
 
 
 class Status(enum.Enum):
@@ -76,7 +58,7 @@ class ModuleEntry:
         started: When, in ISO 8601.
         compile_ms: How long it took, dumping included.
         passes: What each pass did.
-        files: File names by the key of the artefact.
+        files: File names by what they show: names of stages, `decisions`.
     """
 
     prefix: str
@@ -146,7 +128,7 @@ def read_contents(directory: Path) -> DumpContents:
     names = _file_names(directory)
     modules = {entry.prefix: entry for entry in _records(directory, names)}
     for name in names:
-        prefix = name.removesuffix(f".{_FIRST_FILE}")
+        prefix = name.removesuffix(f".{GIVEN_SUFFIX}")
         if prefix != name and prefix not in modules:
             modules[prefix] = _unfinished(prefix, names)
     reports = [
@@ -209,6 +191,8 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _unfinished(prefix: str, names: list[str]) -> ModuleEntry:
-    present = set(names)
-    files = {one.key: f"{prefix}.{one.suffix}" for one in Artefact if f"{prefix}.{one.suffix}" in present}
+    """What is there of a module without a record; nobody says any more what the backend's files show."""
+    shown = {GIVEN_SUFFIX: GIVEN, DECISIONS_SUFFIX: DECISIONS}
+    suffixes = [name.removeprefix(f"{prefix}.") for name in names if name.startswith(f"{prefix}.")]
+    files = {shown.get(one, one): f"{prefix}.{one}" for one in suffixes if not _PASS_NUMBER.match(one)}
     return ModuleEntry(prefix, prefix.partition(".")[2], Status.UNFINISHED, files=files)

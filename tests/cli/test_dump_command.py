@@ -117,7 +117,7 @@ def test_index_lists_passes_with_their_files(two_runs: Path) -> None:
     assert simplifier["name"] == "algebraic-simplifier"
     assert simplifier["instructions"][0] == 3
     before, after = ((two_runs / simplifier[which]).read_text() for which in ("before", "after"))
-    assert before == (two_runs / module["files"]["hlo"]).read_text()
+    assert before == (two_runs / module["files"]["hlo-before-optimizations"]).read_text()
     assert before != after
     assert all((two_runs / name).exists() for name in module["files"].values())
     unchanged = [one for one in module["passes"] if not one["changed"]]
@@ -134,6 +134,7 @@ def test_page_is_self_contained_and_escaped(two_runs: Path) -> None:
     assert "&lt;b&gt;&amp;amp" in page
     assert '<span class="del">-  %z = f32[4,16]{1,0} negate(%a)</span>' in page
     assert '<a href="module_0001.m.s">file</a>' in page
+    assert '<p><a href="module_0001.m.obj-file.o">object</a></p>' in page
 
 
 def test_clear_removes_earlier_dumps_only(two_runs: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
@@ -174,8 +175,12 @@ def test_failed_pass_is_in_the_index(softmax: Path, tmp_path: Path, xlalite: Cal
 
 
 def test_killed_process_leaves_an_unfinished_module(tmp_path: Path) -> None:
-    (tmp_path / "module_0007.m.before_optimizations.txt").write_text("HloModule m\n")
+    for name in ("before_optimizations.txt", "0001.p.after_x.before_y.txt", "ir-no-opt.ll"):
+        (tmp_path / f"module_0007.m.{name}").write_text("HloModule m\n")
     assert write_index(tmp_path) == 1
     (module,) = json.loads((tmp_path / "index.json").read_text())["modules"]
     assert (module["prefix"], module["status"]) == ("module_0007.m", "unfinished")
-    assert module["files"] == {"hlo": "module_0007.m.before_optimizations.txt"}
+    assert module["files"] == {
+        "hlo-before-optimizations": "module_0007.m.before_optimizations.txt",
+        "ir-no-opt.ll": "module_0007.m.ir-no-opt.ll",
+    }

@@ -9,23 +9,22 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from xlalite.backends.base import Backend, CompileOptions, StageOutput, get_backend, stage_name
+from xlalite.backends.base import OTHER_STAGE_NAMES, Backend, CompileOptions, StageOutput, get_backend, stage_name
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
 from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
-from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord, time_table
 from xlalite.passes.core.pipeline import Pipeline, Stage
-from xlalite.passes.dump.dumper import DumpObserver, module_dumper
+from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.dump.page import render_page
-from xlalite.passes.dump.records import Artefact, read_contents
+from xlalite.passes.dump.records import read_contents
 from xlalite.passes.registry import PASSES
 
 HTML = "html"
@@ -109,7 +108,7 @@ def _checked_stage(name: str, backend: Backend) -> str:
     stages = (*backend.stages, HTML)
     if stage_name(name) in stages:
         return stage_name(name)
-    near = difflib.get_close_matches(name, stages, n=1)
+    near = difflib.get_close_matches(name, (*OTHER_STAGE_NAMES, *stages), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(stages)}"
     raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}; {hint}")
 
@@ -131,17 +130,12 @@ def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) ->
     if dumper is None:
         instrumentation = Instrumentation(debug)
         pipeline.run(module, instrumentation)
-    else:
-        dumper.write_module(Artefact.HLO, module)
-        observer = DumpObserver(dumper, debug)
-        instrumentation = Instrumentation(debug, (observer,))
-        try:
-            pipeline.run(module, instrumentation)
-        except XlaliteError as error:
-            dumper.finish(observer.entries(instrumentation.records), error)
-            raise
+        return tuple(instrumentation.records)
+    with dumper:
+        dumper.write_given(module)
+        instrumentation = Instrumentation(debug, (dumper,))
+        pipeline.run(module, instrumentation)
         dumper.write_decisions(module.decisions)
-        dumper.finish(observer.entries(instrumentation.records))
     return tuple(instrumentation.records)
 
 

@@ -1,1 +1,1 @@
-"""From a module to linked code: passes, stages, the cache, the linker."""
+"""From a module to linked code: the request, the steps with their stages, the linker."""

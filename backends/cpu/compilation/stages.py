@@ -1,33 +1,43 @@
-"""The stages of a compilation as text: what tools show, and what executables show of themselves."""
+"""The stages of a compilation: one list of what tools, executables and dumps show, under one set of names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from xlalite.backends.base import CompileOptions, StageOutput, checked_stage
-from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.native.jit import emit_assembly, optimized_ir
+from xlalite.backends.base import StageOutput, checked_stage
+from xlalite.backends.cpu.compilation.compilation import Compilation, Step
+from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.native.jit import CodeForm
 from xlalite.hlo.ir.module import HloModule
-from xlalite.passes.core.instrumentation import Instrumentation
-
-STAGES = MappingProxyType(
-    {
-        "hlo-before-optimizations": "HLO as it was given",
-        "hlo": "HLO after the optimising passes, fused, not yet scheduled",
-        "hlo-backend": "HLO that code is made of: scheduled, with all copies",
-        "buffer-assignment": "which bytes every array lies in",
-        "llvm-before-optimizations": "LLVM IR as emitted",
-        "llvm-after-optimizations": "LLVM IR after LLVM's passes",
-        "llvm": "the same as llvm-after-optimizations",
-        "asm": "assembly of this machine",
-    }
-)
-"""Names of the stages with what they show."""
+from xlalite.passes.dump.dumper import ModuleDumper, module_dumper
+from xlalite.passes.memory.schedule_report import schedule_report
 
 
-def compile_to(stage: str, module: HloModule, options: CompileOptions) -> StageOutput:
-    """The module, which is left as it is, at one of `STAGES`; nothing is linked and no cache is asked.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage.
+
+    Attributes:
+        name: What everybody calls it.
+        shows: What it shows, for people.
+        step: The step that it is there after.
+        content: What it shows of a compilation that has come to the step.
+        suffix: How the name of its file in a dump ends, as XLA has it; empty for what is not dumped.
+        form: What LLVM must make for it.
+    """
+
+    name: str
+    shows: str
+    step: Step
+    content: Callable[[Compilation], str | bytes]
+    suffix: str = ""
+    form: CodeForm = CodeForm.NONE
+
+
+def compile_to(name: str, request: CompileRequest) -> StageOutput:
+    """The module at one of `STAGES`, by any of its names; nothing is linked and no cache is asked.
 
     Raises:
         ValueError: There is no such stage.
@@ -35,51 +45,110 @@ def compile_to(stage: str, module: HloModule, options: CompileOptions) -> StageO
         PassError: A pass failed.
         CodegenError: No code could be made.
     """
-    name = checked_stage(stage, STAGES, "cpu")
-    compiled = CompiledModule(module, options)
-    with compiled.recording():
-        if name == "hlo-before-optimizations":
-            return StageOutput(_text(compiled.given, options))
-        if name == "hlo":
-            unscheduled = _unscheduled(compiled, compiled.instrumentation)
-            records = tuple(compiled.instrumentation.records)
-            return StageOutput(_text(unscheduled, options), tuple(unscheduled.decisions), records)
-        text = _SHOWN[name](compiled)
-    decisions = compiled.optimized.decisions
-    if name in _WITH_CODE:
-        decisions = [*decisions, *compiled.emitted.decisions]
-    return StageOutput(text, tuple(decisions), tuple(compiled.instrumentation.records))
+    stage = STAGES[checked_stage(name, STAGES, "cpu")]
+    compilation, content = run_to(stage, request)
+    assert isinstance(content, str), "stages with a name for users are texts"
+    return StageOutput(content, compilation.decisions, compilation.pass_records)
 
 
-def text_at(stage: str, compiled: CompiledModule) -> str:
-    """What `compile_to` gives, of a module that was compiled already.
-
-    Raises:
-        ValueError: There is no such stage.
-    """
-    return _SHOWN[checked_stage(stage, STAGES, "cpu")](compiled)
-
-
-def _unscheduled(compiled: CompiledModule, instrumentation: Instrumentation) -> HloModule:
-    from xlalite.backends.cpu.compilation.pipeline import cpu_unscheduled_pipeline
-
-    module = compiled.given.clone()
-    cpu_unscheduled_pipeline(optimize=compiled.options.optimize).run(module, instrumentation)
-    return module
+def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
+    """A compilation that has come to a stage, and the stage's content; each step is dumped if that is wanted."""
+    dumper = module_dumper(request.options.debug, request.given.name)
+    if dumper is None:
+        compilation = Compilation(request, stage.form).run(stage.step)
+        return compilation, stage.content(compilation)
+    with dumper:
+        compilation = Compilation(request, CodeForm.ALL, (dumper,))
+        for step in compilation.steps():
+            _dump(step, compilation, dumper)
+            if step is stage.step:
+                break
+        return compilation, stage.content(compilation)
 
 
-def _text(module: HloModule, options: CompileOptions) -> str:
-    return module.to_string(options.debug.text_preset)
+def _dump(step: Step, compilation: Compilation, dumper: ModuleDumper) -> None:
+    """Writes what the step has made."""
+    if step is Step.GIVEN:
+        dumper.write_given(compilation.request.given)
+    for stage in (*STAGES.values(), OBJECT):
+        if stage.step is step and stage.suffix:
+            dumper.write(stage.name, stage.suffix, stage.content(compilation))
+    if step in (Step.OPTIMIZED, Step.EMITTED):
+        dumper.write_decisions(compilation.decisions)
 
 
-_SHOWN: dict[str, Callable[[CompiledModule], str]] = {
-    "hlo-before-optimizations": lambda compiled: _text(compiled.given, compiled.options),
-    "hlo": lambda compiled: _text(_unscheduled(compiled, Instrumentation(compiled.options.debug)), compiled.options),
-    "hlo-backend": lambda compiled: _text(compiled.optimized, compiled.options),
-    "buffer-assignment": lambda compiled: compiled.assignment.report,
-    "llvm-before-optimizations": lambda compiled: compiled.emitted.text,
-    "llvm-after-optimizations": lambda compiled: optimized_ir(compiled.emitted.text, compiled.jit_options),
-    "llvm": lambda compiled: optimized_ir(compiled.emitted.text, compiled.jit_options),
-    "asm": lambda compiled: emit_assembly(compiled.emitted.text, compiled.jit_options),
-}
-_WITH_CODE = ("llvm-before-optimizations", "llvm-after-optimizations", "llvm", "asm")
+def _text(module: HloModule, compilation: Compilation) -> str:
+    return module.to_string(compilation.request.options.debug.text_preset)
+
+
+_ALL = (
+    Stage(
+        "hlo-before-optimizations",
+        "HLO as it was given",
+        Step.GIVEN,
+        lambda compilation: _text(compilation.request.given, compilation),
+    ),
+    Stage(
+        "hlo",
+        "HLO after the optimising passes, fused, not yet scheduled",
+        Step.GIVEN,
+        lambda compilation: _text(compilation.unscheduled(), compilation),
+    ),
+    Stage(
+        "hlo-backend",
+        "HLO that code is made of: scheduled, with all copies",
+        Step.OPTIMIZED,
+        lambda compilation: _text(compilation.optimized, compilation),
+        "cpu_after_optimizations.txt",
+    ),
+    Stage(
+        "schedule",
+        "what runs when, and how many bytes are alive",
+        Step.OPTIMIZED,
+        lambda compilation: schedule_report(compilation.optimized),
+        "cpu_after_optimizations-schedule.txt",
+    ),
+    Stage(
+        "buffer-assignment",
+        "which bytes every array lies in",
+        Step.ASSIGNED,
+        lambda compilation: compilation.assignment.report,
+        "cpu_after_optimizations-buffer-assignment.txt",
+    ),
+    Stage(
+        "llvm-before-optimizations",
+        "LLVM IR as emitted",
+        Step.EMITTED,
+        lambda compilation: compilation.emitted.text,
+        "ir-no-opt.ll",
+    ),
+    Stage(
+        "llvm-after-optimizations",
+        "LLVM IR after LLVM's passes",
+        Step.GENERATED,
+        lambda compilation: compilation.generated.optimized_ir,
+        "ir-with-opt.ll",
+        CodeForm.IR,
+    ),
+    Stage(
+        "asm",
+        "assembly of this machine",
+        Step.GENERATED,
+        lambda compilation: compilation.generated.assembly,
+        "s",
+        CodeForm.ASSEMBLY,
+    ),
+)
+
+STAGES = MappingProxyType({stage.name: stage for stage in _ALL})
+"""The stages that are text, by name, in order."""
+
+OBJECT = Stage(
+    "object",
+    "object code",
+    Step.GENERATED,
+    lambda compilation: compilation.generated.image,
+    "obj-file.o",
+    CodeForm.OBJECT,
+)
+"""The end of every compilation, which is no text."""

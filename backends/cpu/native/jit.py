@@ -12,7 +12,7 @@ import enum
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite
@@ -64,6 +64,33 @@ class JitOptions:
         return f"O{self.speed_level}{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
+class CodeForm(enum.Flag):
+    """What LLVM makes of IR: the IR after its passes, assembly, object code."""
+
+    NONE = 0
+    IR = enum.auto()
+    ASSEMBLY = enum.auto()
+    OBJECT = enum.auto()
+    ALL = IR | ASSEMBLY | OBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedCode:
+    """What LLVM made of IR; what was not wanted is empty.
+
+    Attributes:
+        optimized_ir: The IR after LLVM's passes.
+        assembly: The assembly that the object code has, for people to read.
+        image: The object file, or an archive of several.
+        exports: Names of the functions and variables that the object code defines for others.
+    """
+
+    optimized_ir: str
+    assembly: str
+    image: bytes
+    exports: tuple[str, ...]
+
+
 class LinkedModule:
     """Machine code in memory; unloaded when the last reference to this object goes.
 
@@ -96,40 +123,41 @@ class LinkedModule:
             raise CodegenError(f"no symbol {symbol!r} in this module; it defines {defined}") from None
 
 
+def generate_code(text: str, wanted: CodeForm, options: JitOptions | None = None) -> GeneratedCode:
+    """Parses and optimises LLVM IR for this host, once, and makes of it what is wanted.
+
+    Raises:
+        CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
+    """
+    options = options or JitOptions()
+    machine = _target_machine(options.speed_level, options.max_isa)
+    optimized_irs: list[str] = []
+    assemblies: list[str] = []
+    images: list[bytes] = []
+    exports: list[str] = []
+    for one in text.split(NEXT_MODULE):
+        with _optimized(one, options, machine) as module:
+            if CodeForm.IR in wanted:
+                optimized_irs.append(str(module))
+            if CodeForm.ASSEMBLY in wanted:
+                # LLVM changes a module while it makes code of it.
+                with module.clone() as copy:
+                    assemblies.append(machine.emit_assembly(copy))
+            if CodeForm.OBJECT in wanted:
+                images.append(machine.emit_object(module))
+                exports += _exported_names(module)
+    image = joined(images) if images else b""
+    return GeneratedCode(NEXT_MODULE.join(optimized_irs), NEXT_MODULE.join(assemblies), image, tuple(exports))
+
+
 def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCode:
     """The object code of a module for this host.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
-    options = options or JitOptions()
-    images: list[bytes] = []
-    exports: list[str] = []
-    for text in source.text.split(NEXT_MODULE):
-        with _optimized(text, options) as module:
-            images.append(_target_machine(options.speed_level, options.max_isa).emit_object(module))
-            exports += _exported_names(module)
-    return ObjectCode(joined(images), tuple(exports), source.record, source.constants, source.summary)
-
-
-def emit_assembly(text: str, options: JitOptions | None = None) -> str:
-    """The assembly that `compile_ir` would produce, for people to read.
-
-    Raises:
-        CodegenError: The text is not valid LLVM IR.
-    """
-    options = options or JitOptions()
-    machine = _target_machine(options.speed_level, options.max_isa)
-    return _for_each_module(text, options, lambda module: str(machine.emit_assembly(module)))
-
-
-def optimized_ir(text: str, options: JitOptions | None = None) -> str:
-    """The module after the IR passes, as text.
-
-    Raises:
-        CodegenError: The text is not valid LLVM IR.
-    """
-    return _for_each_module(text, options or JitOptions(), str)
+    code = generate_code(source.text, CodeForm.OBJECT, options)
+    return ObjectCode(code.image, code.exports, source.record, source.constants, source.summary)
 
 
 def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None) -> LinkedModule:
@@ -173,18 +201,9 @@ def host_fingerprint() -> str:
     )
 
 
-def _for_each_module(text: str, options: JitOptions, show: Callable[[llvm.ModuleRef], str]) -> str:
-    shown = []
-    for one in text.split(NEXT_MODULE):
-        with _optimized(one, options) as module:
-            shown.append(show(module))
-    return NEXT_MODULE.join(shown)
-
-
 @contextlib.contextmanager
-def _optimized(text: str, options: JitOptions) -> Iterator[llvm.ModuleRef]:
+def _optimized(text: str, options: JitOptions, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
-    machine = _target_machine(options.speed_level, options.max_isa)
     with llvm.create_context() as context, _parsed(text, context) as module:
         if options.verify:
             _verify(module)

@@ -119,22 +119,32 @@ class ObjectCache:
         if linked is not None:
             self._count("memory_hits", 1)
             return linked
-        module = self._use(key, make_ir, lambda code: link([code], imports), options)
+        module = self.use(key, lambda code: link([code], imports))
+        if module is None:
+            code = _compile(make_ir, options)
+            self.add(key, code)
+            module = link([code], imports)
         return self._linked.setdefault(key, module)
 
-    def use_or_compile(
-        self,
-        key_parts: Sequence[str | bytes],
-        make_ir: Callable[[], IrSource],
-        use: Callable[[ObjectCode], _Used],
-        options: JitOptions | None = None,
-    ) -> _Used:
-        """What `use` makes of the object code of a key, which is compiled only when no cache has it.
+    def use(self, key: str, use: Callable[[ObjectCode], _Used]) -> _Used | None:
+        """What `use` makes of the object code of a key; None when no cache has it.
 
-        Code out of a cache that `use` fails on counts as absent, whatever is wrong with it.
+        Code that `use` fails on counts as absent, whatever is wrong with it.
         """
-        options = options or JitOptions()
-        return self._use(cache_key(key_parts, options), make_ir, use, options)
+        found = self._find(key)
+        if found is None:
+            return None
+        try:
+            return use(found)
+        except (XlaliteError, KeyError, TypeError, ValueError) as error:
+            self._forget(key, f"cache entry {key} was removed: it cannot be used: {error}")
+            return None
+
+    def add(self, key: str, code: ObjectCode) -> None:
+        """Keeps code that was compiled because no cache had it."""
+        self._count("misses", 1)
+        self._store(key, code)
+        self._remember(key, code)
 
     def stats(self) -> CacheStats:
         """What the cache has done so far."""
@@ -145,21 +155,6 @@ class ObjectCache:
                 directory=str(self._directory.path) if self._directory else None,
                 problems=tuple(self._problems),
             )
-
-    def _use(
-        self, key: str, make_ir: Callable[[], IrSource | str], use: Callable[[ObjectCode], _Used], options: JitOptions
-    ) -> _Used:
-        found = self._find(key)
-        if found is not None:
-            try:
-                return use(found)
-            except (XlaliteError, KeyError, TypeError, ValueError) as error:
-                self._forget(key, f"cache entry {key} was removed: it cannot be used: {error}")
-        code = _compile(make_ir, options)
-        self._count("misses", 1)
-        self._store(key, code)
-        self._remember(key, code)
-        return use(code)
 
     def _find(self, key: str) -> ObjectCode | None:
         with self._lock:

@@ -16,8 +16,7 @@ from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord, time_table
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, pass_names
-from xlalite.passes.dump.dumper import DumpObserver, module_dumper
-from xlalite.passes.dump.records import Artefact
+from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.registry import PASSES
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -255,8 +254,8 @@ def dump(tmp_path: Path, pattern: str | None, stages: tuple[HloPass, ...] = SIMP
     module = parse(TEXT)
     dumper = module_dumper(options, "a b/c")
     assert dumper is not None
-    dumper.write_module(Artefact.HLO, module)
-    Pipeline("p", stages).run(module, Instrumentation(options, [DumpObserver(dumper, options)]))
+    dumper.write_given(module)
+    Pipeline("p", stages).run(module, Instrumentation(options, [dumper]))
     return sorted(path.name.split(".", 1)[1] for path in (tmp_path / "new").iterdir())
 
 
@@ -286,7 +285,7 @@ def test_failure_leaves_a_dump_and_says_where(tmp_path: Path) -> None:
 def test_dump_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     dumper = module_dumper(DebugOptions(dump_to="-"), "m")
     assert dumper is not None
-    dumper.write("x.txt", "text")
+    dumper.write("x", "x.txt", "text")
     assert capsys.readouterr().out.endswith(".m.x.txt\ntext\n")
 
 

@@ -16,10 +16,10 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pipeline import Pipeline
-from xlalite.passes.dump.dumper import DumpObserver, module_dumper, session_dumper
+from xlalite.passes.dump.dumper import module_dumper, session_dumper
 from xlalite.passes.dump.index import write_index
 from xlalite.passes.dump.page import PageLimits, render_page
-from xlalite.passes.dump.records import Artefact, DumpContents, ModuleEntry, Status, read_contents, write_atomically
+from xlalite.passes.dump.records import DumpContents, ModuleEntry, Status, read_contents, write_atomically
 from xlalite.passes.memory.schedule_report import schedule_report
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
@@ -46,12 +46,10 @@ def dump(directory: Path, pattern: str | None, name: str = "m") -> ModuleEntry:
     module = parse(TEXT)
     dumper = module_dumper(options, name)
     assert dumper is not None
-    dumper.write_module(Artefact.HLO, module)
-    observer = DumpObserver(dumper, options)
-    instrumentation = Instrumentation(options, [observer])
-    Pipeline("p", STAGES).run(module, instrumentation)
-    dumper.write_decisions(module.decisions)
-    dumper.finish(observer.entries(instrumentation.records))
+    with dumper:
+        dumper.write_given(module)
+        Pipeline("p", STAGES).run(module, Instrumentation(options, [dumper]))
+        dumper.write_decisions(module.decisions)
     return read_contents(directory).modules[-1]
 
 
@@ -88,7 +86,7 @@ def test_record_reads_back_as_it_was(tmp_path: Path) -> None:
     assert ModuleEntry.from_json(json.loads(json.dumps(entry.as_json()))) == entry
     assert (entry.process, entry.status.value) == (os.getpid(), "compiled")
     assert dict(entry.files) == {
-        "hlo": "module_0000.m.before_optimizations.txt",
+        "hlo-before-optimizations": "module_0000.m.before_optimizations.txt",
         "decisions": "module_0000.m.decisions.json",
     }
 
@@ -139,11 +137,11 @@ def test_reports_go_to_standard_output_as_well(capsys: pytest.CaptureFixture[str
 def test_page_is_limited(tmp_path: Path) -> None:
     contents = DumpContents((dump(tmp_path, ".*"),))
     whole = render_page(contents, tmp_path)
-    assert "%two" in whole.split("HLO before optimizations")[1]
+    assert "%two" in whole.split("<details><summary>hlo-before-optimizations")[1]
     assert "... the rest is in the file\n" not in whole
     cut = render_page(contents, tmp_path, limits=PageLimits(text_bytes=120))
     assert "... the rest is in the file\n" in cut
-    assert "%two" not in cut.split("HLO before optimizations")[1]
+    assert "%two" not in cut.split("<details><summary>hlo-before-optimizations")[1]
     assert "%two" not in render_page(contents, tmp_path, limits=PageLimits(page_bytes=0))
     assert "too long to compare" not in whole
     assert "too long to compare" in render_page(contents, tmp_path, limits=PageLimits(diff_lines=3))
@@ -194,12 +192,9 @@ def test_directory_that_vanishes_is_one_warning(tmp_path: Path, caplog: pytest.L
     assert report is not None
     shutil.rmtree(directory)
     directory.write_text("a file")
-    dumper.write_module(Artefact.HLO, module)
-    observer = DumpObserver(dumper, options)
-    instrumentation = Instrumentation(options, [observer])
-    assert Pipeline("p", STAGES).run(module, instrumentation)
-    assert all(entry.before is entry.after is None for entry in observer.entries(instrumentation.records))
-    dumper.finish(observer.entries(instrumentation.records))
+    with dumper:
+        dumper.write_given(module)
+        assert Pipeline("p", STAGES).run(module, Instrumentation(options, [dumper]))
     report.write("report\n", [])
     assert len(caplog.messages) == 1
     assert "; the program goes on, its dumps are not complete" in caplog.messages[0]
@@ -211,10 +206,10 @@ def test_full_disk_leaves_no_part_of_a_file(tmp_path: Path, caplog: pytest.LogCa
     assert dumper is not None
     path = tmp_path / "module_0000.m.decisions.json"
     path.symlink_to("/dev/full")
-    dumper.write_decisions([])
+    with dumper:
+        dumper.write_decisions([])
     assert not path.is_symlink()
     assert "No space left on device; the program goes on" in caplog.messages[0]
-    dumper.finish(())
     (entry,) = read_contents(tmp_path).modules
     assert entry.files == {}
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.code_version import code_version, sources_digest
-from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
 
@@ -72,8 +71,7 @@ def test_compiler_has_a_stamp() -> None:
 
 def key(options: CompileOptions) -> str:
     module = parse("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }")
-    compiled = CompiledModule(module, options)
-    return cache_key(compiled.cache_key, compiled.jit_options)
+    return CompileRequest.of(module, options).cache_key()
 
 
 def fields(kind: type) -> set[str]:

@@ -15,13 +15,12 @@ from typing import TypeVar
 import pytest
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.compilation.compiled_module import CompiledModule
-from xlalite.backends.cpu.compilation.linking import link_module
+from xlalite.backends.cpu.compilation.compilation import Compilation, Step
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.hlo.verification.verifier import verify
-from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord
 
 Clock = Callable[[], float]
@@ -31,6 +30,9 @@ FORMS = (
     "chain", "blocks", "mixed", "outputs", "cumulated_outputs", "training_step", "concatenation", "parameters",
     "readers", "updates", "loops", "wide_loop", "branches", "calls", "transposes",
 )  # fmt: skip
+
+
+UNTIL_CODE = (Step.GIVEN, Step.OPTIMIZED, Step.ASSIGNED, Step.EMITTED)
 
 
 class Phases:
@@ -57,20 +59,17 @@ class Phases:
         return None
 
 
-def phases_of(text: str, clock: Clock, *, link: bool) -> dict[str, float]:
+def phases_of(text: str, clock: Clock) -> dict[str, float]:
     """What compiling a module takes, phase by phase."""
     phases = Phases(clock)
     module = phases.add("parse", lambda: parse(text))
     phases.add("verify", lambda: verify(module))
     phases.add("print", module.to_string)
     phases.add("fingerprint", lambda: module_fingerprint(module))
-    compiled = phases.add("clone", lambda: CompiledModule(module, CompileOptions(use_cache=False)))
-    compiled.instrumentation = Instrumentation(observers=(phases,))
-    assert compiled.optimized.entry_computation.has_root
-    phases.add("buffers", lambda: compiled.assignment)
-    phases.add("emission", lambda: compiled.emitted)
-    if link:
-        phases.add("machine code", lambda: link_module(compiled))
+    request = phases.add("clone", lambda: CompileRequest.of(module, CompileOptions()))
+    steps = Compilation(request, observers=(phases,)).steps()
+    for step in UNTIL_CODE:
+        assert phases.add(step.name, lambda: next(steps)) is step
     return phases.spent
 
 
@@ -104,11 +103,11 @@ def steeper(found: list[dict[str, float]], least: float, limit: float) -> dict[s
 @pytest.mark.parametrize("form", FORMS)
 def test_each_phase_calls_in_proportion(form: str, large_modules: dict[str, Callable[[int], str]]) -> None:
     text = large_modules[form]
-    phases_of(text(8), lambda: 0.0, link=False)  # What is imported or made once is not counted.
+    phases_of(text(8), lambda: 0.0)  # What is imported or made once is not counted.
     found = []
     for size in (16, 32, 64):
         with counted_calls() as clock:
-            found.append(phases_of(text(size), clock, link=False))
+            found.append(phases_of(text(size), clock))
     assert steeper(found, least=2000, limit=2.6) == {}
 
 
@@ -127,7 +126,7 @@ def test_each_phase_takes_time_in_proportion(form: str, large_modules: dict[str,
         runs = []
         for _ in range(3):
             gc.collect()
-            runs.append(phases_of(module, time.process_time, link=False))
+            runs.append(phases_of(module, time.process_time))
         found.append({name: min(run[name] for run in runs) for name in runs[0]})
     small, large = found
     times = {name: (small.get(name, 0.0), spent) for name, spent in large.items()}

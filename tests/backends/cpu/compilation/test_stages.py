@@ -1,14 +1,18 @@
 """One name, one text: what an executable shows of itself is what the backend shows of the module."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.dump.records import read_contents
 
 SOFTMAX = """HloModule softmax
 larger {
@@ -82,7 +86,6 @@ def test_stages_have_several_spellings(name: str, other: str) -> None:
 
 def test_stages_differ() -> None:
     texts = {stage: compiled("cpu").as_text(stage) for stage in get_backend("cpu").stages}
-    assert texts.pop("llvm") in texts.values()
     assert len(set(texts.values())) == len(texts)
 
 
@@ -93,3 +96,38 @@ def test_unknown_stage_lists_the_known(platform: str) -> None:
         compiled(platform).as_text("wasm")
     with pytest.raises(ValueError, match=message):
         get_backend(platform).compile_to("wasm", parse(SOFTMAX), CompileOptions())
+
+
+def test_a_dumped_compilation_parses_and_optimizes_its_code_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled("cpu")  # The runtime's own code is there from now on.
+    counts: Counter[str] = Counter()
+
+    def count(name: str) -> None:
+        function = getattr(llvm, name)
+
+        def counted(*arguments: object) -> object:
+            counts[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(llvm, name, counted)
+
+    count("parse_assembly")
+    count("create_new_module_pass_manager")
+    options = CompileOptions(debug=DebugOptions(dump_to=str(tmp_path)))
+    get_backend("cpu").compile(parse(SOFTMAX), options)
+    assert counts == {"parse_assembly": 1, "create_new_module_pass_manager": 1}
+    (entry,) = read_contents(tmp_path).modules
+    assert {"llvm-before-optimizations", "llvm-after-optimizations", "asm", "object"} < entry.files.keys()
+
+
+def test_a_dump_holds_the_stages_under_their_names(tmp_path: Path) -> None:
+    backend, options = get_backend("cpu"), CompileOptions(debug=DebugOptions(dump_to=str(tmp_path)))
+    executable = backend.compile(parse(SOFTMAX), options)
+    (entry,) = read_contents(tmp_path).modules
+    dumped = {name: tmp_path / file for name, file in entry.files.items() if name in backend.stages}
+    assert dumped.keys() == backend.stages.keys() - {"hlo"}
+    for name, path in dumped.items():
+        assert path.read_text() == executable.as_text(name), name
+    assert len(list(tmp_path.glob("module_*.record.json"))) == 1, "showing a text dumps nothing"

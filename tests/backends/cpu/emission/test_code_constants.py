@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.backends.cpu.compilation.linking import CallRecord
-from xlalite.backends.cpu.native.object_code import ObjectCode
+from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType
@@ -59,9 +58,10 @@ RECORD = {
 }
 
 
-def test_record_of_a_call_is_read() -> None:
-    record = CallRecord.from_json(ObjectCode(b"code", (), RECORD))
-    assert (record.arena_bytes, record.donations, record.code_bytes) == (64, ((0, 1),), 4)
+def test_record_of_code_is_read_as_it_was_written() -> None:
+    record = CodeRecord.from_json(RECORD)
+    assert (record.arena_bytes, record.donations) == (64, ((0, 1),))
+    assert record.as_json() == RECORD
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_record_of_a_call_is_read() -> None:
         ("given_constants", {"c": "12"}),
     ],
 )
-def test_wrong_record_of_a_call_is_refused(field: str, value: object) -> None:
+def test_wrong_record_of_code_is_refused(field: str, value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
-        CallRecord.from_json(ObjectCode(b"", (), {**RECORD, field: value}))
+        CodeRecord.from_json({**RECORD, field: value})
     with pytest.raises(KeyError):
-        CallRecord.from_json(ObjectCode(b"", (), {key: RECORD[key] for key in RECORD if key != field}))
+        CodeRecord.from_json({key: RECORD[key] for key in RECORD if key != field})
 
 
 @pytest.mark.parametrize("optimize", [True, False])

@@ -6,14 +6,14 @@ import weakref
 import pytest
 
 from xlalite.backends.cpu.native.jit import (
+    CodeForm,
     IrPass,
     IrSource,
     JitOptions,
     compile_ir,
-    emit_assembly,
+    generate_code,
     host_fingerprint,
     link,
-    optimized_ir,
 )
 from xlalite.hlo.errors import CodegenError
 
@@ -89,17 +89,46 @@ def test_missing_symbol_is_a_link_error():
 
 def test_passes_run_in_the_given_order():
     text = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}"
-    assert "add" in optimized_ir(text, JitOptions(passes=()))
-    assert "add" not in optimized_ir(text, JitOptions(passes=(IrPass.INSTRUCTION_COMBINE,)))
+    assert "add" in generate_code(text, CodeForm.IR, JitOptions(passes=())).optimized_ir
+    assert "add" not in generate_code(text, CodeForm.IR, JitOptions(passes=(IrPass.INSTRUCTION_COMBINE,))).optimized_ir
 
 
 @pytest.mark.parametrize("ir_pass", IrPass)
 def test_every_pass_exists(ir_pass):
-    assert "@answer" in optimized_ir(ANSWER, JitOptions(passes=(ir_pass,)))
+    assert "@answer" in generate_code(ANSWER, CodeForm.IR, JitOptions(passes=(ir_pass,))).optimized_ir
 
 
 def test_assembly_shows_the_function():
-    assert "answer:" in emit_assembly(ANSWER)
+    assert "answer:" in generate_code(ANSWER, CodeForm.ASSEMBLY).assembly
+
+
+SUM = """define float @sum(ptr %a, i64 %n) {
+start:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %start ], [ %next, %loop ]
+  %s = phi float [ 0.0, %start ], [ %t, %loop ]
+  %p = getelementptr float, ptr %a, i64 %i
+  %x = load float, ptr %p
+  %y = call float @llvm.fma.f32(float %x, float %x, float 1.0)
+  %t = fadd float %s, %y
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret float %t
+}
+declare float @llvm.fma.f32(float, float, float)
+"""
+
+
+def test_forms_asked_for_together_are_those_asked_for_alone():
+    together = generate_code(SUM, CodeForm.ALL)
+    assert together.optimized_ir == generate_code(SUM, CodeForm.IR).optimized_ir
+    assert together.assembly == generate_code(SUM, CodeForm.ASSEMBLY).assembly
+    alone = generate_code(SUM, CodeForm.OBJECT)
+    assert (together.image, together.exports) == (alone.image, alone.exports) == (alone.image, ("sum",))
+    assert (alone.optimized_ir, alone.assembly) == ("", "")
 
 
 def test_options_that_change_code_are_in_their_key():

@@ -10,7 +10,7 @@ import pytest
 from xlalite.backends.cpu.native import jit, object_cache
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import write_entry
-from xlalite.backends.cpu.native.jit import JitOptions
+from xlalite.backends.cpu.native.jit import JitOptions, compile_ir
 from xlalite.backends.cpu.native.object_cache import ObjectCache, cache_key
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.hlo.errors import CacheError
@@ -201,22 +201,21 @@ def test_code_that_its_user_refuses_is_made_again(tmp_path):
     def use(code: ObjectCode) -> int:
         return int(code.record["arena"])
 
-    source, cache = Source(record={"arena": 64}), ObjectCache.at(tmp_path)
-    assert cache.use_or_compile(("key",), source, use) == 64
-    assert source.calls == 1
-    assert ObjectCache.at(tmp_path).use_or_compile(("key",), source, use) == 64
-    assert source.calls == 1
-    with pytest.raises(ValueError, match="invalid literal"):
-        ObjectCache.in_memory().use_or_compile(("key",), Source(record={"arena": "x"}), use)
+    cache, key = ObjectCache.at(tmp_path), cache_key(("key",), JitOptions())
+    assert cache.use(key, use) is None
+    assert "it cannot be used: invalid literal" in cache.stats().problems[0]
+    cache.add(key, compile_ir(Source(record={"arena": 64})()))
+    assert cache.use(key, use) == ObjectCache.at(tmp_path).use(key, use) == 64
 
 
 def test_memory_is_not_for_what_leaves_no_room_for_anything_else(tmp_path, monkeypatch):
     cache = ObjectCache.at(tmp_path)
     monkeypatch.setattr(object_cache, "_MEMORY_LIMIT_BYTES", 1 << 20)
-    small, large = Source(), IrSource(TEXT, constants={"c": np.zeros(2 << 20, np.uint8)})
-    for _ in range(3):
-        cache.use_or_compile(("small",), small, len_of)
-        assert cache.use_or_compile(("large",), lambda: large, len_of) == 2 << 20
+    cache.add("small", compile_ir(IrSource(TEXT)))
+    cache.add("large", compile_ir(IrSource(TEXT, constants={"c": np.zeros(2 << 20, np.uint8)})))
+    for _ in range(2):
+        assert cache.use("small", len_of) == 0
+        assert cache.use("large", len_of) == 2 << 20
     stats = cache.stats()
     assert (stats.misses, stats.memory_hits, stats.disk_hits) == (2, 2, 2)
 

@@ -1,0 +1,167 @@
+"""The compilation of a module in a straight line: `Compilation.steps`.
+
+Loaded only where something is compiled: a process that finds its code in the cache runs no step.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Iterator, Sequence
+
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.cpu.compilation.code_record import CodeRecord
+from xlalite.backends.cpu.compilation.given_constants import divide_constants
+from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline, cpu_unscheduled_pipeline
+from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.emission.emitted_module import EmittedModule
+from xlalite.backends.cpu.emission.module_emitter import emit_module
+from xlalite.backends.cpu.native.jit import CodeForm, GeneratedCode, generate_code
+from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.core.instrumentation import Instrumentation, PassObserver
+from xlalite.passes.core.pass_record import PassRecord
+from xlalite.passes.memory.buffer_assignment import assign_buffers
+from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
+
+
+class Step(enum.Enum):
+    """What a compilation has come to."""
+
+    GIVEN = enum.auto()
+    OPTIMIZED = enum.auto()
+    ASSIGNED = enum.auto()
+    EMITTED = enum.auto()
+    GENERATED = enum.auto()
+
+
+class Compilation:
+    """A compilation in progress: what each step has made, from the step on.
+
+    Attributes:
+        request: What is compiled, and how.
+        optimized: The module that code is generated for: optimised, scheduled, with all copies.
+        assignment: Where every array lies.
+        emitted: The LLVM IR.
+        generated: What LLVM made of it.
+        decisions: What was decided so far.
+    """
+
+    optimized: HloModule
+    assignment: BufferAssignment
+    emitted: EmittedModule
+    generated: GeneratedCode
+
+    def __init__(
+        self,
+        request: CompileRequest,
+        wanted: CodeForm = CodeForm.OBJECT,
+        observers: Sequence[PassObserver] = (),
+    ) -> None:
+        """Compiles nothing yet.
+
+        Args:
+            request: What to compile, and how.
+            wanted: What LLVM shall make.
+            observers: Who sees the passes run.
+        """
+        self.request = request
+        self.decisions: tuple[Decision, ...] = ()
+        self._wanted = wanted
+        self._instrumentation = Instrumentation(request.options.debug, observers)
+        self._start = time.perf_counter()
+
+    def steps(self) -> Iterator[Step]:
+        """Takes one step after the other, for as long as it is asked for the next.
+
+        Raises:
+            VerificationError: The module is not valid.
+            PassError: A pass failed.
+            CodegenError: No code could be made.
+        """
+        verify(self.request.given)
+        yield Step.GIVEN
+        self.optimized = self._optimize()
+        yield Step.OPTIMIZED
+        self.assignment = self._assign()
+        yield Step.ASSIGNED
+        self.emitted = self._emit()
+        yield Step.EMITTED
+        self.generated = self._generate()
+        yield Step.GENERATED
+
+    def run(self, last: Step = Step.GENERATED) -> Compilation:
+        """Takes the steps up to one of them."""
+        for step in self.steps():
+            if step is last:
+                break
+        return self
+
+    @property
+    def pass_records(self) -> tuple[PassRecord, ...]:
+        """The passes that ran so far."""
+        return tuple(self._instrumentation.records)
+
+    def unscheduled(self) -> HloModule:
+        """The module after the passes that decide what is computed in which kernel."""
+        module = self.request.given.clone()
+        cpu_unscheduled_pipeline(optimize=self.request.options.optimize).run_stages(module, self._instrumentation)
+        self.decisions = tuple(module.decisions)
+        return module
+
+    def object_code(self) -> ObjectCode:
+        """The code with all that is needed to link and call it without compiling again."""
+        constants, given_constants = divide_constants(self.emitted.constants, self.request.given)
+        record = CodeRecord(
+            arena_bytes=_arena_bytes(self.emitted, self.assignment),
+            donations=tuple((donation.parameter, donation.output) for donation in self.assignment.donations),
+            has_loops=any(instruction.opcode == "while" for instruction in self.optimized.instructions()),
+            evaluator_calls=self.emitted.evaluator_calls,
+            given_constants=given_constants,
+        )
+        compile_ms = round(1e3 * (time.perf_counter() - self._start), 3)
+        summary = CodeSummary(self.request.given.name, self.emitted.kernel_count, compile_ms)
+        return ObjectCode(self.generated.image, self.generated.exports, record.as_json(), constants, summary)
+
+    def _optimize(self) -> HloModule:
+        module, options = self.request.given.clone(), self.request.options
+        # A call checks only of aliased arguments that they may be written to, so that donors give nothing.
+        aliases = module.config.input_output_alias if options.donate_arguments else ()
+        module.update_config(input_output_alias=aliases, buffer_donors=())
+        cpu_pipeline(optimize=options.optimize).run_stages(module, self._instrumentation)
+        self.decisions = tuple(module.decisions)
+        return module
+
+    def _assign(self) -> BufferAssignment:
+        self._note("buffer assignment")
+        return assign_buffers(self.optimized)
+
+    def _emit(self) -> EmittedModule:
+        self._note("LLVM IR")
+        emitted = emit_module(
+            self.optimized,
+            self.assignment,
+            num_threads=self.request.num_threads,
+            contract=self.request.options.fp_contract,
+            target=TargetInfo.host(self.request.jit_options.max_isa),
+        )
+        self.decisions += tuple(emitted.decisions)
+        return emitted
+
+    def _generate(self) -> GeneratedCode:
+        self._note("machine code")
+        return generate_code(self.emitted.text, self._wanted, self.request.jit_options)
+
+    def _note(self, step: str) -> None:
+        """Says that a step behind the passes begins, if the compilation takes long."""
+        size = sum(map(len, self.optimized.computations()))
+        self._instrumentation.progress.note(self.optimized.name, step, size)
+
+
+def _arena_bytes(emitted: EmittedModule, assignment: BufferAssignment) -> int:
+    """The arena and the kernels' scratch memory behind it."""
+    if not emitted.scratch_bytes:
+        return assignment.arena_bytes
+    return -(-assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES + emitted.scratch_bytes

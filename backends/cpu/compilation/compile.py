@@ -1,0 +1,36 @@
+"""From a request to linked code: out of the cache, or step by step."""
+
+from __future__ import annotations
+
+from xlalite.backends.cpu.compilation.linking import LinkedCode, link_code
+from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_code import ObjectCode
+
+
+def compile_request(request: CompileRequest) -> LinkedCode:
+    """The code of a module, ready to be called.
+
+    Raises:
+        VerificationError: The module is not valid.
+        PassError: A pass failed.
+        CodegenError: No code could be made.
+    """
+    given = request.given
+    if not request.may_be_cached:
+        return link_code(_object_code(request), given)
+    cache, key = default_cache(), request.cache_key()
+    linked = cache.use(key, lambda code: link_code(code, given))
+    if linked is None:
+        code = _object_code(request)
+        cache.add(key, code)
+        linked = link_code(code, given)
+    return linked
+
+
+def _object_code(request: CompileRequest) -> ObjectCode:
+    # Passes and code generation are most of what a process would load, and a cache hit needs none of it.
+    from xlalite.backends.cpu.compilation.stages import OBJECT, run_to
+
+    compilation, _ = run_to(OBJECT, request)
+    return compilation.object_code()
