@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
 from xlalite.passes.fusion.kernel_shape import KernelKind
 from xlalite.passes.fusion.work import MAX_INDICES, RECOMPUTED_FLOPS, Evaluations, evaluations, recomputed_flops
@@ -103,24 +104,9 @@ class KernelGroup:
             return "the kernel would do more work again than it saves"
         return None
 
-    def in_post_order(self) -> list[HloInstruction]:
+    def in_post_order(self) -> tuple[HloInstruction, ...]:
         """The members, operands first."""
-        order: list[HloInstruction] = []
-        done: set[HloInstruction] = set()
-        for start in self.outputs:
-            stack = [start]
-            while stack:
-                member = stack[-1]
-                waiting = [o for o in member.operands if o in self.places and o not in done]
-                if member in done:
-                    stack.pop()
-                elif waiting:
-                    stack.extend(reversed(waiting))
-                else:
-                    done.add(member)
-                    order.append(member)
-                    stack.pop()
-        return order
+        return post_order(self.outputs, lambda one: [o for o in one.operands if o in self.places], depends_on_itself)
 
     def with_domain(self, domain: Domain) -> KernelGroup:
         """A copy over another domain: the members' places found anew from the root's."""

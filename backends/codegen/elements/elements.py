@@ -130,7 +130,7 @@ class ElementEmitter:
     ) -> tuple[Element, ...]:
         """The results of a scalar computation applied to elements: one, or those of its root tuple."""
         sources = {
-            parameter: _known(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
+            parameter: always(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
         }
         emitter = ElementEmitter(self.fb, self.lanes, sources, self.rules, self.mask, rounds=rounds)
         root = computation.root
@@ -153,7 +153,8 @@ class ElementEmitter:
         return value if value.type.is_vector else self.fb.splat(value, self.lanes)
 
 
-def _known(element: Element) -> ElementSource:
+def always(element: Element) -> ElementSource:
+    """A source that has one element at every index."""
     return lambda emitter, index: element
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.types import Element
@@ -11,7 +11,7 @@ from xlalite.backends.codegen.llvm import Value
 Registers: TypeAlias = tuple[Value, ...]
 
 
-def flatten(elements: Sequence[Element]) -> Registers:
+def flatten(elements: Iterable[Element]) -> Registers:
     """The registers of elements, a complex one giving two."""
     registers: list[Value] = []
     for element in elements:

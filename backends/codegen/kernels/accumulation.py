@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
-from xlalite.backends.codegen.elements.elements import ElementEmitter
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.hlo.ir.instruction import HloInstruction
 
 
 class Accumulation(Combiner):
@@ -71,9 +74,71 @@ class Accumulation(Combiner):
         total = self.combine(scalar, self.starts(scalar), unflatten(registers, like))
         return self.rounded(scalar, total)
 
+    def sources(
+        self, results: Sequence[Element], source: Callable[[Element], ElementSource]
+    ) -> dict[HloInstruction, ElementSource]:
+        """Where those that read the reduction find its results."""
+        if not self.reduce.shape.is_tuple:
+            return {self.reduce: source(results[0])}
+        readers = [user for user in self.reduce.users if user.opcode == "get-tuple-element"]
+        return {reader: source(results[reader.attrs.index]) for reader in readers}
+
     def _combine(self, emitter: ElementEmitter, a: Registers, b: Registers, like: Sequence[Element]) -> Registers:
         wide = ElementEmitter(emitter.fb, a[0].type.lanes if a[0].type.is_vector else 1, {}, emitter.rules)
         return flatten(self.merge(wide, unflatten(a, like), unflatten(b, like)))
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulations:
+    """How reductions accumulate side by side, the registers of one behind those of the one before.
+
+    Attributes:
+        each: The reductions.
+    """
+
+    each: tuple[Accumulation, ...]
+
+    @property
+    def arrays(self) -> list[HloInstruction]:
+        """What is reduced."""
+        return [array for accumulation in self.each for array in accumulation.arrays]
+
+    @property
+    def have_identities(self) -> bool:
+        """Whether lanes may start from something that changes nothing."""
+        return all(accumulation.monoids is not None for accumulation in self.each)
+
+    @property
+    def are_any_order(self) -> bool:
+        """Whether elements may be combined in any order."""
+        return all(accumulation.is_any_order for accumulation in self.each)
+
+    def starts(self, emitter: ElementEmitter) -> list[list[Element]]:
+        """The initial values of each, in every lane."""
+        return [accumulation.starts(emitter) for accumulation in self.each]
+
+    def elements(self, emitter: ElementEmitter, index: Index) -> list[list[Element]]:
+        """The elements of each at an index, in every lane."""
+        return [accumulation.elements(emitter, index) for accumulation in self.each]
+
+    def take(self, emitter: ElementEmitter, registers: Registers, index: Index, mask: Value | None) -> Registers:
+        """The accumulators after they took the elements at an index in each lane (of the mask)."""
+        after: list[Value] = []
+        for accumulation in self.each:
+            elements = accumulation.elements(emitter, index)
+            mine = registers[len(after) : len(after) + len(flatten(elements))]
+            after += accumulation.take(emitter, mine, elements, mask)
+        return tuple(after)
+
+    def parts(
+        self, like: Sequence[Sequence[Element]], sets: Sequence[Registers]
+    ) -> Iterator[tuple[Accumulation, Sequence[Element], list[Registers]]]:
+        """Each reduction with elements of the kinds that it holds, and its part of each set of accumulators."""
+        offset = 0
+        for accumulation, kinds in zip(self.each, like, strict=True):
+            width = len(flatten(kinds))
+            yield accumulation, kinds, [registers[offset : offset + width] for registers in sets]
+            offset += width
 
 
 def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Registers]:

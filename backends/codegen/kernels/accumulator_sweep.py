@@ -44,11 +44,9 @@ class Sweep:
         level = len(index)
         if level == len(self.dims) - 1:
             return self._inner(fb, index, carried, body)
-        width = len(carried[0])
-        with fb.carried_loop(0, self.dims[level], 1, _join(carried)) as loop:
-            inside = self._outer(fb, (*index, Affine(loop.index)), _split(loop.values, width, self.sets), body)
-            loop.yield_(*_join(inside))
-        return _split(loop.results, width, self.sets)
+        return carried_sets(
+            fb, range(self.dims[level]), carried, lambda at, sets: self._outer(fb, (*index, Affine(at)), sets, body)
+        )
 
     def _inner(
         self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], body: SweepBody
@@ -72,20 +70,21 @@ class Sweep:
         self, fb: FunctionBuilder, index: tuple[Position, ...], carried: list[Registers], body: SweepBody, end: int
     ) -> list[Registers]:
         stride = 1 if self.lanes > 1 else 0
-        width = len(carried[0])
         block = self.sets * self.lanes
         if end == self.start + block:
             return [
                 body((*index, Affine(self.start + number * self.lanes, stride)), None, registers)
                 for number, registers in enumerate(carried)
             ]
-        with fb.carried_loop(self.start, end, block, _join(carried)) as loop:
+
+        def take(at: Value, sets: Sequence[Registers]) -> list[Registers]:
             inside = []
-            for number, registers in enumerate(_split(loop.values, width, self.sets)):
-                position = fb.add(loop.index, number * self.lanes, "nsw") if number else loop.index
+            for number, registers in enumerate(sets):
+                position = fb.add(at, number * self.lanes, "nsw") if number else at
                 inside.append(body((*index, Affine(position, stride)), None, registers))
-            loop.yield_(*_join(inside))
-        return _split(loop.results, width, self.sets)
+            return inside
+
+        return carried_sets(fb, range(self.start, end, block), carried, take)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +127,12 @@ class SweepInOrder:
     def run(self, fb: FunctionBuilder, initial: Sequence[Registers], body: SweepBody) -> list[Registers]:
         """Emits the loop; `initial`, one tuple of accumulators a set, holds the first element of each run."""
         carried = [tuple(registers) for registers in initial]
+
+        def take(at: Value | int, sets: Sequence[Registers]) -> list[Registers]:
+            return [body((self.position(n, at, fb),), None, registers) for n, registers in enumerate(sets)]
+
         if self.length > 1:
-            with fb.carried_loop(1, self.length, 1, _join(carried)) as loop:
-                inside = [
-                    body((self.position(number, loop.index, fb),), None, registers)
-                    for number, registers in enumerate(_split(loop.values, len(carried[0]), self.sets))
-                ]
-                loop.yield_(*_join(inside))
-            carried = _split(loop.results, len(carried[0]), self.sets)
+            carried = carried_sets(fb, range(1, self.length), carried, take)
         for number in range(self.sets):
             having_more = -(-(self.longer - number) // self.sets)
             if having_more > 0:
@@ -144,9 +141,22 @@ class SweepInOrder:
         return carried
 
 
+def carried_sets(
+    fb: FunctionBuilder,
+    bounds: range,
+    carried: Sequence[Registers],
+    body: Callable[[Value, list[Registers]], Sequence[Registers]],
+) -> list[Registers]:
+    """A loop over a range that carries sets of as many accumulators each; `body` gives those after a turn."""
+    with fb.carried_loop(bounds.start, bounds.stop, bounds.step, _join(carried)) as loop:
+        loop.yield_(*_join(body(loop.index, _split(loop.values, len(carried)))))
+    return _split(loop.results, len(carried))
+
+
 def _join(carried: Sequence[Registers]) -> Registers:
     return tuple(register for registers in carried for register in registers)
 
 
-def _split(registers: Registers, width: int, sets: int) -> list[Registers]:
+def _split(registers: Registers, sets: int) -> list[Registers]:
+    width = len(registers) // sets
     return [registers[number * width : (number + 1) * width] for number in range(sets)]

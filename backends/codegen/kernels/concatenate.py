@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index
-from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
-from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
+from xlalite.backends.codegen.elements.elements import ElementSource
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import BLOCK, for_lanes, loop_nest_extent
+from xlalite.backends.codegen.kernels.loop_nest import BLOCK, for_lanes, loop_nest_extent, nested_loops, task_loops
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -104,8 +103,9 @@ class _ConcatenateEmitter:
             for part in self._parts(families):
                 self._outermost(part)
             return
-        with self._entry.fb.loop(self._entry.begin, self._entry.end) as position:
-            self._outer((Affine(position),), families)
+        with task_loops(self._entry, self._dims[: self._dimension]) as index:
+            for part in self._parts(families):
+                self._piece(part, index)
 
     def _parts(self, families: Sequence[Sequence[Piece]]) -> Iterator[_Part]:
         """Each operand in turn, those of a family inside a loop."""
@@ -118,14 +118,6 @@ class _ConcatenateEmitter:
             table = self._module.constant_bytes(table_of(family))
             with fb.loop(0, len(family), nonempty=True) as row:
                 yield _Part(first.computed, *read_row(fb, first, table, row))
-
-    def _outer(self, index: Index, families: Sequence[Sequence[Piece]]) -> None:
-        if len(index) == self._dimension:
-            for part in self._parts(families):
-                self._piece(part, index)
-            return
-        with self._entry.fb.loop(0, self._dims[len(index)]) as position:
-            self._outer((*index, Affine(position)), families)
 
     def _outermost(self, part: _Part) -> None:
         """What of an operand lies in the entry's part of a result concatenated along its first dimension."""
@@ -147,14 +139,12 @@ class _ConcatenateEmitter:
     def _piece(self, part: _Part, index: Index) -> None:
         """Everything of an operand at the given outer positions."""
         fb, dims = self._entry.fb, part.computed.shape.dims
-        if len(index) < len(dims) - 1:
-            with fb.loop(0, dims[len(index)]) as position:
-                self._piece(part, (*index, Affine(position)))
-            return
-        for_lanes(fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(part, (*index, at), lanes, mask))
+        with nested_loops(fb, dims[len(index) : -1]) as inner:
+            outer = (*index, *inner)
+            for_lanes(fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(part, (*outer, at), lanes, mask))
 
     def _copy(self, part: _Part, index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = ElementEmitter(self._entry.fb, lanes, {**self._entry.sources, **part.sources}, ELEMENT_RULES, mask)
+        emitter = self._entry.emitter(lanes, mask, part.sources)
         place = list(index)
         place[self._dimension] = emitter.math.add(index[self._dimension], Affine(part.offset))
         self._entry.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)

@@ -7,7 +7,7 @@ extent to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -45,13 +45,11 @@ class KernelEntry:
         """The kernel."""
         return self.fb.function
 
-    def emitter(self, lanes: int, mask: Value | None = None) -> ElementEmitter:
-        """An element emitter for the body at a lane count."""
-        return ElementEmitter(self.fb, lanes, self.sources, ELEMENT_RULES, mask)
-
-    def pointer(self, number: int) -> Value:
-        """The address of an array: inputs first, then outputs."""
-        return (*self.inputs, *self.outputs)[number].pointer
+    def emitter(
+        self, lanes: int, mask: Value | None = None, known: Mapping[HloInstruction, ElementSource] | None = None
+    ) -> ElementEmitter:
+        """An element emitter for the body at a lane count; `known` are sources besides the parameters."""
+        return ElementEmitter(self.fb, lanes, {**self.sources, **(known or {})}, ELEMENT_RULES, mask)
 
 
 def open_kernel(

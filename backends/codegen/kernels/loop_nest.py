@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -35,7 +36,8 @@ def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visi
     elif len(dims) == 1:
         _line(entry, dims[0], lanes, visit)
     else:
-        _nest(entry, dims, lanes, visit)
+        with task_loops(entry, dims[:-1]) as outer:
+            for_lanes(entry.fb, dims[-1], lanes, lambda at, width, mask: visit((*outer, at), width, mask))
 
 
 def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:
@@ -53,19 +55,21 @@ def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:
             visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
 
 
-def _nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit) -> None:
-    fb = entry.fb
+@contextmanager
+def task_loops(entry: KernelEntry, dims: Sequence[int]) -> Iterator[Index]:
+    """Loops over the task's part of the first of some dimensions and over the others; the index in the innermost."""
+    if not dims:
+        yield ()
+        return
+    with entry.fb.loop(entry.begin, entry.end) as first, nested_loops(entry.fb, dims[1:]) as others:
+        yield (Affine(first), *others)
 
-    def nest(outer: Index) -> None:
-        level = len(outer)
-        if level == len(dims) - 1:
-            for_lanes(fb, dims[level], lanes, lambda at, width, mask: visit((*outer, at), width, mask))
-            return
-        with fb.loop(0, dims[level]) as position:
-            nest((*outer, Affine(position)))
 
-    with fb.loop(entry.begin, entry.end) as position:
-        nest((Affine(position),))
+@contextmanager
+def nested_loops(fb: FunctionBuilder, dims: Sequence[int]) -> Iterator[Index]:
+    """Loops over some dimensions, one inside the other; the index in the innermost."""
+    with ExitStack() as loops:
+        yield tuple(Affine(loops.enter_context(fb.loop(0, size))) for size in dims)
 
 
 def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> None:

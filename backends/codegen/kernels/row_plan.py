@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
-from xlalite.backends.codegen.kernels.accumulation import Accumulation
+from xlalite.backends.codegen.kernels.accumulation import Accumulation, Accumulations
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.hlo.ir.computation import HloComputation
@@ -33,7 +33,7 @@ class RowPlan:
     """
 
     shape: KernelShape
-    levels: tuple[tuple[Accumulation, ...], ...]
+    levels: tuple[Accumulations, ...]
     hoisted: tuple[tuple[HloInstruction, ...], ...]
     kept: Mapping[HloInstruction, int]
     full_results: frozenset[HloInstruction]
@@ -43,11 +43,6 @@ class RowPlan:
         """Sizes of the columns."""
         return self.shape.domain.column_dims
 
-    @property
-    def accumulations(self) -> tuple[Accumulation, ...]:
-        """All reductions."""
-        return tuple(accumulation for level in self.levels for accumulation in level)
-
     def row_index(self, member: HloInstruction, row: Index) -> Index:
         """The index at which something computed once a row is asked for."""
         return row if self.shape.places[member] is Place.ROW else ()
@@ -55,21 +50,29 @@ class RowPlan:
     def accumulator_sets(self, level: int, lanes: int) -> int:
         """Accumulators that hide the latency of combining; one is enough where elements are expensive."""
         vectors = self.column_dims[-1] // lanes
-        needed = members_of_pass([a for acc in self.levels[level] for a in acc.arrays], self.shape.places)
+        needed = members_of_pass(self.levels[level].arrays, self.shape.places)
         if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
             return 2 if vectors >= 2 else 1
-        limit = 4 if len(self.levels[level]) <= 2 else 2
+        limit = 4 if len(self.levels[level].each) <= 2 else 2
         return max(1, min(limit, vectors))
 
 
 def plan_passes(request: KernelRequest, shape: KernelShape) -> RowPlan | Declined:
     """The plan of a computation of rows."""
-    reduces = [instruction for instruction in request.body.post_order() if instruction.opcode == "reduce"]
-    reason = _why_no_rows(request.body, reduces, shape)
-    return Declined(reason) if reason is not None else _plan(request, reduces, shape)
+    places, level_of = shape.places, _levels(request.body)
+    reason = _why_no_rows(request.body, level_of, shape)
+    if reason is not None:
+        return Declined(reason)
+    levels = tuple(
+        _accumulations([r for r in level_of if level_of[r] == level], request.unread)
+        for level in range(max(level_of.values()) + 1)
+    )
+    full = frozenset(result for result in results_of(request.body) if places.get(result) is Place.FULL)
+    passes = [members_of_pass(seeds, places) for seeds in (*(level.arrays for level in levels), full)]
+    return RowPlan(shape, levels, hoisted(passes, places), _kept(passes, shape), full)
 
 
-def _why_no_rows(body: HloComputation, reduces: list[HloInstruction], shape: KernelShape) -> str | None:
+def _why_no_rows(body: HloComputation, reduces: Iterable[HloInstruction], shape: KernelShape) -> str | None:
     domain, places = shape.domain, shape.places
     if any(not reduces_columns(reduce, domain) for reduce in reduces):
         return "the reductions take different dimensions away"
@@ -85,48 +88,24 @@ def _why_no_rows(body: HloComputation, reduces: list[HloInstruction], shape: Ker
     return None
 
 
-def _plan(request: KernelRequest, reduces: list[HloInstruction], shape: KernelShape) -> RowPlan:
-    places, unread = shape.places, request.unread
-    level_of = _levels(reduces)
-    count = max(level_of.values()) + 1
-    levels = tuple(_accumulations([r for r in reduces if level_of[r] == level], unread) for level in range(count))
-    full = frozenset(result for result in results_of(request.body) if places.get(result) is Place.FULL)
-    seeds: list[list[HloInstruction]] = [
-        [array for accumulation in level for array in accumulation.arrays] for level in levels
-    ]
-    seeds.append(list(full))
-    passes = [members_of_pass(seed, places) for seed in seeds]
-    return RowPlan(shape, levels, hoisted(passes, places), _kept(passes, shape), full)
-
-
-def _accumulations(reduces: list[HloInstruction], unread: frozenset[int]) -> tuple[Accumulation, ...]:
+def _accumulations(reduces: list[HloInstruction], unread: frozenset[int]) -> Accumulations:
     """How the reductions of one pass accumulate: in any order only if all of them can."""
-    found = tuple(ExtremeAccumulation.recognised(r, unread) or Accumulation.of(r) for r in reduces)
-    if all(accumulation.is_any_order for accumulation in found):
-        return found
-    return tuple(Accumulation.of(reduce) for reduce in reduces)
+    found = Accumulations(tuple(ExtremeAccumulation.recognised(r, unread) or Accumulation.of(r) for r in reduces))
+    return found if found.are_any_order else Accumulations(tuple(map(Accumulation.of, reduces)))
 
 
-def _levels(reduces: list[HloInstruction]) -> dict[HloInstruction, int]:
+def _levels(body: HloComputation) -> dict[HloInstruction, int]:
     """The pass of each reduction: one after the last that it needs."""
     depth: dict[HloInstruction, int] = {}
-    levels: dict[HloInstruction, int] = {}
-    for reduce in reduces:
-        stack = [reduce]
-        while stack:
-            instruction = stack[-1]
-            waiting = [operand for operand in instruction.operands if operand not in depth]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            deepest = max((depth[operand] for operand in instruction.operands), default=0)
-            depth[instruction] = deepest + (instruction.opcode == "reduce")
-        levels[reduce] = depth[reduce] - 1
-    return levels
+    for instruction in body.post_order():
+        deepest = max((depth[operand] for operand in instruction.operands), default=0)
+        depth[instruction] = deepest + (instruction.opcode == "reduce")
+    return {reduce: passes - 1 for reduce, passes in depth.items() if reduce.opcode == "reduce"}
 
 
-def members_of_pass(seeds: list[HloInstruction], places: Mapping[HloInstruction, Place]) -> dict[HloInstruction, None]:
+def members_of_pass(
+    seeds: Iterable[HloInstruction], places: Mapping[HloInstruction, Place]
+) -> dict[HloInstruction, None]:
     """What a pass computes for each column, and, at the edge, what it needs once a row."""
     found: dict[HloInstruction, None] = {}
     waiting = list(seeds)

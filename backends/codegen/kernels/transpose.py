@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import task_loops
 from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value, integer, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -90,20 +91,9 @@ class _TransposeEmitter:
 
     def emit(self) -> None:
         """Loops over the outer dimensions, then over tiles."""
-        fb, outer = self._entry.fb, self._tiles.outer
-
-        def nest(level: int, positions: dict[int, Position]) -> None:
-            if level == len(outer):
-                self._tile_loops(positions)
-                return
-            with fb.loop(0, self._dims[outer[level]]) as position:
-                nest(level + 1, {**positions, outer[level]: Affine(position)})
-
-        if not outer:
-            self._tile_loops({})
-            return
-        with fb.loop(self._entry.begin, self._entry.end) as position:
-            nest(1, {outer[0]: Affine(position)})
+        outer = self._tiles.outer
+        with task_loops(self._entry, [self._dims[d] for d in outer]) as index:
+            self._tile_loops(dict(zip(outer, index, strict=True)))
 
     def _tile_loops(self, positions: dict[int, Position]) -> None:
         """Blocks of tiles, in each rows outside and columns inside; then the elements that fill no tile."""

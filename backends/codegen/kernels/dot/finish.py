@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.elements import always
 from xlalite.backends.codegen.kernels.dot.layout import Layout
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
-from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -80,8 +79,8 @@ class Finisher:
 
     def _store(self, total: Value, index: Index, mask: Value | None) -> None:
         entry = self._entry
-        emitter = entry.emitter(self._lanes, mask)
-        emitter.sources[self._dot] = _known(self._plan.numbers.finish(entry.fb, total))
+        result = always(self._plan.numbers.finish(entry.fb, total))
+        emitter = entry.emitter(self._lanes, mask, {self._dot: result})
         elements = [emitter.element(result, index) for result in results_of(self._body)]
         for view, element in zip(entry.outputs, elements, strict=True):
             view.write(emitter.math, index, element, mask)
@@ -112,10 +111,3 @@ def _split(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:
             index.append(math.modulo(joint, size))
             joint = math.divide(joint, size)
     return tuple(reversed(index))
-
-
-def _known(element: Element) -> ElementSource:
-    def give(emitter: ElementEmitter, index: Index) -> Element:
-        return element
-
-    return give

@@ -18,11 +18,11 @@ from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.outer_tile import outer_tile
 from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
-from xlalite.backends.codegen.kernels.dot.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
