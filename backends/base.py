@@ -91,7 +91,6 @@ class Executable(ABC):
     function: Callable[..., object]
 
     def __repr__(self) -> str:
-        """Backend, name, signature and size of the code."""
         size = f", {self.code_size_bytes} bytes of code" if self.code_size_bytes else ""
         return f"<{self.backend_name} executable {self.name}: {self.program_shape}{size}>"
 

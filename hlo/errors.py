@@ -55,7 +55,6 @@ class BinaryParseError(ParseError):
     """
 
     def __init__(self, message: str, offset: int) -> None:
-        """Builds the full message: the place and what is wrong there."""
         self.offset = offset
         super().__init__(f"byte {offset}: {message}")
 

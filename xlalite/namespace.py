@@ -81,7 +81,6 @@ class Namespace(ModuleType):
         return value
 
     def __dir__(self) -> list[str]:
-        """The public names."""
         return sorted(self._exports)
 
 

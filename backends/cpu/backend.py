@@ -16,7 +16,6 @@ class ObjectCodeCache(CodeCache):
     """A view of the cache of object code on disk."""
 
     def __init__(self, cache: ObjectCache) -> None:
-        """Shows a cache."""
         self._cache = cache
 
     @property

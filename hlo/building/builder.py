@@ -42,7 +42,6 @@ class Handle:
     __array_priority__ = 1000
 
     def __init__(self, builder: Builder, instruction: HloInstruction) -> None:
-        """Wraps an instruction of the builder's computation."""
         self.builder = builder
         self.instruction = instruction
 
@@ -66,27 +65,21 @@ class Handle:
         return self.builder.op(opcode, (rhs, lhs) if swapped else (lhs, rhs))
 
     def __add__(self, other: Handle | Number) -> Handle:
-        """Sum."""
         return self._binary("add", other)
 
     def __radd__(self, other: Number) -> Handle:
-        """Sum."""
         return self._binary("add", other, swapped=True)
 
     def __sub__(self, other: Handle | Number) -> Handle:
-        """Difference."""
         return self._binary("subtract", other)
 
     def __rsub__(self, other: Number) -> Handle:
-        """Difference."""
         return self._binary("subtract", other, swapped=True)
 
     def __mul__(self, other: Handle | Number) -> Handle:
-        """Product."""
         return self._binary("multiply", other)
 
     def __rmul__(self, other: Number) -> Handle:
-        """Product."""
         return self._binary("multiply", other, swapped=True)
 
     def __truediv__(self, other: Handle | Number) -> Handle:
@@ -94,7 +87,6 @@ class Handle:
         return self._binary("divide", other)
 
     def __rtruediv__(self, other: Number) -> Handle:
-        """Quotient, truncated toward zero for integers."""
         return self._binary("divide", other, swapped=True)
 
     def __mod__(self, other: Handle | Number) -> Handle:
@@ -102,7 +94,6 @@ class Handle:
         return self._binary("remainder", other)
 
     def __pow__(self, other: Handle | Number) -> Handle:
-        """Power."""
         return self._binary("power", other)
 
     def __and__(self, other: Handle | Number) -> Handle:
@@ -118,7 +109,6 @@ class Handle:
         return self._binary("xor", other)
 
     def __neg__(self) -> Handle:
-        """Negation."""
         return self.builder.op("negate", (self,))
 
     def __invert__(self) -> Handle:
@@ -126,15 +116,12 @@ class Handle:
         return self.builder.op("not", (self,))
 
     def __getitem__(self, index: int) -> Handle:
-        """Element of a tuple."""
         return self.builder.element(self, index)
 
     def __bool__(self) -> bool:
-        """A handle has no truth value: it has no value yet."""
         raise TypeError("the truth value of a handle is not known while the program is being built; use select")
 
     def __repr__(self) -> str:
-        """The instruction."""
         return f"Handle({self.instruction!r})"
 
 

@@ -73,7 +73,6 @@ class Evaluator:
     """Evaluates computations, remembering the order of each; they must not change during its lifetime."""
 
     def __init__(self) -> None:
-        """Knows no computation yet."""
         self._plans: dict[HloComputation, _Plan] = {}
 
     def run(self, computation: HloComputation, *arguments: Argument) -> Value:

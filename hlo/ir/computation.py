@@ -86,11 +86,9 @@ class HloComputation:
         return self.module is not None and self.module.entry_computation is self
 
     def __len__(self) -> int:
-        """Number of instructions."""
         return len(self._instructions)
 
     def __contains__(self, instruction: HloInstruction) -> bool:
-        """Whether the instruction belongs here."""
         return instruction.parent is self
 
     def find(self, name: str) -> HloInstruction:
@@ -221,5 +219,4 @@ class HloComputation:
         return as_html(self.to_string())
 
     def __repr__(self) -> str:
-        """Name and size."""
         return f"HloComputation({self.name}, {len(self._instructions)} instructions)"

@@ -72,7 +72,6 @@ class Extreme:
         return self.last_value == self.last_position or not self.value_dtype.is_floating
 
     def __str__(self) -> str:
-        """What is found, in words."""
         text = f"{'last' if self.last_position else 'first'} {self.kind.value}"
         nan = f", NaN {'before' if self.nan_wins else 'after'} all numbers"
         return text + (nan if self.value_dtype.is_floating else "")

@@ -104,7 +104,6 @@ class Fingerprints:
     __slots__ = ("_computations", "_literals", "_shapes")
 
     def __init__(self) -> None:
-        """Knows no digest yet."""
         self._computations: dict[HloComputation, str] = {}
         # The objects are kept so that their ids stay theirs.
         self._shapes: dict[int, tuple[Shape, str]] = {}

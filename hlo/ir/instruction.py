@@ -332,6 +332,5 @@ class HloInstruction:
         return self.to_string()
 
     def __repr__(self) -> str:
-        """Name, shape, opcode and operand names."""
         operands = ", ".join("%" + operand.name for operand in self.operands)
         return f"%{self.name} = {self.shape.text()} {self.opcode}({operands})"

@@ -64,7 +64,6 @@ class HloModule:
     __slots__ = ("__weakref__", "_computations", "_entry", "config", "decisions", "name", "tables")
 
     def __init__(self, name: str, config: ModuleConfig = ModuleConfig()) -> None:
-        """Makes an empty module."""
         self.name = name
         self.config = config
         self.decisions: list[Decision] = []
@@ -192,5 +191,4 @@ class HloModule:
         return self.to_string()
 
     def __repr__(self) -> str:
-        """Name and size."""
         return f"HloModule({self.name}, {len(self._computations)} computations)"

@@ -190,5 +190,4 @@ class OpDef:
         return self.shape_rule(context)
 
     def __repr__(self) -> str:
-        """The opcode."""
         return f"OpDef({self.name})"

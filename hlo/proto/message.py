@@ -46,7 +46,6 @@ class ProtoMessage:
     __slots__ = ("origin", "position", "type", "values")
 
     def __init__(self, type_: MessageType | str, origin: Origin = _NOWHERE, position: int = 0) -> None:
-        """An empty message of a type."""
         self.type = MESSAGE_TYPES[type_] if isinstance(type_, str) else type_
         self.values: dict[str, Any] = {}
         self.origin = origin

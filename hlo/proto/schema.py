@@ -98,7 +98,6 @@ class MessageType:
     __slots__ = ("by_name", "by_number", "by_tag", "name")
 
     def __init__(self, name: str, fields: tuple[ProtoField, ...]) -> None:
-        """A type with the given fields."""
         self.name = name
         self.by_name = {field.name: field for field in fields}
         self.by_number = {field.number: field for field in fields}

@@ -35,7 +35,6 @@ class TokenCursor:
     __slots__ = ("depth", "index", "limits", "shapes", "source", "tokens")
 
     def __init__(self, text: str | bytes, limits: ParseLimits = DEFAULT_LIMITS) -> None:
-        """Stands before the first token."""
         self.source = SourceText(text)
         self.tokens = self.source.tokens
         self.index = 0

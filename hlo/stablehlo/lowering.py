@@ -44,7 +44,6 @@ class FunctionTable:
     def __init__(
         self, module: HloModule, source: MlirCursor, rules: Mapping[str, ImportRule], locations: Locations
     ) -> None:
-        """Starts with no function."""
         self.module = module
         self.source = source
         self.rules = rules

@@ -46,7 +46,6 @@ class Device(ABC):
         return self.replica * self.num_partitions + self.partition
 
     def __str__(self) -> str:
-        """Rank and place."""
         return f"rank {self.rank} (replica {self.replica}, partition {self.partition})"
 
     @abstractmethod

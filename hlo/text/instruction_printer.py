@@ -38,7 +38,6 @@ class InstructionPrinter:
     __slots__ = ("_metadata", "_shapes", "options", "print_body")
 
     def __init__(self, options: PrintOptions, print_body: PrintBody) -> None:
-        """Writes with the given options."""
         self.options = options
         self.print_body = print_body
         # Shapes are shared by many instructions; the value keeps the key's object alive.

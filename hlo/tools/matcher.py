@@ -39,15 +39,12 @@ class Match(Mapping[str, HloInstruction]):
     bound: Mapping[str, HloInstruction]
 
     def __getitem__(self, name: str) -> HloInstruction:
-        """The instruction that a name is bound to."""
         return self.bound[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The names."""
         return iter(self.bound)
 
     def __len__(self) -> int:
-        """Number of names."""
         return len(self.bound)
 
 
@@ -60,7 +57,6 @@ class Mismatch:
     reason: str
 
     def __str__(self) -> str:
-        """One line."""
         way = "".join(f"operand {position} of " for position in reversed(self.path))
         where = f" ({way}the root)" if way else ""
         return f"%{self.instruction.name}{where}: {self.reason}"
@@ -162,7 +158,6 @@ class Pattern:
         return self._with(check)
 
     def __or__(self, other: Pattern) -> Pattern:
-        """Either pattern."""
         return one_of(self, other)
 
     def _with(self, check: Check) -> Pattern:

@@ -44,7 +44,6 @@ class Statistics:
     mean_fan_out: float
 
     def __str__(self) -> str:
-        """A short table."""
         lines = [
             f"{self.name}: {self.instruction_count} instructions in {self.computation_count} computations",
             f"  parameters {self.parameter_bytes} B, result {self.result_bytes} B, "

@@ -145,7 +145,6 @@ class DType(enum.Enum):
         return _COMPONENT.get(self, self)
 
     def __repr__(self) -> str:
-        """The member's name."""
         return f"DType.{self.name}"
 
 

@@ -162,7 +162,6 @@ class Literal:
         return bool((_bits(_stored(self.value)) == _bits(wanted.reshape(1))).all())
 
     def __eq__(self, other: object) -> bool:
-        """Whether shapes and bytes are the same."""
         if not isinstance(other, Literal):
             return NotImplemented
         if self is other:
@@ -174,14 +173,12 @@ class Literal:
         return bool((_bits(_stored(self.value)) == _bits(_stored(other.value))).all())
 
     def __hash__(self) -> int:
-        """Hash of type, sizes and the first bytes."""
         if self._hash is None:
             first = b"" if self.is_elided else self.value.flat[:_HASHED_ELEMENTS].tobytes()
             self._hash = hash((self.shape.dtype, self.shape.dims, self.elements, first))
         return self._hash
 
     def __repr__(self) -> str:
-        """Shape and, when small, value."""
         shown = "..." if self.shape.element_count > 10 or self.is_elided else repr(self.value.tolist())
         return f"Literal({self.shape.text()}, {self.elements if self.shape.is_tuple else shown})"
 

@@ -66,7 +66,6 @@ class Shape:
     is_dynamic: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Looks for sizes known only at run time."""
         object.__setattr__(self, "is_dynamic", bool(self.dynamic) or any(e.is_dynamic for e in self.elements))
 
     @staticmethod

@@ -33,7 +33,6 @@ class InstructionVerifier:
     __slots__ = ("layout_sensitive", "module", "pairs", "signatures")
 
     def __init__(self, module: HloModule, layout_sensitive: bool) -> None:
-        """Checks instructions of the given module."""
         self.module = module
         self.layout_sensitive = layout_sensitive
         self.pairs = PairVerifier()

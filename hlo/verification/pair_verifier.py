@@ -20,7 +20,6 @@ class PairVerifier:
     __slots__ = ("_channels",)
 
     def __init__(self) -> None:
-        """Has seen no instruction."""
         self._channels: dict[int, HloInstruction] = {}
 
     def problem(self, instruction: HloInstruction) -> str | None:

@@ -42,7 +42,6 @@ class BufferGroup:
     _ends: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Starts with the ends of the values given."""
         self._ends = list(itertools.accumulate((value.end() for value in self.values), max))
 
     @property

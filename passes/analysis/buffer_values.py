@@ -59,7 +59,6 @@ class BufferValue:
         return max(self.start + 1, self._end_without_last_reader if ignores_last else self._end)
 
     def __repr__(self) -> str:
-        """Name and life."""
         index = "".join(f"{{{i}}}" for i in self.position[1])
         return f"{self.instruction.name}{index}@[{self.start},{self.end()})"
 

@@ -29,7 +29,6 @@ class Cost:
     bytes_accessed: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Both together."""
         return Cost(
             self.flops + other.flops,
             self.transcendentals + other.transcendentals,
@@ -58,7 +57,6 @@ class CostAnalysis:
     __slots__ = ("_computations",)
 
     def __init__(self) -> None:
-        """Knows no computation yet."""
         self._computations: dict[HloComputation, Cost] = {}
 
     def of_computation(self, computation: HloComputation) -> Cost:

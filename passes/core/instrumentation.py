@@ -47,7 +47,6 @@ class Instrumentation:
     """
 
     def __init__(self, options: DebugOptions | None = None, observers: Sequence[PassObserver] = ()) -> None:
-        """Starts a compilation."""
         self.options = options if options is not None else DebugOptions()
         self.records: list[PassRecord] = []
         self.progress = Progress()

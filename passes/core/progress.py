@@ -13,7 +13,6 @@ class Progress:
     """What one compilation says of itself, at the level `INFO`; nothing if it is quick."""
 
     def __init__(self) -> None:
-        """Starts the clock at the first step."""
         self._start: float | None = None
         self._spoke = 0.0
 

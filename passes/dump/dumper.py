@@ -75,7 +75,6 @@ class ModuleDumper:
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
     def __enter__(self) -> ModuleDumper:
-        """Begins a compilation."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: object) -> None:

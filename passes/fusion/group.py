@@ -40,11 +40,9 @@ class KernelGroup:
     _readers: dict[HloInstruction, list[HloInstruction]] = field(default_factory=dict)
 
     def __contains__(self, instruction: HloInstruction) -> bool:
-        """Whether the instruction is a member."""
         return instruction in self.places
 
     def __len__(self) -> int:
-        """Number of members."""
         return len(self.places)
 
     def add(self, member: HloInstruction, place: Place) -> None:

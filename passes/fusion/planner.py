@@ -46,7 +46,6 @@ class FusionPlanner:
     """Plans the kernels of one computation."""
 
     def __init__(self, computation: HloComputation, limits: Limits, record: Record, *, dot_epilogues: bool) -> None:
-        """Starts with no kernel."""
         self._computation = computation
         self._limits = limits
         self._record = record

@@ -56,7 +56,6 @@ class Measurement:
     code_bytes: int
 
     def __str__(self) -> str:
-        """Several lines."""
         return (
             f"  compile  {self.compile_ms:.1f} ms, with a warm cache {self.warm_compile_ms:.2f} ms "
             f"(the first time {self.first_compile_ms:.1f} ms)\n"

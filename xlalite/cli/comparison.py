@@ -52,7 +52,6 @@ class Mismatch:
     ulps: float | None
 
     def __str__(self) -> str:
-        """One line."""
         ulps = "" if self.ulps is None else f", {self.ulps:.4g} ulps"
         where = "".join(f"[{i}]" for i in self.index) or "scalar"
         return f"{where}: found {self.found}, expected {self.expected} (relative error {self.relative:.3g}{ulps})"

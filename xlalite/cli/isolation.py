@@ -40,7 +40,6 @@ class IsolatedRun:
         return not self.error and not any(comparison.wrong for comparison in self.comparisons)
 
     def __str__(self) -> str:
-        """The instruction, and what is wrong with it."""
         lines = [f"{self.instruction!r}:"] + [f"  {comparison}" for comparison in self.comparisons if comparison.wrong]
         return "\n".join([*lines, f"  {self.error}"] if self.error else lines)
 

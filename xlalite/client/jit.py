@@ -124,7 +124,6 @@ class JitFunction:
         return self._history.decisions
 
     def __repr__(self) -> str:
-        """The function, and for which signatures it is compiled."""
         shapes = "; ".join(str(compiled.executable.program_shape) for compiled in self._cache.made())
         return f"<jit of {self._function.__name__}, compiled for {shapes or 'nothing yet'}>"
 

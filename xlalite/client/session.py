@@ -194,7 +194,6 @@ class Session:
             yield self
 
     def __enter__(self) -> Session:
-        """Makes the session and its graph the defaults."""
         stack = ExitStack()
         stack.enter_context(self._graph.as_default())
         stack.enter_context(default_session(self))
@@ -204,7 +203,6 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Restores the defaults and closes the session."""
         self._entered.pop().close()
         self.close()
 

@@ -135,7 +135,6 @@ class ValueList(MutableSequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, type: ValueType[T], where: str) -> None:
-        """An empty list."""
         self._type = type
         self._where = where
         self._items: list[T] = []
@@ -145,7 +144,6 @@ class ValueList(MutableSequence[T]):
     @overload
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
-        """An element, or a list of elements."""
         return self._items[index]
 
     def __setitem__(self, index: int | slice, value: T | Iterable[T]) -> None:
@@ -155,11 +153,9 @@ class ValueList(MutableSequence[T]):
         self._items[index] = self._type.check(value, self._where)
 
     def __delitem__(self, index: int | slice) -> None:
-        """Removes elements."""
         del self._items[index]
 
     def __len__(self) -> int:
-        """The number of elements."""
         return len(self._items)
 
     def insert(self, index: int, value: T) -> None:
@@ -177,11 +173,9 @@ class ValueList(MutableSequence[T]):
         return (f"{name}: {value_text(value)}" for value in self._items)
 
     def __eq__(self, other: object) -> bool:
-        """Equal to any list with equal elements."""
         return self._items == (other._items if isinstance(other, ValueList) else other)
 
     def __repr__(self) -> str:
-        """The elements as a list."""
         return repr(self._items)
 
 
@@ -191,31 +185,25 @@ class ValueMap(MutableMapping[K, T]):
     __slots__ = ("_items", "_keys", "_values", "_where")
 
     def __init__(self, keys: ValueType[K], values: ValueType[T], where: str) -> None:
-        """An empty mapping."""
         self._keys = keys
         self._values = values
         self._where = where
         self._items: dict[K, T] = {}
 
     def __getitem__(self, key: K) -> T:
-        """The value of a key."""
         return self._items[key]
 
     def __setitem__(self, key: K, value: T) -> None:
-        """Adds or replaces an entry."""
         checked_key = self._keys.check(key, f"{self._where} (key)")
         self._items[checked_key] = self._values.check(value, f"{self._where}[{key!r}]")
 
     def __delitem__(self, key: K) -> None:
-        """Removes an entry."""
         del self._items[key]
 
     def __iter__(self) -> Iterator[K]:
-        """The keys in the order of their insertion."""
         return iter(self._items)
 
     def __len__(self) -> int:
-        """The number of entries."""
         return len(self._items)
 
     def take(self, entries: object) -> None:
@@ -230,7 +218,6 @@ class ValueMap(MutableMapping[K, T]):
             yield from (f"{name} {{", f"  key: {value_text(key)}", f"  value: {value_text(value)}", "}")
 
     def __repr__(self) -> str:
-        """The entries as a dict."""
         return repr(self._items)
 
 

@@ -115,7 +115,6 @@ class Single(Setting[T]):
         self.type = type
 
     def __set__(self, settings: Settings, value: T | int) -> None:
-        """Assigns the checked value."""
         self.take(settings, value)
 
     def read(self, settings: Settings) -> T:
@@ -148,7 +147,6 @@ class Nested(Setting[M]):
     """A setting that holds others, which exist as soon as they are looked at."""
 
     def __init__(self, kind: type[M]) -> None:
-        """Declares the setting with the class of those inside."""
         self.type = SettingsOf(kind)
 
     def read(self, settings: Settings) -> M:
@@ -251,7 +249,6 @@ class Settings:
     _fields: ClassVar[dict[str, Setting[object]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Collects what the class body declares."""
         cls._fields = {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
 
     def __init__(self, **fields: object) -> None:
@@ -269,7 +266,6 @@ class Settings:
             raise self._unknown(name)
 
         def __setattr__(self, name: str, value: object) -> None:
-            """Assigns a declared field."""
             self._field(name).__set__(self, value)
 
     def CopyFrom(self, other: Self) -> None:
@@ -310,21 +306,17 @@ class Settings:
         return type(self) is type(other) and list(self.ListFields()) == list(other.ListFields())
 
     def __copy__(self) -> Self:
-        """An independent copy."""
         copy = type(self)()
         copy.MergeFrom(self)
         return copy
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """An independent copy."""
         return self.__copy__()
 
     def __getstate__(self) -> dict[str, object]:
-        """What pickle keeps."""
         return self._values
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """Restores what pickle kept."""
         object.__setattr__(self, "_values", state)
 
     def __repr__(self) -> str:

@@ -36,7 +36,6 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     __array_priority__ = 2000
 
     def __init__(self, tensor: Tensor, is_weak: bool = False) -> None:
-        """Wraps a tensor."""
         self.tensor = tensor
         self.is_weak = is_weak
 
@@ -168,18 +167,15 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return np.dot(self, other)
 
     def __getitem__(self, key: Any) -> TracedArray:
-        """A part of the array."""
         parts = tuple(map(_index, key)) if isinstance(key, tuple) else _index(key)
         return TracedArray(convert_to_tensor(self.tensor[parts]))
 
     def __len__(self) -> int:
-        """Size of the first dimension."""
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[TracedArray]:
-        """The parts along the first dimension."""
         return iter([self[position] for position in range(len(self))])
 
     def __bool__(self) -> NoReturn:

@@ -48,7 +48,6 @@ class Refusal:
     facts: Mapping[str, Number] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """The rule, and why it applies."""
         return f"{self.rule.value}: {self.because}" if self.because else self.rule.value
 
 

@@ -41,7 +41,6 @@ class Cluster:
         return tuple({data.name: data for data in (*self.reads, *self.updates)}.values())
 
     def __repr__(self) -> str:
-        """Name and size."""
         return f"<{self.name} of {len(self.operations)} operations>"
 
 

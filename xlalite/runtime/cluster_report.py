@@ -14,7 +14,6 @@ class ClusterReport:
     """A view of plans; `str()` of it is text for people."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
-        """Reports on the plans as they are now."""
         self._plans = tuple(plans)
 
     @property
@@ -38,7 +37,6 @@ class ClusterReport:
         return "\n\n".join(f"{_title(plan)}\n{_explain(plan, name)}" for plan in plans)
 
     def __str__(self) -> str:
-        """Plan by plan."""
         return "\n\n".join(plan_report(plan) for plan in self._plans)
 
 

@@ -36,7 +36,6 @@ class CompilePolicy:
     """
 
     def __init__(self, mode: CompileMode, threshold: int) -> None:
-        """Starts with nothing counted."""
         self.runs = 0
         self.compilations = 0
         self.is_megamorphic = False

@@ -11,7 +11,6 @@ class Deadline:
     """A point in time after which a run stops at the next opportunity."""
 
     def __init__(self, milliseconds: int) -> None:
-        """Starts counting."""
         self._milliseconds = milliseconds
         self._end = time.monotonic() + milliseconds / 1000
 

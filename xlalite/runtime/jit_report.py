@@ -35,7 +35,6 @@ class JitReport:
     reasons: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        """One line."""
         if not self.is_on:
             return "JIT off: nothing is clustered; set global_jit_level to ON_1 or use jit_scope"
         found = f"{self.clustered} of {self.operations} operations in {_count(self.clusters, 'cluster')}"

@@ -32,7 +32,6 @@ class OperationStep:
     __slots__ = ("_inputs", "_kernel", "_outputs", "operation")
 
     def __init__(self, operation: Operation, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Takes the registers of the inputs and of the outputs."""
         self.operation = operation
         self._inputs = tuple(inputs)
         self._outputs = tuple(outputs)
@@ -61,7 +60,6 @@ class ReleaseStep:
     __slots__ = ("_numbers",)
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        """Takes the registers."""
         self._numbers = tuple(numbers)
 
     def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:

@@ -38,7 +38,6 @@ class PlanBuilder:
     def __init__(
         self, partition: Partition, cache: CompilationCache, options: RuntimeOptions, store: VariableStore
     ) -> None:
-        """Takes what all plans of the session share."""
         self._partition = partition
         self._cache = cache
         self._options = options

@@ -20,7 +20,6 @@ class CompilationHistory:
     """
 
     def __init__(self, name: str) -> None:
-        """Nothing was compiled yet."""
         self.decisions: list[Decision] = []
         self._name = name
         self._signatures: deque[Signature] = deque(maxlen=REMEMBERED_SIGNATURES)

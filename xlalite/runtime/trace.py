@@ -62,7 +62,6 @@ class StepTrace:
     """Collects the records of one step."""
 
     def __init__(self) -> None:
-        """Starts the step's clock."""
         self.nodes: list[NodeTrace] = []
         self._thread_id = threading.get_native_id()
         # A monotonic clock, moved to the epoch once: durations stay right when the system's clock is set.

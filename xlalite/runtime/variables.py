@@ -30,7 +30,6 @@ class VariableValue:
     __slots__ = ("array", "is_shared", "readers")
 
     def __init__(self, array: Array, is_shared: bool) -> None:
-        """A value that no cluster reads yet."""
         self.array = array
         self.is_shared = is_shared
         self.readers = 0
@@ -45,7 +44,6 @@ class VariableStore:
     """
 
     def __init__(self) -> None:
-        """No variable has a value."""
         self.lock = threading.Lock()
         self._values: dict[str, VariableValue] = {}
         self._states: dict[Operation, Any] = {}

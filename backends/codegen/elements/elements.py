@@ -47,7 +47,6 @@ class ElementEmitter:
         *,
         rounds: bool = True,
     ) -> None:
-        """Starts with an empty memory of emitted elements."""
         self.fb = fb
         self.lanes = lanes
         self.math = IndexMath(fb, lanes)

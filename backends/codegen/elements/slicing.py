@@ -120,7 +120,6 @@ class Window:
     """The condition that an element lies in some region, and the choice that follows from it."""
 
     def __init__(self, emitter: ElementEmitter) -> None:
-        """No condition yet: everything lies inside."""
         self.emitter = emitter
         self._uniform: Value | None = None
         self._lanes: Value | None = None

@@ -48,7 +48,6 @@ class ConstantSharing:
     """Looks at the kernels of a module in turn, and says from when on they share."""
 
     def __init__(self) -> None:
-        """Has seen no kernel."""
         self._kernels = 0
         self._forms: Counter[str] = Counter()
 

@@ -24,7 +24,6 @@ class CarriedLoop:
     __slots__ = ("_index", "_results", "next_values", "values")
 
     def __init__(self, index: Value | None, values: tuple[Value, ...]) -> None:
-        """A loop being written."""
         self._index = index
         self.values = values
         self.next_values: tuple[Value, ...] | None = None
@@ -71,7 +70,6 @@ class WhileLoop(CarriedLoop):
     __slots__ = ("_builder", "exit", "has_condition")
 
     def __init__(self, builder: ControlFlow, values: tuple[Value, ...]) -> None:
-        """A loop whose header is being written."""
         super().__init__(None, values)
         self._builder = builder
         self.exit = builder.new_block("while_exit")

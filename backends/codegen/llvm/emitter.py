@@ -26,7 +26,6 @@ class Block:
         self.is_terminated = False
 
     def __repr__(self) -> str:
-        """The label as an operand."""
         return f"label %{self.label}"
 
 

@@ -71,11 +71,9 @@ class Type:
         return vector(scalar, self.lanes) if self.is_vector else scalar
 
     def __str__(self) -> str:
-        """The LLVM spelling."""
         return self.text
 
     def __repr__(self) -> str:
-        """The LLVM spelling."""
         return self.text
 
 

@@ -25,7 +25,6 @@ class EvaluatorCall:
     """One callback: evaluates a module on arrays at given addresses."""
 
     def __init__(self, text: str) -> None:
-        """Parses the module."""
         self._module = parse(text)
         self._parameters = [p.shape for p in self._module.entry_computation.parameters]
         self._result = self._module.entry_computation.root.shape

@@ -14,7 +14,6 @@ class StepChunks:
     """Divides computations into runs of instructions; what a loop or branch calls counts with it."""
 
     def __init__(self) -> None:
-        """Remembers computations seen."""
         self._found: dict[HloComputation, list[list[HloInstruction]]] = {}
         self._weights: dict[HloComputation, int] = {}
 

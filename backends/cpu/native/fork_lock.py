@@ -16,16 +16,13 @@ class ForkLock:
     __slots__ = ("__weakref__", "_lock")
 
     def __init__(self) -> None:
-        """Makes an open lock."""
         self._lock = threading.Lock()
         _locks.add(self)
 
     def __enter__(self) -> None:
-        """Takes the lock."""
         self._lock.acquire()
 
     def __exit__(self, *exception: object) -> None:
-        """Frees it."""
         self._lock.release()
 
 

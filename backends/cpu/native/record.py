@@ -44,7 +44,6 @@ class Record:
     __slots__ = ("_builder", "_kind", "pointer")
 
     def __init__(self, builder: FunctionBuilder, kind: type[ctypes.Structure], pointer: Value) -> None:
-        """The record of a kind at an address."""
         self._builder = builder
         self._kind = kind
         self.pointer = pointer

@@ -70,7 +70,6 @@ class ThreadPool:
         _runtime().parallel_for(self.context_address, kernel, arguments, extent, grain)
 
     def __repr__(self) -> str:
-        """The size."""
         return f"ThreadPool({self.num_threads})"
 
 

@@ -14,7 +14,6 @@ class Collections:
     """Collections by name, until they are made read-only."""
 
     def __init__(self) -> None:
-        """No collection."""
         self._lock = threading.RLock()
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False

@@ -38,7 +38,6 @@ class DeviceSpec:
         return DeviceSpec(**chosen)
 
     def __str__(self) -> str:
-        """The name in its long form."""
         text = "" if self.job is None else f"/job:{self.job}"
         text += "" if self.replica is None else f"/replica:{self.replica}"
         text += "" if self.task is None else f"/task:{self.task}"

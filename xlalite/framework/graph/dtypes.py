@@ -128,15 +128,12 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        """Hash of the name."""
         return hash(self._name)
 
     def __repr__(self) -> str:
-        """As a user would write it."""
         return f"xlalite.{self._name}"
 
     def __str__(self) -> str:
-        """As error messages show it."""
         return f"<dtype: {self._name!r}>"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:

@@ -22,7 +22,6 @@ class Graph(ScopedCreation, Collections):
     """Operations in creation order, each with a unique name. Creation is safe from several threads."""
 
     def __init__(self) -> None:
-        """An empty graph."""
         ScopedCreation.__init__(self)
         Collections.__init__(self)
         self._operations: dict[str, Operation] = {}

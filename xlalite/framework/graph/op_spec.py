@@ -94,7 +94,6 @@ class OpSpec:
     why_not_compilable: Callable[[Operation], str | None] | None = None
 
     def __post_init__(self) -> None:
-        """Checks that the declaration is consistent."""
         assert self.lower is not None or (self.host_kernel is not None and self.why_host), (
             f"{self.name}: an operation that cannot be compiled needs a host kernel and a reason"
         )

@@ -162,5 +162,4 @@ class Operation:
         run_operation(self, feed_dict, session)
 
     def __repr__(self) -> str:
-        """As TensorFlow prints it."""
         return f"<xlalite.Operation {self._name!r} type={self.type}>"

@@ -56,27 +56,21 @@ class TensorOperators:
     __int__ = __complex__ = __float__
 
     def __add__(self, other: Any) -> Any:
-        """Sum."""
         return _OPERATORS["add"](self, other)
 
     def __radd__(self, other: Any) -> Any:
-        """Sum."""
         return _OPERATORS["add"](other, self)
 
     def __sub__(self, other: Any) -> Any:
-        """Difference."""
         return _OPERATORS["sub"](self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        """Difference."""
         return _OPERATORS["sub"](other, self)
 
     def __mul__(self, other: Any) -> Any:
-        """Product."""
         return _OPERATORS["mul"](self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        """Product."""
         return _OPERATORS["mul"](other, self)
 
     def __truediv__(self, other: Any) -> Any:
@@ -84,7 +78,6 @@ class TensorOperators:
         return _OPERATORS["truediv"](self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        """True quotient."""
         return _OPERATORS["truediv"](other, self)
 
     def __floordiv__(self, other: Any) -> Any:
@@ -92,7 +85,6 @@ class TensorOperators:
         return _OPERATORS["floordiv"](self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        """Quotient rounded down."""
         return _OPERATORS["floordiv"](other, self)
 
     def __mod__(self, other: Any) -> Any:
@@ -100,23 +92,18 @@ class TensorOperators:
         return _OPERATORS["mod"](self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        """Remainder with the divisor's sign."""
         return _OPERATORS["mod"](other, self)
 
     def __pow__(self, other: Any) -> Any:
-        """Power."""
         return _OPERATORS["pow"](self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        """Power."""
         return _OPERATORS["pow"](other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        """Matrix product."""
         return _OPERATORS["matmul"](self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        """Matrix product."""
         return _OPERATORS["matmul"](other, self)
 
     def __and__(self, other: Any) -> Any:
@@ -124,7 +111,6 @@ class TensorOperators:
         return _OPERATORS["and"](self, other)
 
     def __rand__(self, other: Any) -> Any:
-        """Logical or bitwise and."""
         return _OPERATORS["and"](other, self)
 
     def __or__(self, other: Any) -> Any:
@@ -132,7 +118,6 @@ class TensorOperators:
         return _OPERATORS["or"](self, other)
 
     def __ror__(self, other: Any) -> Any:
-        """Logical or bitwise or."""
         return _OPERATORS["or"](other, self)
 
     def __xor__(self, other: Any) -> Any:
@@ -140,35 +125,27 @@ class TensorOperators:
         return _OPERATORS["xor"](self, other)
 
     def __rxor__(self, other: Any) -> Any:
-        """Logical or bitwise exclusive or."""
         return _OPERATORS["xor"](other, self)
 
     def __lt__(self, other: Any) -> Any:
-        """Elementwise less."""
         return _OPERATORS["less"](self, other)
 
     def __le__(self, other: Any) -> Any:
-        """Elementwise less or equal."""
         return _OPERATORS["less_equal"](self, other)
 
     def __gt__(self, other: Any) -> Any:
-        """Elementwise greater."""
         return _OPERATORS["greater"](self, other)
 
     def __ge__(self, other: Any) -> Any:
-        """Elementwise greater or equal."""
         return _OPERATORS["greater_equal"](self, other)
 
     def __neg__(self) -> Any:
-        """Negation."""
         return _OPERATORS["neg"](self)
 
     def __pos__(self) -> Any:
-        """The operand itself."""
         return self
 
     def __abs__(self) -> Any:
-        """Absolute value."""
         return _OPERATORS["abs"](self)
 
     def __invert__(self) -> Any:

@@ -33,7 +33,6 @@ class Scopes(threading.local):
     """The open scopes of a graph; every thread starts with none."""
 
     def __init__(self) -> None:
-        """No scope is open."""
         self.name = ""
         self.devices: tuple[str | DeviceFunction, ...] = ()
         self.control: tuple[ControlFrame, ...] = ()

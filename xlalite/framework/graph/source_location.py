@@ -21,7 +21,6 @@ class SourceLocation:
     function: str
 
     def __str__(self) -> str:
-        """As compilers print it."""
         return f"{self.file}:{self.line}"
 
 

@@ -153,7 +153,6 @@ class Tensor(TensorOperators):
         raise TypeError(f"tensor {self.name!r} has no value while the graph is built; run it in a session")
 
     def __hash__(self) -> int:
-        """By identity."""
         return id(self)
 
     def __eq__(self, other: object) -> bool:
@@ -161,11 +160,9 @@ class Tensor(TensorOperators):
         return self is other
 
     def __ne__(self, other: object) -> bool:
-        """By identity."""
         return self is not other
 
     def __repr__(self) -> str:
-        """As TensorFlow prints it."""
         return f"<xlalite.Tensor {self.name!r} shape={self._shape} dtype={self._dtype.name}>"
 
 

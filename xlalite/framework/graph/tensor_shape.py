@@ -42,7 +42,6 @@ class Dimension:
         return Dimension(_merge_sizes(self._value, as_size(other), f"dimensions {self} and {other}"))
 
     def __int__(self) -> int:
-        """The known size."""
         if self._value is None:
             raise TypeError("the size of this dimension is unknown, so it is no integer")
         return self._value
@@ -59,25 +58,20 @@ class Dimension:
             return NotImplemented
 
     def __hash__(self) -> int:
-        """Hash of the size."""
         return hash(self._value)
 
     def __add__(self, other: Any) -> Dimension:
-        """Sum."""
         return self._combine(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Dimension:
-        """Difference."""
         return self._combine(other, lambda a, b: a - b)
 
     def __rsub__(self, other: Any) -> Dimension:
-        """Difference, operands swapped."""
         return Dimension(other) - self
 
     def __mul__(self, other: Any) -> Dimension:
-        """Product."""
         return self._combine(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
@@ -87,7 +81,6 @@ class Dimension:
         return self._combine(other, lambda a, b: a // b)
 
     def __mod__(self, other: Any) -> Dimension:
-        """Remainder."""
         return self._combine(other, lambda a, b: a % b)
 
     def _combine(self, other: Any, function: Any) -> Dimension:
@@ -101,7 +94,6 @@ class Dimension:
         return "?" if self._value is None else str(self._value)
 
     def __repr__(self) -> str:
-        """As TensorFlow 1 prints it."""
         return f"Dimension({self._value})"
 
 
@@ -241,32 +233,26 @@ class TensorShape:
         return TensorShape(self._dims[key]) if isinstance(key, slice) else Dimension(self._dims[key])
 
     def __len__(self) -> int:
-        """Number of dimensions."""
         if self._dims is None:
             raise ShapeError("the rank of this shape is unknown, so it has no length")
         return len(self._dims)
 
     def __iter__(self) -> Iterator[Dimension]:
-        """Dimensions in order."""
         return iter([Dimension(size) for size in self.as_list()])
 
     def __bool__(self) -> bool:
-        """Whether the rank is known."""
         return self._dims is not None
 
     def __add__(self, other: ShapeLike) -> TensorShape:
-        """Concatenation."""
         return self.concatenate(other)
 
     def __eq__(self, other: object) -> bool:
-        """Whether exactly the same is known about both."""
         try:
             return self._dims == TensorShape(other)._dims  # type: ignore[arg-type]
         except (TypeError, ShapeError):
             return NotImplemented
 
     def __hash__(self) -> int:
-        """Hash of the sizes."""
         return hash(self._dims)
 
     def __str__(self) -> str:

@@ -29,7 +29,6 @@ class ConstantResolver:
     run_operation: ClassVar[RunOperation]
 
     def __init__(self) -> None:
-        """Nothing is known."""
         self._values: dict[Tensor, Array] = {}
         self._dims: dict[Tensor, tuple[int, ...]] = {}
         self._inputs: set[Tensor] = set()

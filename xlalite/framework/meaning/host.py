@@ -36,7 +36,6 @@ class LocalContext:
     """A context that lives in dictionaries: enough for tests, constant folding and simple sessions."""
 
     def __init__(self) -> None:
-        """No variable has a value."""
         self.variables: dict[str, Array] = {}
         self._states: dict[Operation, Any] = {}
 

@@ -135,7 +135,6 @@ class Variables:
     """The current values of variables while operations are lowered in order."""
 
     def __init__(self) -> None:
-        """No variable is known."""
         self._values: dict[str, Handle | None] = {}
         self._data: dict[str, HandleData] = {}
         self._assigned: set[str] = set()

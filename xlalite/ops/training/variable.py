@@ -203,11 +203,9 @@ class Variable(TensorOperators):
         return self._graph_element
 
     def __hash__(self) -> int:
-        """By identity."""
         return id(self)
 
     def __eq__(self, other: object) -> bool:
-        """By identity."""
         return self is other
 
     def __iter__(self) -> Any:
@@ -215,7 +213,6 @@ class Variable(TensorOperators):
         raise TypeError(f"variable {self.name!r} cannot be iterated over; unstack its value")
 
     def __repr__(self) -> str:
-        """As TensorFlow prints it."""
         return f"<xlalite.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
 

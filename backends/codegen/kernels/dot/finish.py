@@ -46,7 +46,6 @@ class Finisher:
     def __init__(
         self, entry: KernelEntry, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout
     ) -> None:
-        """For the tiles of a plan."""
         self._entry = entry
         self._body = body
         self._dot = dot

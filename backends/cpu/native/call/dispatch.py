@@ -62,7 +62,6 @@ class NativeCall(PythonCall):
     """A callable executable whose `function()` is native; `__call__` is its slow path."""
 
     def __init__(self, signature: CallSignature, entry: EntryPoint, interface: NumpyInterface) -> None:
-        """Writes the record that the machine code reads."""
         super().__init__(signature, entry)
         self._runtime = _runtime()
         self._kept_alive: list[object] = []
