@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +116,12 @@ def test_groups_are_those_that_operations_declare() -> None:
     for group in OpGroup:
         assert GROUPS[group.value] == {name for name, spec in OP_SPECS.items() if spec.group is group}
     assert GROUPS["FUSIBLE"] == {name for name, spec in OP_SPECS.items() if spec.group is not None}
+
+
+def test_groups_do_not_depend_on_what_was_imported_before() -> None:
+    program = "from xlalite.clustering.op_groups import GROUPS; print(len(GROUPS['FUSIBLE']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == len(GROUPS["FUSIBLE"]) > 100
 
 
 @pytest.mark.parametrize(("group", "name"), [("PW", "Add"), ("RED", "Sum"), ("PWRED", "Softmax"), ("MISC", "Reshape")])

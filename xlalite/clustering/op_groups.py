@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+import xlalite.ops  # noqa: F401 (declares every operation, so that groups do not depend on who asks first)
 from xlalite.framework.graph.op_spec import OP_SPECS, OpGroup
 from xlalite.hlo.errors import ClusteringError
 
