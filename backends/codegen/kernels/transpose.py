@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.loop_nest import task_loops
-from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value, integer, vector
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, integer, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -144,23 +145,5 @@ class _TransposeEmitter:
             fb.load(wide, fb.gep(self._type, source, number * down) if number else source, self._align)
             for number in range(side)
         ]
-        for number, line in enumerate(transpose_registers(fb, loaded)):
+        for number, line in enumerate(exchanged(fb, loaded)):
             fb.store(line, fb.gep(self._type, target, number * across) if number else target, self._align)
-
-
-def transpose_registers(fb: FunctionBuilder, rows: list[Value]) -> list[Value]:
-    """Transposes a square of lanes held in as many vectors, by rounds that exchange ever larger blocks."""
-    side = len(rows)
-    distance = 1
-    while distance < side:
-        exchanged = list(rows)
-        low = [lane if not lane & distance else side + lane - distance for lane in range(side)]
-        high = [lane + distance if not lane & distance else side + lane for lane in range(side)]
-        for number in range(side):
-            if not number & distance:
-                a, b = rows[number], rows[number + distance]
-                exchanged[number] = fb.shuffle(a, b, low)
-                exchanged[number + distance] = fb.shuffle(a, b, high)
-        rows = exchanged
-        distance *= 2
-    return rows

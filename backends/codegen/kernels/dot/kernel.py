@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.finish import Finisher, TilePlace
-from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile, inner_tile
 from xlalite.backends.codegen.kernels.dot.layout import Layout, Operand, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
-from xlalite.backends.codegen.kernels.dot.outer_tile import outer_tile
 from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
@@ -324,10 +322,7 @@ class _DotEmitter:
         return self._fb.select(self._fb.icmp("eq", size, whole), option(whole), option(rest))
 
     def _function(self, rows: int, columns: int) -> Function:
-        tile = tile_of(self._plan, self._layout, rows, columns)
-        if isinstance(tile, InnerTile):
-            return inner_tile(self._module, self._plan.numbers, tile)
-        return outer_tile(self._module, self._plan.numbers, tile)
+        return tile_of(self._plan, self._layout, rows, columns).function(self._module, self._plan.numbers)
 
 
 @dataclass(frozen=True, slots=True)

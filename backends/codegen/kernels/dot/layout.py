@@ -8,6 +8,7 @@ from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.codegen.kernels.dot.tile import Tile
 
 _ALIGNMENT = 64
 
@@ -88,31 +89,31 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> Layout:
     return Layout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
 
 
-def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> OuterTile | InnerTile:
+def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> Tile:
     """The tile of some sizes."""
     if plan.form is Form.DEPTH:
         return InnerTile(
-            rows,
-            columns,
-            plan.view.k,
-            plan.lanes,
-            None if layout.lhs.packing is not None else plan.numbers.lhs,
-            layout.lhs.outer,
-            None if layout.rhs.packing is not None else plan.numbers.rhs,
-            layout.rhs.outer,
-            layout.sums_line,
-            plan.chains,
+            rows=rows,
+            columns=columns,
+            lanes=plan.lanes,
+            a_row=layout.lhs.outer,
+            c_row=layout.sums_line,
+            chains=plan.chains,
+            depth=plan.view.k,
+            a_type=None if layout.lhs.packing is not None else plan.numbers.lhs,
+            b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
+            b_row=layout.rhs.outer,
         )
     return OuterTile(
-        rows,
-        columns,
-        plan.lanes,
-        layout.lhs.outer,
-        layout.lhs.depth,
-        layout.rhs.depth,
-        _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
-        plan.chains,
-        plan.depth_units > 1,
+        rows=rows,
+        columns=columns,
+        lanes=plan.lanes,
+        a_row=layout.lhs.outer,
+        c_row=_up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
+        chains=plan.chains,
+        a_depth=layout.lhs.depth,
+        b_depth=layout.rhs.depth,
+        adds=plan.depth_units > 1,
     )
 
 

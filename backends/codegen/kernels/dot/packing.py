@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
@@ -157,20 +158,3 @@ class _Packer:
                 parts = [fb.concat(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
             joined.append(self._taken(parts[0]))
         return exchanged(fb, joined)
-
-
-def exchanged(fb: FunctionBuilder, lines: list[Value]) -> list[Value]:
-    """Transposes every square of as many neighbouring lanes as there are vectors."""
-    side, lanes = len(lines), lines[0].type.lanes
-    distance = 1
-    while distance < side:
-        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-        after = list(lines)
-        for number in range(side):
-            if not number & distance:
-                a, b = lines[number], lines[number + distance]
-                after[number], after[number + distance] = fb.shuffle(a, b, low), fb.shuffle(a, b, high)
-        lines = after
-        distance *= 2
-    return lines

@@ -1,0 +1,124 @@
+"""What tiles in registers have in common: the function that they are, lines of lanes, and sums in several chains.
+
+`void tile(ptr a, ptr b, ptr c, i64 depth, i1 adds)` computes a tile of the result of a product. All kernels of a module
+share its functions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.llvm import (
+    I1,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Type,
+    Value,
+    lane_mask,
+    vector,
+    zero,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile(ABC):
+    """A tile. Strides are in elements.
+
+    Attributes:
+        name: Beginning of the name of its functions.
+        rows: Number of i.
+        columns: Number of j.
+        lanes: Lanes of a vector.
+        a_row: Distance of a's rows.
+        c_row: Distance of c's rows.
+        chains: Number of vectors that a sum is split into, added at the end.
+    """
+
+    name: ClassVar[str]
+
+    rows: int
+    columns: int
+    lanes: int
+    a_row: int
+    c_row: int
+    chains: int
+
+    def function(self, module: ModuleBuilder, numbers: Numbers) -> Function:
+        """The function of the tile in the types of a product."""
+
+        def build() -> Function:
+            fb = module.function(
+                module.unique_name(f"{self.name}_{self.rows}x{self.columns}"),
+                VOID,
+                (PTR, PTR, PTR, I64, I1),
+                parameter_attributes=("noalias readonly", "noalias readonly", "noalias", "", ""),
+                attributes=("nounwind", "noinline"),
+                linkage="internal",
+            )
+            self.emit(TileBuilder(fb, numbers, self.lanes))
+            fb.ret()
+            return fb.function
+
+        return module.define_once((self.name, numbers.kept, self), build)
+
+    @abstractmethod
+    def emit(self, builder: TileBuilder) -> None:
+        """Writes the body of the function."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileBuilder:
+    """Emits vectors of a tile into a function.
+
+    Attributes:
+        fb: The function.
+        numbers: Types of the product.
+        lanes: Lanes of a vector.
+    """
+
+    fb: FunctionBuilder
+    numbers: Numbers
+    lanes: int
+
+    @property
+    def kept(self) -> Type:
+        """The type of a sum."""
+        return self.numbers.kept
+
+    def zeros(self, count: int) -> list[Value]:
+        """Vectors of sums that have begun with nothing."""
+        return [zero(vector(self.kept, self.lanes))] * count
+
+    def load(self, address: Value, used: int, memory: Type | None = None) -> Value:
+        """A vector of which the first `used` lanes are read, of a type in memory if that is not the type of sums."""
+        memory = self.kept if memory is None else memory
+        wide = vector(memory, self.lanes)
+        if used >= self.lanes:
+            return self.fb.load(wide, address, memory.size_bytes)
+        return self.fb.masked_load(wide, address, lane_mask(self.lanes, used), zero(wide), memory.size_bytes)
+
+    def store(self, value: Value, address: Value, used: int) -> None:
+        """Writes the first `used` lanes of a vector of sums."""
+        if used >= self.lanes:
+            self.fb.store(value, address, self.kept.size_bytes)
+        else:
+            self.fb.masked_store(value, address, lane_mask(self.lanes, used), self.kept.size_bytes)
+
+    def joined(self, sums: Sequence[Value], count: int) -> list[Value]:
+        """`count` sums out of their chains, which follow one another; added by halves."""
+        return [self._sum(sums[number::count]) for number in range(count)]
+
+    def _sum(self, parts: Sequence[Value]) -> Value:
+        while len(parts) > 1:
+            half = len(parts) // 2
+            rest = parts[2 * half :]
+            parts = [*(self.numbers.add(self.fb, parts[i], parts[i + half]) for i in range(half)), *rest]
+        return parts[0]
