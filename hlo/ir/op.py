@@ -172,6 +172,12 @@ class OpDef:
         """Whether running it does anything: the others name memory that exists, or hold none."""
         return self.memory is Memory.WRITES
 
+    @property
+    def hands_on(self) -> bool:
+        """Whether its value is made of whole values that others made: of operands, or of what its callees return."""
+        names_whole = self.memory is Memory.NAMES_OPERAND and not self.explicit_shape
+        return names_whole or Trait.CONTROL_FLOW in self.traits
+
     def infer_shape(
         self,
         operands: Sequence[Shape],

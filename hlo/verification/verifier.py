@@ -1,7 +1,32 @@
-"""Checks that a module keeps the rules of the IR; run after every pass.
+"""Checks that a module keeps the rules of the IR; run after every pass. The time is linear in the size of the module.
 
-What an operation wants of its operands, attributes and called computations is its shape rule's business; here are the
-rules that hold for all of them. The time is linear in the size of the module.
+It verifies, callees before callers:
+
+- Names: HLO text can spell those of the module, its computations and instructions; each stands once in its scope.
+- Calls: there is an entry, which nobody calls; what is called belongs to the module; no computation calls itself, not
+  through others either; the body of a fusion is called by that fusion alone.
+- Computations: the root is one of the instructions; parameters are numbered 0, 1, ... without gaps.
+- Dependencies: operands and control predecessors are in the same computation; users, uses and control successors are
+  recorded where they are used; nothing depends on itself; a schedule runs everything behind what it depends on.
+- Instructions: the attributes are those of the operation; it calls as many computations as it declares; the operation's
+  shape rule takes operands, attributes and signatures of callees, and gives the shape that is written.
+- Pairs: `X-done` and `X-update` have an `X-start` or what hands it on as operand, which is ended once; one channel
+  serves one purpose.
+- Layouts, when asked: elementwise operations keep the order of dimensions, what hands on values keeps layouts, the
+  entry has those of its signature.
+- The module: it runs on one device at least; layouts of the entry are of its shapes; aliases and donors name buffers
+  that exist, are as large as what comes to lie there, and are taken once.
+
+What an operation wants of its operands, attributes and called computations is its shape rule's business. It does not
+verify:
+
+- that what devices send is received: `hlo/evaluation/spmd.py` finds out by running;
+- that groups and pairs of devices fit the number of devices, which may differ from run to run;
+- that aliased or donated memory is not read afterwards: buffer assignment sees to that;
+- text that is kept verbatim: sharding, metadata, frontend attributes, backend configuration, unknown attributes.
+
+Breaches are reported for the first computation that has any: all that its instructions commit, or the first that leaves
+nothing to ask further.
 """
 
 from __future__ import annotations
@@ -10,12 +35,14 @@ from xlalite.hlo.errors import VerificationError, XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import callers, dependencies
 from xlalite.hlo.types.names import is_writable_name
 from xlalite.hlo.types.shape import ProgramShape, Shape, ShapeIndex
 from xlalite.hlo.verification.instruction_verifier import InstructionVerifier, describe
 
 # The body of a fusion belongs to that fusion alone: it is turned into one kernel.
 _OWNS_ITS_BODY = "fusion"
+_MOST_REPORTED = 20
 
 
 def verify(module: HloModule, *, layout_sensitive: bool = False) -> None:
@@ -39,7 +66,7 @@ class _ModuleVerifier:
     def __init__(self, module: HloModule, layout_sensitive: bool) -> None:
         self.module = module
         self.layout_sensitive = layout_sensitive
-        self.instructions = InstructionVerifier(module, layout_sensitive)
+        self.instructions = InstructionVerifier(layout_sensitive)
 
     def check(self) -> None:
         """Checks computations callees first, then what holds for the module as a whole."""
@@ -55,20 +82,19 @@ class _ModuleVerifier:
                 computation.module is module, f"computation {computation.name} is called but not in the module"
             )
             self._require(
-                module.find(computation.name) is computation if self._has(computation.name) else False,
+                self._knows(computation),
                 f"computation {computation.name} is not the one that the module knows by this name",
             )
         for computation in computations:
             self._check_computation(computation)
-        self._check_callers(computations)
+        self._check_callers()
         self._check_config(entry)
 
-    def _has(self, name: str) -> bool:
+    def _knows(self, computation: HloComputation) -> bool:
         try:
-            self.module.find(name)
+            return self.module.find(computation.name) is computation
         except KeyError:
             return False
-        return True
 
     def _check_computation(self, computation: HloComputation) -> None:
         where = f"computation {computation.name}"
@@ -87,8 +113,11 @@ class _ModuleVerifier:
             raise VerificationError(f"verifying module {self.module.name}: {error}") from error
         if self.module.config.is_scheduled:
             self._check_schedule(computation)
-        for instruction in computation.instructions:
-            self.instructions.check(instruction)
+        found = [
+            (i, problem) for i in computation.instructions if (problem := self.instructions.problem(i)) is not None
+        ]
+        if found:
+            raise VerificationError("\n".join(str(self._error(*breach)) for breach in found[:_MOST_REPORTED]))
         self.instructions.finish(computation)
 
     def _check_membership(self, computation: HloComputation) -> None:
@@ -98,16 +127,15 @@ class _ModuleVerifier:
         uses: dict[HloInstruction, dict[HloInstruction, int]] = {}
         parameters = 0
         for instruction in computation.instructions:
-            self._require(
-                instruction.parent is computation,
-                f"{where}: it lists %{instruction.name}, which belongs elsewhere",
-            )
-            self._require(instruction.name not in names, f"{where}: two instructions are called %{instruction.name}")
-            self._require(
-                is_writable_name(instruction.name),
-                f"{where}: the name {instruction.name!r} cannot be written as HLO text",
-            )
-            names.add(instruction.name)
+            name = instruction.name
+            # Texts are made when they are needed: this runs for every instruction after every pass.
+            if instruction.parent is not computation:
+                raise self._fault(f"{where}: it lists %{name}, which belongs elsewhere")
+            if name in names:
+                raise self._fault(f"{where}: two instructions are called %{name}")
+            if not is_writable_name(name):
+                raise self._fault(f"{where}: the name {name!r} cannot be written as HLO text")
+            names.add(name)
             parameters += instruction.opcode == "parameter"
             for what, others in (
                 ("operand", instruction.operands),
@@ -140,26 +168,19 @@ class _ModuleVerifier:
     def _check_schedule(self, computation: HloComputation) -> None:
         done: set[HloInstruction] = set()
         for instruction in computation.instructions:
-            for before in (*instruction.operands, *instruction.control_predecessors):
+            for before in dependencies(instruction):
                 if before not in done:
                     raise self._error(instruction, f"the schedule runs it before %{before.name}, which it depends on")
             done.add(instruction)
 
-    def _check_callers(self, computations: tuple[HloComputation, ...]) -> None:
-        callers: dict[HloComputation, HloInstruction] = {}
-        for computation in computations:
-            for instruction in computation.instructions:
-                for callee in instruction.called_computations:
-                    if callee.is_entry:
-                        raise self._error(instruction, f"it calls the entry computation {callee.name}")
-                    other = callers.setdefault(callee, instruction)
-                    if other is instruction:
-                        continue
-                    if _OWNS_ITS_BODY in (other.opcode, instruction.opcode):
-                        raise self._error(
-                            instruction,
-                            f"computation {callee.name} is also called by %{other.name}; a fusion owns its body",
-                        )
+    def _check_callers(self) -> None:
+        for callee, calls in callers(self.module).items():
+            if calls and callee.is_entry:
+                raise self._error(calls[0], f"it calls the entry computation {callee.name}")
+            if len(calls) > 1 and any(call.opcode == _OWNS_ITS_BODY for call in calls):
+                raise self._error(
+                    calls[1], f"computation {callee.name} is also called by %{calls[0].name}; a fusion owns its body"
+                )
 
     def _check_config(self, entry: HloComputation) -> None:
         config = self.module.config
@@ -224,10 +245,13 @@ class _ModuleVerifier:
 
     def _require(self, holds: bool, message: str) -> None:
         if not holds:
-            raise VerificationError(f"verifying module {self.module.name}: {message}")
+            raise self._fault(message)
+
+    def _fault(self, message: str) -> VerificationError:
+        return VerificationError(f"verifying module {self.module.name}: {message}")
 
     def _error(self, instruction: HloInstruction, message: str) -> VerificationError:
-        return VerificationError(f"verifying module {self.module.name}: {describe(instruction)}: {message}")
+        return self._fault(f"{describe(instruction)}: {message}")
 
 
 def _names(instructions: tuple[HloInstruction, ...]) -> str:

@@ -62,6 +62,16 @@ def test_a_wrong_shape_is_found_and_quoted(module: HloModule) -> None:
     assert "%n = f32[3,2]{1,0} negate(%x) (in computation e)" in message
 
 
+def test_all_that_the_instructions_of_a_computation_break_is_reported(module: HloModule) -> None:
+    entry = module.entry_computation
+    entry.find("n").shape = Shape.array(DType.F32, (2, 4))
+    entry.find("r").called_computations = ()
+    lines = refuse(module, "found shape").splitlines()
+    assert [line.split(": ")[0] for line in lines] == [f"verifying module {module.name}"] * 2
+    assert lines[0].endswith("found shape f32[2,4], expected f32[2,3]")
+    assert lines[1].endswith("it calls 0 computations, expected 1")
+
+
 def test_the_result_type_of_arithmetic_is_checked(module: HloModule) -> None:
     module.entry_computation.root.shape = Shape.array(DType.F64, (2,))
     refuse(module, r"found shape f64\[2\], expected f32\[2\]")
