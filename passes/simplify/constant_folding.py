@@ -13,14 +13,14 @@ from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ir.op import Memory, Trait
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import changes_bitcast
 
-# Cheap to make anew wherever they are read, and larger as a constant than as what they are.
-_KEPT = frozenset({"constant", "parameter", "broadcast", "iota", "tuple", "opt-barrier"})
+# The first two are smaller than their value and no work for who reads them; the third is there to be left alone.
+_LEFT_AS_THEY_ARE = frozenset({"broadcast", "iota", "opt-barrier"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ def is_uniform(array: Array) -> bool:
 
 
 def _is_suitable(instruction: HloInstruction) -> bool:
-    if instruction.opcode in _KEPT or not instruction.shape.is_array or instruction.shape.is_dynamic:
+    if instruction.op.memory is Memory.GIVEN or instruction.opcode in _LEFT_AS_THEY_ARE:
+        return False
+    if not instruction.shape.is_array or instruction.shape.is_dynamic:
         return False
     return not instruction.is_controlled and _takes_known_time(instruction) and instruction.is_pure
 

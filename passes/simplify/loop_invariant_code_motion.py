@@ -14,8 +14,10 @@ from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_st
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 
-# Free to make anew, or no work at all: not worth an element of the loop's state.
-_CHEAP = frozenset({"constant", "iota", "broadcast", "reshape", "get-tuple-element", "tuple", "bitcast", "slice"})
+# What is no work at all is not worth an element of the loop's state; nor are these, of which a kernel that reads them
+# computes only what it reads. Of operations that move data others look alike (transpose, gather), but cost their reader
+# the order in which it goes through memory.
+_MADE_BY_THEIR_READERS = frozenset({"iota", "broadcast", "slice"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ class LoopInvariantCodeMotion(HloPass):
         return frontier[::-1]
 
     def _is_worthwhile(self, instruction: HloInstruction) -> bool:
-        if instruction.opcode in _CHEAP or not instruction.shape.is_array:
+        if not instruction.op.computes or instruction.opcode in _MADE_BY_THEIR_READERS:
+            return False
+        if not instruction.shape.is_array:
             return False
         read = sum(operand.shape.size_bytes for operand in instruction.operands)
         return instruction.shape.size_bytes <= self.max_inflation * max(read, 1)

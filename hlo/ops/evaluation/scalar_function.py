@@ -19,9 +19,10 @@ from xlalite.hlo.types.literal import Array
 
 ArrayFunction: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 
-# Operations besides the elementwise ones that treat each element alike, whatever the size of the arrays. Of scalars,
-# bitcasts are always between types of equal width.
-_TRANSPARENT = frozenset(
+# Besides the elementwise ones, those whose evaluator goes by its operands and not by the sizes that the instruction
+# states: no declaration says that of an evaluator, and a reshape's, alike in all else, does go by them. Bitcasts of
+# scalars are always between types of equal width.
+_EVALUATED_AT_ANY_SIZE = frozenset(
     {"parameter", "constant", "tuple", "get-tuple-element", "call", "fusion", "map", "bitcast", "bitcast-convert"}
 )
 
@@ -38,7 +39,7 @@ def array_function(computation: HloComputation, call: Caller) -> ArrayFunction:
 def is_vectorizable(computation: HloComputation) -> bool:
     """Whether calling the scalar computation with arrays means applying it to each element."""
     return all(
-        (instruction.op.is_elementwise or instruction.opcode in _TRANSPARENT)
+        (instruction.op.is_elementwise or instruction.opcode in _EVALUATED_AT_ANY_SIZE)
         and _is_scalar(instruction)
         and all(is_vectorizable(callee) for callee in instruction.called_computations)
         for instruction in computation.instructions
