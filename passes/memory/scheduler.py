@@ -8,13 +8,14 @@ place, where dependencies allow.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.ir.traversal import dependencies, reachable
 from xlalite.passes.analysis.in_place import overwritable_operands
 from xlalite.passes.core.base import HloPass
 
@@ -86,17 +87,47 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
     return order
 
 
-def _successors(post_order: tuple[HloInstruction, ...]) -> dict[HloInstruction, dict[HloInstruction, None]]:
+def _successors(post_order: Sequence[HloInstruction]) -> Mapping[HloInstruction, Mapping[HloInstruction, None]]:
     """What must, or had better, run after each instruction."""
-    successors: dict[HloInstruction, dict[HloInstruction, None]] = {
-        instruction: dict.fromkeys((*instruction.users, *instruction.control_successors)) for instruction in post_order
-    }
+    order = _RunningOrder(post_order)
     for instruction in post_order:
         for number in overwritable_operands(instruction):
             for reader in instruction.operand(number).users:
-                if reader is not instruction and reader not in reachable([instruction], successors.__getitem__):
-                    successors[reader][instruction] = None
-    return successors
+                if reader is not instruction:
+                    order.put_before(reader, instruction)
+    return order.successors
+
+
+class _RunningOrder:
+    """An order that respects what runs before what, kept up to date while more is demanded.
+
+    The algorithm is that of Pearce and Kelly (2006): only what lies between two instructions is looked at and moved.
+    """
+
+    def __init__(self, post_order: Sequence[HloInstruction]) -> None:
+        self.successors: dict[HloInstruction, dict[HloInstruction, None]] = {
+            instruction: dict.fromkeys((*instruction.users, *instruction.control_successors))
+            for instruction in post_order
+        }
+        self._rank = {instruction: number for number, instruction in enumerate(post_order)}
+        self._put_before: dict[HloInstruction, list[HloInstruction]] = {}
+
+    def put_before(self, first: HloInstruction, then: HloInstruction) -> None:
+        """Demands an order of two instructions, unless the other is demanded already."""
+        rank = self._rank
+        lowest, highest = rank[then], rank[first]
+        if lowest < highest:
+            behind = list(reachable([then], lambda one: (n for n in self.successors[one] if rank[n] <= highest)))
+            if first in behind:
+                return
+            before = list(reachable([first], lambda one: (n for n in self._predecessors(one) if rank[n] > lowest)))
+            moved = [*sorted(before, key=rank.__getitem__), *sorted(behind, key=rank.__getitem__)]
+            rank.update(zip(moved, sorted(rank[one] for one in moved), strict=True))
+        self.successors[first][then] = None
+        self._put_before.setdefault(then, []).append(first)
+
+    def _predecessors(self, instruction: HloInstruction) -> Iterable[HloInstruction]:
+        return (*dependencies(instruction), *self._put_before.get(instruction, ()))
 
 
 def _bytes(instruction: HloInstruction) -> int:
