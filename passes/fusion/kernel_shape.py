@@ -22,6 +22,7 @@ class KernelKind(enum.Enum):
 
     UPDATE = "update in place"
     SCATTER = "scatter"
+    SORT = "sort"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -40,6 +41,10 @@ _FUSION_KIND = {
     KernelKind.ROW: FusionKind.INPUT,
     KernelKind.COLUMN: FusionKind.INPUT,
 }
+
+
+WHOLE_ARRAY_KINDS = {"scatter": KernelKind.SCATTER, "sort": KernelKind.SORT}
+"""Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,8 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     whole = Domain(result_dims(root.operand(0) if root.opcode == "tuple" and root.operands else root))
     if root.opcode == "dynamic-update-slice":
         yield KernelKind.UPDATE, Domain(root.operand(1).shape.dims)
-    if root.opcode == "scatter":
-        yield KernelKind.SCATTER, whole
+    if root.opcode in WHOLE_ARRAY_KINDS:
+        yield WHOLE_ARRAY_KINDS[root.opcode], whole
         return
     if root.opcode == "transpose" and moves_minor_dimension(root):
         yield KernelKind.TRANSPOSE, whole

@@ -125,15 +125,20 @@ class ElementEmitter:
         return ElementEmitter(self.fb, 1, self.sources, self.rules)
 
     def apply(
-        self, computation: HloComputation, arguments: Sequence[Element], *, rounds: bool = True
+        self,
+        computation: HloComputation,
+        arguments: Sequence[Element],
+        *,
+        rounds: bool = True,
+        results: Sequence[HloInstruction] | None = None,
     ) -> tuple[Element, ...]:
-        """The results of a scalar computation applied to elements: one, or those of its root tuple."""
+        """A scalar computation applied to elements: what its root gives (or a root tuple's parts), or other results."""
         sources = {
             parameter: always(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
         }
         emitter = ElementEmitter(self.fb, self.lanes, sources, self.rules, self.mask, rounds=rounds)
-        root = computation.root
-        results = root.operands if root.shape.is_tuple else (root,)
+        if results is None:
+            results = computation.root.operands if computation.root.shape.is_tuple else (computation.root,)
         return tuple(emitter.element(result, ()) for result in results)
 
     def _emit(self, instruction: HloInstruction, index: Index) -> Element:

@@ -19,6 +19,7 @@ from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
 from xlalite.backends.codegen.kernels.scatter import plan_scatter
+from xlalite.backends.codegen.kernels.sort.kernel import plan_sort
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
 from xlalite.backends.codegen.kernels.transpose import plan_transpose
 from xlalite.backends.codegen.kernels.update import plan_update
@@ -30,6 +31,7 @@ from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_s
 PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Declined]] = {
     KernelKind.UPDATE: plan_update,
     KernelKind.SCATTER: plan_scatter,
+    KernelKind.SORT: plan_sort,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -90,17 +90,18 @@ class Vectors(Arithmetic):
         """Whether some lane of an i1 vector is set; an i1 scalar is returned as it is."""
         if mask.type is I1:
             return mask
-        bits = self._mask_bits(mask)
+        bits = self.mask_bits(mask)
         return self._emit(I1, f"icmp ne {bits!r}, 0")
 
     def all_lanes(self, mask: Value) -> Value:
         """Whether every lane of an i1 vector is set; an i1 scalar is returned as it is."""
         if mask.type is I1:
             return mask
-        bits = self._mask_bits(mask)
+        bits = self.mask_bits(mask)
         return self._emit(I1, f"icmp eq {bits!r}, -1")
 
-    def _mask_bits(self, mask: Value) -> Value:
+    def mask_bits(self, mask: Value) -> Value:
+        """The lanes of an i1 vector as the bits of an integer."""
         if not mask.type.is_vector or mask.type.scalar is not I1:
             self._mismatch("mask", mask)
         return self.bitcast(mask, integer(mask.type.lanes))

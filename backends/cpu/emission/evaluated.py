@@ -13,10 +13,8 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS
 from xlalite.passes.simplify.constant_folding import is_uniform
-
-_WHOLE_ARRAYS = frozenset({"scatter"})
-"""Operations that have a kernel of their own and no rule for one element."""
 
 
 def why_evaluated(instruction: HloInstruction) -> str | None:
@@ -29,7 +27,7 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode == "reduce" or not instruction.shape.is_tuple
     )
-    if not has_rule and instruction.opcode not in _WHOLE_ARRAYS:
+    if not has_rule and instruction.opcode not in WHOLE_ARRAY_KINDS:
         return f"no kernel computes {instruction.opcode}"
     for function in instruction.called_computations:
         missing = _without_rule(function)

@@ -44,7 +44,7 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
-from xlalite.passes.fusion.kernel_shape import results_of
+from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS, results_of
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 _LINES_IN_MODULE = 20_000
@@ -330,4 +330,4 @@ def _is_scalar_work(plan: KernelPlan) -> bool:
         for instruction in body.instructions
         for _, shape in instruction.shape.leaves()
         if instruction.opcode not in ("parameter", "constant") or instruction.is_root
-    ) and not any(i.opcode in ("reduce", "dot", "scatter", "custom-call") for i in body.instructions)
+    ) and not any(i.opcode in ("reduce", "dot", "custom-call", *WHOLE_ARRAY_KINDS) for i in body.instructions)

@@ -8,6 +8,7 @@ left run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -55,30 +56,51 @@ def integer_keys(values: Array) -> Array:
     return values
 
 
-def _sort_keys(comparator: HloComputation, rows: Sequence[Array], call: Caller) -> Array | None:
-    """Keys whose ascending order is the comparator's, when it is `compare(f(a), f(b))` with a strict order."""
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """What a comparator orders by, when it compares the same function of both sides.
+
+    Attributes:
+        side: The function of the first side, an instruction of the comparator that reads its even parameters.
+        is_descending: Whether larger numbers come first.
+        is_total: Whether -0 comes before +0, and NaN is after inf or before -inf by its sign. Else zeros are equal, and
+            NaN, for which a comparator that says no to everything has no place, is the largest of all.
+    """
+
+    side: HloInstruction
+    is_descending: bool
+    is_total: bool
+
+
+def sort_key(comparator: HloComputation) -> SortKey | None:
+    """The key of a comparator that is `compare(f(a), f(b))` with a strict order; None for others."""
     root = comparator.root
     if root.opcode != "compare" or root.attrs.direction not in (Direction.LT, Direction.GT):
         return None
-    if not is_vectorizable(comparator):
-        return None
     lhs, rhs = root.operands
-    descending = root.attrs.direction is Direction.GT
+    is_descending = root.attrs.direction is Direction.GT
     if _mirrored(rhs, lhs, {}):
-        lhs, descending = rhs, not descending
+        lhs, is_descending = rhs, not is_descending
     elif not _mirrored(lhs, rhs, {}):
         return None
     dtype = lhs.shape.dtype
     order = root.attrs.type if root.attrs.type is not None else default_comparison_type(dtype)
     if dtype.is_complex or (dtype.is_integral and order is not default_comparison_type(dtype)):
         return None
-    values = np.broadcast_to(array_value(_evaluate_side(lhs, rows, {}, call)), rows[0].shape)
-    if dtype.is_floating and order is not ComparisonType.TOTALORDER:
-        if np.isnan(values.astype(np.float64)).any():
-            return None
-        values = np.where(values == 0, np.zeros_like(values), values)  # -0 and 0 are equal in this order.
+    return SortKey(lhs, is_descending, order is ComparisonType.TOTALORDER)
+
+
+def _sort_keys(comparator: HloComputation, rows: Sequence[Array], call: Caller) -> Array | None:
+    """Numbers whose ascending order is the comparator's, if it has a key."""
+    key = sort_key(comparator)
+    if key is None or not is_vectorizable(comparator):
+        return None
+    values = np.broadcast_to(array_value(_evaluate_side(key.side, rows, {}, call)), rows[0].shape)
+    if key.side.shape.dtype.is_floating and not key.is_total:
+        zero, nan = np.zeros_like(values), np.full_like(values, np.nan)
+        values = np.where(np.isnan(values), nan, np.where(values == 0, zero, values))
     keys = integer_keys(values)
-    return np.invert(keys) if descending else keys
+    return np.invert(keys) if key.is_descending else keys
 
 
 def _mirrored(a: HloInstruction, b: HloInstruction, known: dict[tuple[HloInstruction, HloInstruction], bool]) -> bool:

@@ -148,7 +148,24 @@ def large() -> Iterator[str]:
         )
 
 
-FAMILIES = (reductions, moves, products, mixtures)
+def orders(sizes: Sequence[int]) -> Iterator[str]:
+    """Sorts by keys alone, by keys with a passenger, and by a comparator that has no key."""
+    for n in sizes:
+        for t in NUMBERS:
+            sides = "".join(f"  {side} = {t}[] parameter({number})\n" for number, side in enumerate("ab"))
+            others = "  i = s32[] parameter(2)\n  j = s32[] parameter(3)\n"
+            less = f"before {{\n{sides}%s  ROOT r = pred[] compare(a, b), direction=LT\n}}\n"
+            after = "  c = pred[] compare(a, b), direction=GT\n  ROOT r = pred[] or(c, c)\n}\n"
+            for result, dimension in ((f"{t}[3,{n}]", 1), (f"{t}[{n},3]", 0)):
+                attributes = f"dimensions={{{dimension}}}, is_stable=true, to_apply=before"
+                yield program(f"{result} sort(p0), {attributes}", result, functions=less % "")
+                yield program(f"{result} sort(p0), {attributes}", result, functions=f"before {{\n{sides}{after}")
+                pair = f"({result}, {result.replace(t, 's32')})"
+                operands = (result, result.replace(t, "s32"))
+                yield program(f"{pair} sort(p0, p1), {attributes}", *operands, functions=less % others)
+
+
+FAMILIES = (reductions, moves, products, mixtures, orders)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

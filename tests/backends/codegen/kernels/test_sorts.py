@@ -1,0 +1,102 @@
+"""Sorts order rows like the evaluator: by keys, by comparators of any kind, stably, with all that goes along."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.types.dtype import DType
+
+LENGTHS = (0, 1, 2, 3, 31, 32, 33, 100, 257)
+
+
+def sort_text(dtype: str, dims: tuple[int, ...], dimension: int, order: str, passengers: tuple[str, ...] = ()) -> str:
+    types = (dtype, *passengers)
+    shape = ",".join(map(str, dims))
+    sides = "".join(
+        f"  {side}{number} = {one}[] parameter({2 * number + (side == 'b')})\n"
+        for number, one in enumerate(types)
+        for side in "ab"
+    )
+    operands = "\n".join(f"  x{number} = {one}[{shape}] parameter({number})" for number, one in enumerate(types))
+    shapes = [f"{one}[{shape}]" for one in types]
+    result = shapes[0] if len(shapes) == 1 else f"({', '.join(shapes)})"
+    names = ", ".join(f"x{number}" for number in range(len(types)))
+    return f"""HloModule m
+before {{
+{sides}  {order} }}
+ENTRY e {{
+{operands}
+  ROOT s = {result} sort({names}), dimensions={{{dimension}}}, is_stable=true, to_apply=before }}"""
+
+
+LESS = "ROOT r = pred[] compare(a0, b0), direction=LT"
+GREATER = "ROOT r = pred[] compare(a0, b0), direction=GT"
+TOTAL = f"{LESS}, type=TOTALORDER"
+TWO_KEYS = """first = pred[] compare(a0, b0), direction=LT
+  same = pred[] compare(a0, b0), direction=EQ
+  second = pred[] compare(a1, b1), direction=GT
+  then = pred[] and(same, second)
+  ROOT r = pred[] or(first, then)"""
+
+
+def values(rng: np.random.Generator, dtype: DType, dims: tuple[int, ...]) -> np.ndarray:
+    """Few different ones, special ones among them."""
+    found = rng.integers(-3 if dtype.is_signed else 0, 4, dims).astype(dtype.numpy)
+    if dtype.is_floating and found.size and dtype is not DType.F8E8M0FNU:
+        with np.errstate(all="ignore"):
+            special = np.array([0.0, -0.0, np.inf, -np.inf, 0.5, np.nan, -np.nan]).astype(dtype.numpy)
+        found = np.where(rng.random(dims) < 0.5, rng.choice(special, dims), found).astype(dtype.numpy)
+    return found
+
+
+@pytest.mark.parametrize("dtype", [t for t in DType if t.is_array and not t.is_complex], ids=lambda t: t.value)
+def test_numbers_of_every_type(check: Any, kernels: Any, rng: np.random.Generator, dtype: DType) -> None:
+    orders = (LESS, GREATER, TOTAL) if dtype.is_floating else (LESS, GREATER)
+    for order in orders:
+        for length in (3, 70):
+            text = sort_text(dtype.value, (2, length), 1, order)
+            executable = check(text, values(rng, dtype, (2, length)), num_threads=1)
+            assert kernels(executable) == ["sort"]
+
+
+@pytest.mark.parametrize("order", [LESS, GREATER, TOTAL])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_of_any_length(check: Any, rng: np.random.Generator, order: str, length: int) -> None:
+    for dims, dimension in (((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)):
+        for dtype in ("f32", "s16") if order != TOTAL else ("f64", "bf16"):
+            check(sort_text(dtype, dims, dimension, order), values(rng, DType(dtype), dims))
+
+
+@pytest.mark.parametrize("order", [LESS, TOTAL, TWO_KEYS])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_others_go_along(check: Any, rng: np.random.Generator, order: str, length: int) -> None:
+    dims, types = (2, length), ("f32" if order != TWO_KEYS else "s8", "s32", "c64", "bf16")
+    arguments = [values(rng, DType(types[0]), dims), rng.integers(0, 5, dims).astype(np.int32)]
+    arguments += [rng.standard_normal(dims).astype(np.complex64), values(rng, DType.BF16, dims)]
+    check(sort_text(types[0], dims, 1, order, types[1:]), *arguments)
+
+
+def test_keys_that_are_computed(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    """By the distance from 7, as array libraries canonicalise zeros and NaNs before they compare."""
+    order = """seven = s32[] constant(7)
+  da = s32[] subtract(a0, seven)
+  db = s32[] subtract(b0, seven)
+  ka = s32[] abs(da)
+  kb = s32[] abs(db)
+  ROOT r = pred[] compare(ka, kb), direction=LT"""
+    check(sort_text("s32", (4, 90), 1, order), rng.integers(-20, 20, (4, 90)).astype(np.int32))
+
+
+@pytest.mark.parametrize("order", [TOTAL, TWO_KEYS])
+def test_a_long_row_and_many_rows_on_threads(check: Any, rng: np.random.Generator, order: str) -> None:
+    for dims in ((1, 70_000), (700, 130)):
+        arguments = [rng.integers(-1000, 1000, dims).astype(np.int32), rng.integers(0, 9, dims).astype(np.int32)]
+        text = sort_text("s32", dims, 1, order.replace(", type=TOTALORDER", ""), ("s32",))
+        check(text, *arguments, num_threads=2)
+
+
+def test_keys_that_share_digits(check: Any) -> None:
+    """Digits that all keys share move nothing; results lie in either buffer."""
+    for step in (1, 256, 65536, 257):
+        check(sort_text("u32", (300,), 0, GREATER), (np.arange(300, dtype=np.uint32) * step)[::-1].copy())
