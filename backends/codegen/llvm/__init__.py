@@ -27,8 +27,7 @@ Compiling the text is no business of this package.
 from xlalite.backends.codegen.llvm.control_flow import CarriedLoop, IfElse, WhileLoop
 from xlalite.backends.codegen.llvm.emitter import Block, Phi
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
-from xlalite.backends.codegen.llvm.function_builder import FunctionBuilder
-from xlalite.backends.codegen.llvm.module_builder import ModuleBuilder
+from xlalite.backends.codegen.llvm.module_builder import FunctionBuilder, ModuleBuilder
 from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import (
     BF16,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
+from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
 from xlalite.backends.codegen.llvm.types import I32, PTR, Type
 from xlalite.backends.codegen.llvm.value import Function, Operand, Value, constant
-
-if TYPE_CHECKING:
-    from xlalite.backends.codegen.llvm.module_builder import ModuleBuilder
 
 
 class Block:
@@ -58,13 +56,13 @@ class Emitter:
     written in one go and blocks appear in the order they are positioned at.
 
     Attributes:
-        module: the module the function belongs to.
+        module: what all functions of the module share.
         function: the function's handle, to call it or take its address.
         parameters: the function's parameters.
         block: the block being written.
     """
 
-    def __init__(self, module: ModuleBuilder, function: Function, header: str, contract: bool) -> None:
+    def __init__(self, module: ModuleSymbols, function: Function, header: str, contract: bool) -> None:
         """Starts in the entry block; `header` is the text before the opening brace."""
         self.module = module
         self.function = function

@@ -1,47 +1,47 @@
-"""The text of one LLVM module: its functions, declarations, constants, attribute groups and metadata."""
+"""The text of one LLVM module, and the builders of its functions."""
+
+from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
+from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
-from xlalite.backends.codegen.llvm.function_builder import FunctionBuilder
+from xlalite.backends.codegen.llvm.intrinsics import Intrinsics
+from xlalite.backends.codegen.llvm.memory import Memory
+from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
 from xlalite.backends.codegen.llvm.target import TargetInfo
-from xlalite.backends.codegen.llvm.types import I8, PTR, Type, array
-from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes, quoted_name
+from xlalite.backends.codegen.llvm.types import Type
+from xlalite.backends.codegen.llvm.value import Function, escaped_bytes
+from xlalite.backends.codegen.llvm.vectors import Vectors
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
 
 
-class ModuleBuilder:
-    """Collects the parts of a module and prints them with `text()`.
+class FunctionBuilder(ControlFlow, Vectors, Memory, Intrinsics):
+    """Writes one function of a module; made by `ModuleBuilder.function`, positioned in the entry block.
+
+    Its methods are in `emitter` (blocks, phi, alloca), `control_flow`, `arithmetic`, `memory`, `intrinsics` and
+    `vectors`.
 
     Attributes:
-        name: the module's name.
-        target: what the code is for; math helpers ask it for FMA and the vector width.
-        contract: the default of `function(contract=...)`: whether fadd, fsub and fmul may contract to FMA.
+        module: the module the function belongs to.
     """
+
+    def __init__(self, module: ModuleBuilder, function: Function, header: str, contract: bool) -> None:
+        """Starts in the entry block; `header` is the text before the opening brace."""
+        super().__init__(module, function, header, contract)
+        self.module: ModuleBuilder = module
+
+
+class ModuleBuilder(ModuleSymbols):
+    """Collects the parts of a module and prints them with `text()`."""
 
     def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
         """An empty module, for this machine unless a target is given."""
-        self.name = name
-        self.target = target if target is not None else TargetInfo.host()
-        self.contract = contract
+        super().__init__(name, target, contract=contract)
         self._functions: list[FunctionBuilder] = []
-        self._symbols: dict[str, Function] = {}
-        self._declarations: list[str] = []
-        self._globals: list[str] = []
-        self._constants: dict[tuple[bytes, int], Value] = {}
-        self._intrinsics: dict[tuple[str, Type, tuple[Type, ...]], Function] = {}
-        self._uniform_intrinsics: dict[tuple[str, Type], str] = {}
-        self._defined_once: dict[Hashable, Function] = {}
-        self._uses: Counter[Hashable] = Counter()
-        self._attribute_groups: dict[str, str] = {}
-        self._metadata: list[str] = []
-        self._shared_metadata: dict[str, str] = {}
-        self._used_names: set[str] = set()
-        self._name_counts: dict[str, int] = {}
 
     def function(
         self,
@@ -83,131 +83,6 @@ class ModuleBuilder:
         builder = FunctionBuilder(self, handle, header, self.contract if contract is None else contract)
         self._functions.append(builder)
         return builder
-
-    def declare(
-        self,
-        name: str,
-        return_type: Type,
-        parameter_types: Sequence[Type] = (),
-        *,
-        attributes: Sequence[str] = (),
-        variadic: bool = False,
-    ) -> Function:
-        """An external function; declaring it again with the same signature returns the same handle."""
-        types = tuple(parameter_types)
-        known = self._symbols.get(name)
-        if known is not None:
-            if (known.return_type, known.parameter_types, known.variadic) != (return_type, types, variadic):
-                raise LLVMBuildError(f"declare {name}: already known with another signature")
-            return known
-        handle = self._register(name, return_type, types, variadic)
-        parameters = [type_.text for type_ in types] + (["..."] if variadic else [])
-        self._declarations.append(
-            f"declare {return_type.text} {handle.text}({', '.join(parameters)}){self._attribute_reference(attributes)}"
-        )
-        return handle
-
-    def intrinsic(
-        self,
-        name: str,
-        return_type: Type,
-        parameter_types: tuple[Type, ...],
-        overloads: tuple[Type, ...] = (),
-    ) -> Function:
-        """The intrinsic `llvm.<name>.<overloads...>`, declared once."""
-        key = (name, return_type, parameter_types if not overloads else parameter_types + overloads)
-        found = self._intrinsics.get(key)
-        if found is None:
-            mangled = ".".join(["llvm", name, *(type_.mangled for type_ in overloads)])
-            found = self._intrinsics[key] = self.declare(mangled, return_type, parameter_types)
-        return found
-
-    def uniform_intrinsic(self, name: str, type_: Type, operand_count: int) -> str:
-        """The symbol of an intrinsic whose operands and result are all of one type, by the shortest way."""
-        key = (name, type_)
-        found = self._uniform_intrinsics.get(key)
-        if found is None:
-            found = self.intrinsic(name, type_, (type_,) * operand_count, (type_,)).text
-            self._uniform_intrinsics[key] = found
-        return found
-
-    def define_once(self, key: Hashable, build: Callable[[], Function]) -> Function:
-        """The function registered under `key`; `build` makes it the first time (`return builder.function`)."""
-        found = self._defined_once.get(key)
-        if found is None:
-            found = self._defined_once[key] = build()
-        return found
-
-    def count_use(self, key: Hashable) -> int:
-        """How often something was used in this module, this time included; its maker says what the key stands for."""
-        self._uses[key] += 1
-        return self._uses[key]
-
-    def lookup(self, name: str) -> Function | None:
-        """The function declared or defined under a name, if any."""
-        return self._symbols.get(name)
-
-    def unique_name(self, stem: str) -> str:
-        """A symbol name that is not in use: the stem itself, or the stem with a number. It becomes reserved."""
-        name, number = stem, self._name_counts.get(stem, 0)
-        while name in self._symbols or name in self._used_names:
-            number += 1
-            name = f"{stem}.{number}"
-        self._name_counts[stem] = number
-        self._used_names.add(name)
-        return name
-
-    def constant_bytes(self, data: bytes, align: int = 64) -> Value:
-        """A pointer to private constant bytes; equal bytes share one symbol."""
-        key = (data, align)
-        found = self._constants.get(key)
-        if found is None:
-            type_ = array(I8, len(data))
-            initializer = f'c"{escaped_bytes(data)}"' if data else "zeroinitializer"
-            name = self.unique_name("constant")
-            self._globals.append(
-                f"@{quoted_name(name)} = private unnamed_addr constant {type_.text} {initializer}, align {align}"
-            )
-            found = self._constants[key] = Value(PTR, "@" + quoted_name(name))
-        return found
-
-    def global_variable(
-        self,
-        name: str,
-        type_: Type,
-        initializer: Value | None = None,
-        *,
-        linkage: str = "internal",
-        constant: bool = False,
-        align: int = 0,
-    ) -> Value:
-        """A pointer to a global variable; `initializer=None` with linkage `external` declares it only."""
-        if initializer is not None and initializer.type is not type_:
-            raise LLVMBuildError(f"global {name}: initializer is {initializer.type}, wanted {type_}")
-        text = "@" + quoted_name(self.unique_name(name))
-        value = "" if linkage == "external" and initializer is None else " zeroinitializer"
-        if initializer is not None:
-            value = " " + initializer.text
-        aligned = f", align {align}" if align else ""
-        kind = "constant" if constant else "global"
-        self._globals.append(f"{text} = {linkage} {kind} {type_.text}{value}{aligned}")
-        return Value(PTR, text)
-
-    def metadata(self, content: str, *, distinct: bool = False) -> str:
-        """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared unless distinct.
-
-        In a distinct node the text `!self` stands for the node itself (loop metadata needs it).
-        """
-        if not distinct:
-            found = self._shared_metadata.get(content)
-            if found is not None:
-                return found
-        reference = f"!{len(self._metadata)}"
-        spelled = content.replace("!self", reference)
-        self._metadata.append(f"{reference} = {'distinct ' if distinct else ''}{spelled}")
-        if not distinct:
-            self._shared_metadata[content] = reference
-        return reference
 
     def text(self) -> str:
         """The module as LLVM IR text."""
@@ -280,19 +155,3 @@ class ModuleBuilder:
         parts += (f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items())
         parts += metadata
         return "\n".join(parts) + "\n"
-
-    def _register(
-        self, name: str, return_type: Type, parameter_types: tuple[Type, ...], variadic: bool = False
-    ) -> Function:
-        if name in self._symbols:
-            raise LLVMBuildError(f"function {name}: the module has a symbol of that name")
-        self._used_names.add(name)
-        handle = self._symbols[name] = Function(name, return_type, parameter_types, variadic)
-        return handle
-
-    def _attribute_reference(self, attributes: Sequence[str]) -> str:
-        if not attributes:
-            return ""
-        content = " ".join(attributes)
-        group = self._attribute_groups.setdefault(content, f"#{len(self._attribute_groups)}")
-        return " " + group
