@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from xlalite.backends.cpu.native.object_code import JsonValue, Record
+from xlalite.backends.cpu.native.object_code import JsonValue, SideRecord
 
 _Kind = TypeVar("_Kind")
 
@@ -29,7 +29,7 @@ class CodeRecord:
     evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
 
-    def as_json(self) -> Record:
+    def as_json(self) -> SideRecord:
         """The record as it is kept."""
         pairs: list[JsonValue] = [list(pair) for pair in self.donations]
         return {

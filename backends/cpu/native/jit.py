@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm.host_caches import host_cache_bytes
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, Record, joined
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, SideRecord, joined
 from xlalite.hlo.errors import CodegenError
 
 
@@ -99,7 +99,7 @@ class LinkedModule:
 
     __slots__ = ("__weakref__", "_addresses", "_tracker", "record")
 
-    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], record: Record) -> None:
+    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], record: SideRecord) -> None:
         """Takes over LLVM's handle of the loaded code."""
         self._tracker = tracker
         self._addresses = addresses

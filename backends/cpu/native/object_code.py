@@ -13,7 +13,7 @@ _ARCHIVE = b"!<arch>\n"
 _MEMBER_HEADER_BYTES = 60
 
 JsonValue = bool | int | float | str | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
-Record = Mapping[str, JsonValue]
+SideRecord = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class IrSource:
     """
 
     text: str
-    record: Record = field(default_factory=dict)
+    record: SideRecord = field(default_factory=dict)
     constants: Mapping[str, ByteArray] = field(default_factory=dict)
     summary: CodeSummary = field(default_factory=CodeSummary)
 
@@ -62,7 +62,7 @@ class ObjectCode:
 
     image: bytes
     exports: tuple[str, ...]
-    record: Record = field(default_factory=dict)
+    record: SideRecord = field(default_factory=dict)
     constants: Mapping[str, ByteArray] = field(default_factory=dict)
     summary: CodeSummary = field(default_factory=CodeSummary)
 
