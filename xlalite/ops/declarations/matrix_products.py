@@ -57,19 +57,20 @@ def _matmul_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
 
 def _matmul_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     a, b = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    match op.get_attr("transpose_a"), op.get_attr("transpose_b"):
-        case False, False:
-            return [_matmul(grad, b, False, True), _matmul(a, grad, True, False)]
-        case False, True:
-            return [_matmul(grad, b, False, False), _matmul(grad, a, True, False)]
-        case True, False:
-            return [_matmul(b, grad, False, True), _matmul(a, grad, False, False)]
-        case _:
-            return [_matmul(b, grad, True, True), _matmul(grad, a, True, True)]
+    return _products_with_gradient(op, grad, a, b)
 
 
-def _matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
-    return node("MatMul", [a, b], {"transpose_a": transpose_a, "transpose_b": transpose_b})
+def _products_with_gradient(op: Operation, grad: Tensor, x: Tensor, y: Tensor) -> list[Tensor]:
+    """The gradients of both factors, where x and y were multiplied: each is a product with the other factor."""
+    first, second = op.spec.attrs
+
+    def product(left: Tensor, right: Tensor, turn_left: bool, turn_right: bool) -> Tensor:
+        return node(op.type, [left, right], {first: turn_left, second: turn_right})
+
+    turned_x, turned_y = op.get_attr(first), op.get_attr(second)
+    grad_x = product(y, grad, turned_y, True) if turned_x else product(grad, y, False, not turned_y)
+    grad_y = product(grad, x, True, turned_x) if turned_y else product(x, grad, not turned_x, False)
+    return [grad_x, grad_y]
 
 
 declare(
@@ -119,20 +120,8 @@ def _conjugated(x: Handle, adjoint: bool) -> Handle:
 
 def _batch_matmul_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs
-    match op.get_attr("adj_x"), op.get_attr("adj_y"):
-        case False, False:
-            grad_x, grad_y = _batch(grad, y, False, True), _batch(x, grad, True, False)
-        case False, True:
-            grad_x, grad_y = _batch(grad, y, False, False), _batch(grad, x, True, False)
-        case True, False:
-            grad_x, grad_y = _batch(y, grad, False, True), _batch(x, grad, False, False)
-        case _:
-            grad_x, grad_y = _batch(y, grad, True, True), _batch(grad, x, True, True)
+    grad_x, grad_y = _products_with_gradient(op, grad, x, y)
     return [sum_to(grad_x, x, grad_x), sum_to(grad_y, y, grad_y)]
-
-
-def _batch(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    return node("BatchMatMulV2", [x, y], {"adj_x": adj_x, "adj_y": adj_y})
 
 
 declare(

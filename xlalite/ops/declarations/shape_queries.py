@@ -20,6 +20,15 @@ from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
 
 
+def _constant(ctx: LoweringContext, op: Operation, value: object) -> Handle:
+    dtype = op.outputs[0].dtype
+    return ctx.builder.constant(np.asarray(value, dtype.as_numpy_dtype), dtype.hlo)
+
+
+def _known_shapes(ctx: LoweringContext, op: Operation) -> tuple[list[int], list[int]]:
+    return [int(size) for size in ctx.constant(op, "s0")], [int(size) for size in ctx.constant(op, "s1")]
+
+
 def _type_of(op: Operation) -> Sequence[OutputType]:
     return [(op.get_attr("out_type"), TensorShape(()))]
 
@@ -31,9 +40,7 @@ def _declare_query(
     inputs: tuple[str, ...] = ("input",),
 ) -> None:
     def lower(ctx: LoweringContext, op: Operation, handles: tuple[Handle, ...]) -> Sequence[Handle]:
-        dtype = op.outputs[0].dtype
-        values = [np.asarray(answer(ctx.dims(tensor)), dtype.as_numpy_dtype) for tensor in op.inputs]
-        return [ctx.builder.constant(value, dtype.hlo) for value in values]
+        return [_constant(ctx, op, answer(ctx.dims(tensor))) for tensor in op.inputs]
 
     register(
         OpSpec(
@@ -75,8 +82,7 @@ def _variable_shape_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _variable_shape_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    dims = ctx.read_variable(op, op.inputs[0]).dims
-    return [ctx.builder.constant(np.asarray(dims, op.outputs[0].dtype.as_numpy_dtype), op.outputs[0].dtype.hlo)]
+    return [_constant(ctx, op, ctx.read_variable(op, op.inputs[0]).dims)]
 
 
 def _variable_shape_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
@@ -112,11 +118,8 @@ def _gradient_args_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _gradient_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    s0 = tuple(int(size) for size in ctx.constant(op, "s0"))
-    s1 = tuple(int(size) for size in ctx.constant(op, "s1"))
-    dtype = op.outputs[0].dtype
-    axes = repeated_axes(s0, s1), repeated_axes(s1, s0)
-    return [ctx.builder.constant(np.asarray(found, dtype.as_numpy_dtype), dtype.hlo) for found in axes]
+    s0, s1 = _known_shapes(ctx, op)
+    return [_constant(ctx, op, axes) for axes in (repeated_axes(s0, s1), repeated_axes(s1, s0))]
 
 
 declare(
@@ -140,9 +143,7 @@ def _broadcast_args_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _broadcast_args_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    sizes = broadcast_dims([int(s) for s in ctx.constant(op, "s0")], [int(s) for s in ctx.constant(op, "s1")])
-    dtype = op.outputs[0].dtype
-    return [ctx.builder.constant(np.asarray(sizes, dtype.as_numpy_dtype), dtype.hlo)]
+    return [_constant(ctx, op, broadcast_dims(*_known_shapes(ctx, op)))]
 
 
 declare(

@@ -55,13 +55,15 @@ declare("Softmax", ("logits",), _infer, _softmax_lower, _softmax_gradient, ELEME
 
 
 def _log_softmax_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    return [_log_softmax(ctx.builder, inputs[0])]
+    return [_log_probabilities(ctx.builder, inputs[0])[0]]
 
 
-def _log_softmax(b: Builder, logits: Handle) -> Handle:
+def _log_probabilities(b: Builder, logits: Handle) -> tuple[Handle, Handle, Handle]:
+    """The logarithm of softmax; exponentials that cannot overflow, and their sum in each row."""
     shifted = _shifted(b, logits)
-    total = _sum_rows(b, b.op("exponential", (shifted,)))
-    return shifted - _spread(b, b.op("log", (total,)), shifted)
+    exponentials = b.op("exponential", (shifted,))
+    totals = _sum_rows(b, exponentials)
+    return shifted - _spread(b, b.op("log", (totals,)), shifted), exponentials, totals
 
 
 def _log_softmax_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -86,13 +88,10 @@ def _xent_infer(op: Operation) -> Sequence[OutputType]:
 def _xent_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     b = ctx.builder
     features, labels = broadcast_pair(b, *inputs)
-    shifted = _shifted(b, features)
-    exponentials = b.op("exponential", (shifted,))
-    totals = _sum_rows(b, exponentials)
-    log_probabilities = shifted - _spread(b, b.op("log", (totals,)), shifted)
+    log_probabilities, exponentials, totals = _log_probabilities(b, features)
     # A class without probability mass adds nothing, even where the log-probability is minus infinity.
     terms = b.select(b.compare(labels, 0, "EQ"), b.full(0, labels.dtype, labels.dims), labels * log_probabilities)
-    backprop = exponentials / _spread(b, totals, shifted) - labels
+    backprop = exponentials / _spread(b, totals, exponentials) - labels
     return [-sum_axes(b, terms, [1]), backprop]
 
 
@@ -139,15 +138,12 @@ def _sparse_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
     b, (features, labels) = ctx.builder, inputs
     if labels.dims != features.dims[:1]:
         raise ShapeError(f"labels of shape {labels.dims} do not fit logits of shape {features.dims}")
-    shifted = _shifted(b, features)
-    exponentials = b.op("exponential", (shifted,))
-    totals = _sum_rows(b, exponentials)
-    log_probabilities = shifted - _spread(b, b.op("log", (totals,)), shifted)
+    log_probabilities, exponentials, totals = _log_probabilities(b, features)
     spread = b.broadcast(labels, features.dims, [0])
     chosen = b.compare(spread, b.iota(labels.dtype, features.dims, 1), "EQ")
     zeros = b.full(0, features.dtype, features.dims)
     loss = -sum_axes(b, b.select(chosen, log_probabilities, zeros), [1])
-    backprop = exponentials / _spread(b, totals, shifted) - b.convert(chosen, features.dtype)
+    backprop = exponentials / _spread(b, totals, exponentials) - b.convert(chosen, features.dtype)
     valid = b.compare(labels, 0, "GE") & b.compare(labels, features.dims[1], "LT")
     nan = b.constant(float("nan"), features.dtype)
     rows_valid = b.broadcast(valid, features.dims, [0])
