@@ -10,6 +10,7 @@ from typing import TypeVar
 from xlalite.hlo.spelling.attributes import Codec, Cursor
 from xlalite.hlo.spelling.literal_text import format_literal
 from xlalite.hlo.spelling.replica_group_text import read_replica_groups
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.types.convolution_dims import ConvolutionDims
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.quoting import quote
@@ -37,12 +38,7 @@ def list_codec(
 
     def parse(cursor: Cursor) -> tuple[T, ...]:
         cursor.expect("{")
-        values: list[T] = []
-        while not cursor.accept("}"):
-            if values:
-                cursor.expect(",")
-            values.append(parse_one(cursor))
-        return tuple(values)
+        return tuple(parse_one(cursor) for _ in separated(cursor, "}"))
 
     return Codec(name, parse, lambda values: "{" + separator.join(map(format_one, values)) + "}")
 
@@ -283,9 +279,7 @@ def _parse_typed_literal(cursor: Cursor) -> Literal:
         return cursor.literal(cursor.shape())
     cursor.enter()
     elements: list[Literal] = []
-    while not cursor.accept(")"):
-        if elements:
-            cursor.expect(",")
+    for _ in separated(cursor, ")"):
         elements.append(_parse_typed_literal(cursor))
     cursor.leave()
     return Literal(tuple(elements))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xlalite.hlo.spelling.attributes import Cursor
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.types.device_mesh import Mesh, MeshAxis
 from xlalite.hlo.types.replica_groups import ReplicaGroups
 
@@ -22,24 +23,15 @@ def read_replica_groups(cursor: Cursor) -> ReplicaGroups:
         if isinstance(error, type(cursor.error(""))):
             raise
         raise cursor.error(str(error)) from None
-    groups: list[tuple[int, ...]] = []
     cursor.expect("{")
-    while not cursor.accept("}"):
-        if groups:
-            cursor.expect(",")
-        groups.append(read_integers(cursor, "{", "}"))
+    groups = [read_integers(cursor, "{", "}") for _ in separated(cursor, "}")]
     return ReplicaGroups(tuple(groups))
 
 
 def read_integers(cursor: Cursor, opening: str, closing: str) -> tuple[int, ...]:
     """Consumes integers between two brackets, with commas."""
     cursor.expect(opening)
-    numbers: list[int] = []
-    while not cursor.accept(closing):
-        if numbers:
-            cursor.expect(",")
-        numbers.append(cursor.integer())
-    return tuple(numbers)
+    return tuple(cursor.integer() for _ in separated(cursor, closing))
 
 
 def _read_iota(cursor: Cursor) -> ReplicaGroups:
@@ -54,11 +46,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
     """Consumes `mesh['a'=2,'b'=2]`."""
     cursor.expect("mesh")
     cursor.expect("[")
-    axes: list[tuple[str, int]] = []
-    while not cursor.accept("]"):
-        if axes:
-            cursor.expect(",")
-        axes.append((_read_axis_name(cursor), cursor.integer()))
+    axes = [(_read_axis_name(cursor), cursor.integer()) for _ in separated(cursor, "]")]
     return Mesh(tuple(axes))
 
 
@@ -98,11 +86,7 @@ def _read_mesh(cursor: Cursor) -> ReplicaGroups:
     if cursor.accept(","):
         mesh = read_devices(cursor, mesh)
     cursor.expect("{")
-    wanted: list[MeshAxis] = []
-    while not cursor.accept("}"):
-        if wanted:
-            cursor.expect(",")
-        wanted.append(read_axis(cursor))
+    wanted = [read_axis(cursor) for _ in separated(cursor, "}")]
     return ReplicaGroups.mesh(mesh, wanted)
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Layout, Shape
 
@@ -75,9 +76,7 @@ def _read_tuple(cursor: TokenCursor) -> Shape:
     cursor.expect("(")
     cursor.enter()
     elements: list[Shape] = []
-    while not cursor.accept(")"):
-        if elements:
-            cursor.expect(",")
+    for _ in separated(cursor, ")"):
         elements.append(cursor.shape())
     cursor.leave()
     return Shape.tuple(elements)
@@ -103,9 +102,7 @@ def _read_spaced(cursor: TokenCursor) -> Shape:
     cursor.index += 1
     cursor.expect("[")
     sizes: list[str] = []
-    while not cursor.accept("]"):
-        if sizes:
-            cursor.expect(",")
+    for _ in separated(cursor, "]"):
         bound = cursor.accept("<=")
         sizes.append(("<=" if bound else "") + cursor.peek())
         cursor.index += bool(cursor.peek())

@@ -7,6 +7,7 @@ import re
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.spelling.attributes import Cursor
 from xlalite.hlo.spelling.cursor import is_group
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.types.quoting import escape, quote, unquote
 
 FrontendAttributes = tuple[tuple[str, str], ...]
@@ -69,9 +70,7 @@ def read_frontend_attributes(cursor: Cursor) -> FrontendAttributes:
     """Consumes `{name="value",name={"json":1}}`; a braced value keeps its braces."""
     cursor.expect("{")
     pairs: list[tuple[str, str]] = []
-    while not cursor.accept("}"):
-        if pairs:
-            cursor.expect(",")
+    for _ in separated(cursor, "}"):
         name = cursor.string() if cursor.peek()[:1] in ('"', "'") else _read_name(cursor)
         pairs.append((name, cursor.balanced() if cursor.at("{") else cursor.string()))
     return tuple(pairs)

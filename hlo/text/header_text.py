@@ -8,6 +8,7 @@ from typing import Any, Literal as LiteralType, cast
 from xlalite.hlo.ir.module import InputOutputAlias, ModuleConfig
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.text.annotation_text import format_frontend_attributes, read_frontend_attributes
 from xlalite.hlo.types.names import is_writable_name
 from xlalite.hlo.types.shape import ProgramShape, Shape, ShapeIndex
@@ -100,9 +101,7 @@ def _read_attribute(cursor: TokenCursor, name: str, fields: dict[str, Any], extr
 def _read_aliases(cursor: TokenCursor) -> tuple[InputOutputAlias, ...]:
     cursor.expect("{")
     aliases: list[InputOutputAlias] = []
-    while not cursor.accept("}"):
-        if aliases:
-            cursor.expect(",")
+    for _ in separated(cursor, "}"):
         output = INT_LIST.parse(cursor)
         cursor.expect(":")
         cursor.expect("(")
@@ -130,9 +129,7 @@ def _format_alias(alias: InputOutputAlias) -> str:
 def _read_donors(cursor: TokenCursor) -> tuple[tuple[int, ShapeIndex], ...]:
     cursor.expect("{")
     donors: list[tuple[int, ShapeIndex]] = []
-    while not cursor.accept("}"):
-        if donors:
-            cursor.expect(",")
+    for _ in separated(cursor, "}"):
         cursor.expect("(")
         number = cursor.integer()
         cursor.expect(",")
@@ -145,9 +142,7 @@ def _read_layout(cursor: TokenCursor) -> ProgramShape:
     cursor.expect("{")
     cursor.expect("(")
     parameters: list[Shape] = []
-    while not cursor.accept(")"):
-        if parameters:
-            cursor.expect(",")
+    for _ in separated(cursor, ")"):
         parameters.append(cursor.shape())
     cursor.expect("->")
     result = cursor.shape()

@@ -18,6 +18,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs, ParameterAttrs
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.spelling.shape_text import at_shape
 from xlalite.hlo.text.annotation_text import FrontendAttributes, parse_metadata, read_frontend_attributes
 from xlalite.hlo.text.async_text import CONTINUATIONS, START, split_async_opcode, start_of, wrap
@@ -346,9 +347,7 @@ class InstructionParser:
         cursor = self.cursor
         cursor.expect("{")
         predecessors: list[HloInstruction] = []
-        while not cursor.accept("}"):
-            if predecessors:
-                cursor.expect(",")
+        for _ in separated(cursor, "}"):
             position = cursor.index
             name = read_name(cursor, "the name of an instruction")
             if name not in scope.instructions:
@@ -365,9 +364,7 @@ class InstructionParser:
             return (self._read_one_called(f"{name}.{attribute}"),)
         cursor.expect("{")
         computations: list[HloComputation] = []
-        while not cursor.accept("}"):
-            if computations:
-                cursor.expect(",")
+        for _ in separated(cursor, "}"):
             computations.append(self._read_one_called(f"{name}.{attribute}"))
         return tuple(computations)
 

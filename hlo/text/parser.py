@@ -12,6 +12,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.spelling.cursor import TokenCursor
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.text.header_text import Header, read_header
 from xlalite.hlo.text.instruction_parser import InstructionParser, read_name
 from xlalite.hlo.text.parse_scope import Scope
@@ -177,9 +178,7 @@ class _ModuleParser:
         cursor = self.cursor
         cursor.expect("(")
         parameters: list[Shape] = []
-        while not cursor.accept(")"):
-            if parameters:
-                cursor.expect(",")
+        for _ in separated(cursor, ")"):
             read_name(cursor, "the name of a parameter")
             cursor.expect(":")
             parameters.append(cursor.shape())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from xlalite.hlo.errors import ParseError
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.stablehlo.reading.dense import float_from_bits
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Dense, FunctionType, Location, Opaque, Symbol, Word
@@ -50,9 +51,7 @@ def read_type(cursor: MlirCursor) -> Shape:
         cursor.expect("<")
         cursor.deeper()
         elements: list[Shape] = []
-        while not cursor.accept(">"):
-            if elements:
-                cursor.expect(",")
+        for _ in separated(cursor, ">"):
             elements.append(read_type(cursor))
         cursor.shallower()
         return Shape.tuple(elements)
@@ -99,9 +98,7 @@ def read_types(cursor: MlirCursor) -> tuple[Shape, ...]:
     if not cursor.accept("("):
         return (read_type(cursor),)
     types: list[Shape] = []
-    while not cursor.accept(")"):
-        if types:
-            cursor.expect(",")
+    for _ in separated(cursor, ")"):
         types.append(read_type(cursor))
     return tuple(types)
 
@@ -198,9 +195,7 @@ def read_list(cursor: MlirCursor) -> tuple[Attribute, ...]:
     """Consumes `[a, b, ...]`; `[a] x [b]`, as dot_general writes its dimensions, gives a pair of lists."""
     cursor.expect("[")
     values: list[Attribute] = []
-    while not cursor.accept("]"):
-        if values:
-            cursor.expect(",")
+    for _ in separated(cursor, "]"):
         values.append(read_attribute(cursor))
     if cursor.at("x") and cursor.tokens[cursor.index + 1] == "[":
         cursor.index += 1
@@ -313,9 +308,7 @@ def read_convolution_dims(cursor: MlirCursor) -> str:
 def _labels(cursor: MlirCursor) -> str:
     cursor.expect("[")
     labels = ""
-    while not cursor.accept("]"):
-        if labels:
-            cursor.expect(",")
+    for _ in separated(cursor, "]"):
         label = cursor.next()
         if len(label) != 1 or not (label.isdigit() or label in "bfio?"):
             raise cursor.error_at(cursor.index - 1, f"{label!r} is no label of a dimension")
@@ -365,9 +358,7 @@ def _location_kind(cursor: MlirCursor) -> Location:
             cursor.skip_balanced()
         cursor.expect("[")
         parts: list[Location] = []
-        while not cursor.accept("]"):
-            if parts:
-                cursor.expect(",")
+        for _ in separated(cursor, "]"):
             parts.append(_location(cursor))
         return Location(inner=tuple(parts))
     raise _unknown_location(cursor, kind)

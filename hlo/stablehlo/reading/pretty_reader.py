@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_convolution_dims,
     read_dense,
@@ -154,9 +155,7 @@ def _read_brackets(cursor: MlirCursor) -> tuple[Attribute, ...]:
     """Consumes `[0:4, 1:5:2]` or `[3]`: tuples of the numbers between colons."""
     cursor.expect("[")
     entries: list[Attribute] = []
-    while not cursor.accept("]"):
-        if entries:
-            cursor.expect(",")
+    for _ in separated(cursor, "]"):
         numbers: list[Attribute] = [cursor.integer()]
         while cursor.accept(":"):
             numbers.append(cursor.integer())
@@ -253,9 +252,7 @@ def _read_while(cursor: MlirCursor, operation: Operation, read_region: RegionRea
     cursor.expect("(")
     names: list[str] = []
     operands: list[str] = []
-    while not cursor.accept(")"):
-        if names:
-            cursor.expect(",")
+    for _ in separated(cursor, ")"):
         names.append(cursor.name("a value of the loop", "%"))
         cursor.expect("=")
         operands.append(read_value_name(cursor))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_attribute,
     read_dictionary,
@@ -136,9 +137,7 @@ class _ProgramReader:
         name = cursor.name("the name of a function", "@")
         cursor.expect("(")
         arguments: list[Argument] = []
-        while not cursor.accept(")"):
-            if arguments:
-                cursor.expect(",")
+        for _ in separated(cursor, ")"):
             arguments.append(self._function_argument(len(arguments)))
         types, attributes = self._function_results() if cursor.accept("->") else ((), ())
         if cursor.accept("attributes"):
@@ -166,9 +165,7 @@ class _ProgramReader:
             return (read_type(cursor),), ({},)
         types: list[Shape] = []
         attributes: list[dict[str, Attribute]] = []
-        while not cursor.accept(")"):
-            if types:
-                cursor.expect(",")
+        for _ in separated(cursor, ")"):
             types.append(read_type(cursor))
             attributes.append(read_dictionary(cursor) if cursor.at("{") else {})
         return tuple(types), tuple(attributes)
@@ -222,9 +219,7 @@ class _ProgramReader:
         cursor = self.cursor
         cursor.expect("(")
         arguments: list[Argument] = []
-        while not cursor.accept(")"):
-            if arguments:
-                cursor.expect(",")
+        for _ in separated(cursor, ")"):
             name = cursor.name("a parameter", "%")
             cursor.expect(":")
             arguments.append(Argument(name, read_type(cursor), location=self._location()))
@@ -280,9 +275,7 @@ class _ProgramReader:
             operation.attributes = read_dictionary(cursor)
             cursor.expect(">")
         if cursor.accept("("):
-            while not cursor.accept(")"):
-                if operation.regions:
-                    cursor.expect(",")
+            for _ in separated(cursor, ")"):
                 operation.regions.append(self._module_region() if module_body else self._region())
         if cursor.at("{"):
             operation.attributes = {**read_dictionary(cursor), **operation.attributes}
@@ -307,12 +300,7 @@ class _ProgramReader:
 
 def _operands(cursor: MlirCursor) -> tuple[str, ...]:
     """Consumes the rest of `%a, %b#1)`."""
-    names: list[str] = []
-    while not cursor.accept(")"):
-        if names:
-            cursor.expect(",")
-        names.append(read_value_name(cursor))
-    return tuple(names)
+    return tuple(read_value_name(cursor) for _ in separated(cursor, ")"))
 
 
 def _dictionaries(value: object, count: int) -> tuple[dict[str, Attribute], ...]:
