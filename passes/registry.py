@@ -20,7 +20,6 @@ from xlalite.passes.normalization.rng_expander import RngExpander
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
-from xlalite.passes.preparation.barrier_remover import BarrierRemover
 from xlalite.passes.preparation.dot_canonicalizer import DotCanonicalizer
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
@@ -38,7 +37,6 @@ PASSES: dict[str, type[HloPass]] = {
     hlo_pass.name: hlo_pass
     for hlo_pass in (
         AlgebraicSimplifier,
-        BarrierRemover,
         BatchNormExpander,
         CallInliner,
         CommonSubexpressionElimination,

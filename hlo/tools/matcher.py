@@ -4,7 +4,8 @@
 >>> match = pattern.match(instruction)
 >>> match["x"]
 
-Operands of commutative operations match in any order. A name that stands twice must be the same instruction.
+Operands of commutative operations match in any order. A name that stands twice must be the same instruction. The rules
+of the algebraic simplifier go without: they ask more about numbers and types than about form, and run at every place.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ from xlalite.passes.rewriting.expander import OpExpander
 class DotCanonicalizer(OpExpander):
     """dot -> reshape(dot([batch..., m, k], [batch..., k, n])) with transposes and reshapes around it.
 
-    Batch dimensions lead in order and at most one free and exactly one contracting dimension remain on each side. For
-    backends that want it: transposes are real work unless the backend folds them into the product.
+    Batch dimensions lead in order and at most one free and exactly one contracting dimension remain on each side.
+    Transposes are real work unless a backend folds them into the product, so no pipeline runs this on every dot: a
+    backend says by a subclass of the same name which dots it wants in the form, and one name switches both off.
     """
 
     name: ClassVar[str] = "dot-canonicalizer"

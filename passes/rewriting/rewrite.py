@@ -45,7 +45,7 @@ class Strictness(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RewriteRule:
     """A named rewrite of one operation.
 
     Attributes:
@@ -83,7 +83,7 @@ class RewriteRun:
         stopped: Computations in which the rules did not come to an end and were stopped.
     """
 
-    rules: dict[str, tuple[Rule, ...]]
+    rules: dict[str, tuple[RewriteRule, ...]]
     may_change: Callable[[], bool] = lambda: True
     explain: bool = False
     fired: Counter[str] = field(default_factory=Counter)
@@ -99,7 +99,7 @@ class RewriteRun:
             self._rewrite_computation(computation, has_dynamic_shapes)
         return self._count > before
 
-    def record_on(self, module: HloModule, pass_name: str, rules: Sequence[Rule]) -> None:
+    def record_on(self, module: HloModule, pass_name: str, rules: Sequence[RewriteRule]) -> None:
         """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
         identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired}
         for rule_name, count in self.fired.items():
@@ -164,9 +164,9 @@ class RewriteRun:
         return None
 
 
-def rules_by_opcode(rules: Sequence[Rule]) -> dict[str, tuple[Rule, ...]]:
+def rules_by_opcode(rules: Sequence[RewriteRule]) -> dict[str, tuple[RewriteRule, ...]]:
     """The rules grouped by the operation they look at, in order."""
-    table: dict[str, tuple[Rule, ...]] = {}
+    table: dict[str, tuple[RewriteRule, ...]] = {}
     for rule in rules:
         table[rule.opcode] = (*table.get(rule.opcode, ()), rule)
     return table

@@ -9,22 +9,26 @@ from typing import ClassVar
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.rewrite import RewriteRun, Rule, Strictness, rules_by_opcode
+from xlalite.passes.rewriting.rewrite import RewriteRule, RewriteRun, Strictness, rules_by_opcode
 from xlalite.passes.simplify import (
-    arithmetic,
     choice,
     conversion,
     dot,
+    extremes,
     indexing,
     logical,
+    products,
     reduction,
     relaxed,
     shaping,
     slicing,
+    sums,
 )
 
-RULES: tuple[Rule, ...] = (
-    *arithmetic.RULES,
+RULES: tuple[RewriteRule, ...] = (
+    *sums.RULES,
+    *products.RULES,
+    *extremes.RULES,
     *logical.RULES,
     *choice.RULES,
     *conversion.RULES,
@@ -86,8 +90,8 @@ def _names() -> frozenset[str]:
 @cache
 def _table(
     reorder_reductions: bool, relaxed_rules: frozenset[str], disabled: frozenset[str]
-) -> dict[str, tuple[Rule, ...]]:
-    def runs(rule: Rule) -> bool:
+) -> dict[str, tuple[RewriteRule, ...]]:
+    def runs(rule: RewriteRule) -> bool:
         if rule.name in disabled:
             return False
         if rule.strictness is Strictness.RELAXED:

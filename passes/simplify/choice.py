@@ -9,7 +9,7 @@ from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import same, splat_bool, splat_integer, splat_literal
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 
 _REFLEXIVE = frozenset({Direction.EQ, Direction.GE, Direction.LE})
 
@@ -153,18 +153,18 @@ def _spread(bound: HloInstruction, like: HloInstruction) -> HloInstruction:
     return broadcast(bound, like.shape.dims) if bound.shape.is_scalar else bound
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("compare", compare_constant_to_the_right),
-    Rule("compare", compare_with_itself),
-    Rule("compare", compare_with_extreme),
-    Rule("compare", compare_pred_with_constant),
-    Rule("compare", compare_converted_pred),
-    Rule("select", select_same),
-    Rule("select", select_by_constant),
-    Rule("select", select_by_negation),
-    Rule("select", select_by_broadcast),
-    Rule("select", select_of_select),
-    Rule("select", select_of_preds),
-    Rule("clamp", clamp_without_bounds),
-    Rule("clamp", clamp_of_clamp),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("compare", compare_constant_to_the_right),
+    RewriteRule("compare", compare_with_itself),
+    RewriteRule("compare", compare_with_extreme),
+    RewriteRule("compare", compare_pred_with_constant),
+    RewriteRule("compare", compare_converted_pred),
+    RewriteRule("select", select_same),
+    RewriteRule("select", select_by_constant),
+    RewriteRule("select", select_by_negation),
+    RewriteRule("select", select_by_broadcast),
+    RewriteRule("select", select_of_select),
+    RewriteRule("select", select_of_preds),
+    RewriteRule("clamp", clamp_without_bounds),
+    RewriteRule("clamp", clamp_of_clamp),
 )

@@ -1,4 +1,4 @@
-"""Rules for convert, bitcast-convert and reduce-precision."""
+"""Rules for conversions: between types, to fewer bits, to whole numbers, between complex numbers and their parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.patterns import IEEE_TYPES, float_limits
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 
 
 def convert_nothing(instruction: HloInstruction) -> RuleResult:
@@ -101,11 +101,41 @@ def _may_skip(source: DType, between: DType, target: DType) -> bool:
     return all_integers and target.bits <= between.bits
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("convert", convert_nothing),
-    Rule("convert", convert_of_convert),
-    Rule("bitcast-convert", bitcast_convert_nothing),
-    Rule("bitcast-convert", bitcast_convert_of_bitcast_convert),
-    Rule("reduce-precision", reduce_precision_nothing),
-    Rule("reduce-precision", reduce_precision_twice),
+def idempotent_rounding(instruction: HloInstruction) -> RuleResult:
+    """Rounding what is a whole number already changes nothing."""
+    inner = instruction.operand(0)
+    return inner if inner.opcode in _ROUNDINGS else None
+
+
+def part_of_complex(instruction: HloInstruction) -> RuleResult:
+    """real(complex(A, B)) = A and imag(complex(A, B)) = B; real(A) = A for real A."""
+    inner = instruction.operand(0)
+    if inner.opcode == "complex":
+        return inner.operand(0 if instruction.opcode == "real" else 1)
+    return inner if instruction.opcode == "real" and not inner.shape.dtype.is_complex else None
+
+
+def complex_of_parts(instruction: HloInstruction) -> RuleResult:
+    """complex(real(A), imag(A)) = A."""
+    real, imag = instruction.operands
+    if real.opcode != "real" or imag.opcode != "imag" or real.operand(0) is not imag.operand(0):
+        return None
+    source = real.operand(0)
+    return source if source.shape.compatible(instruction.shape) else None
+
+
+_ROUNDINGS = frozenset({"floor", "ceil", "round-nearest-afz", "round-nearest-even"})
+
+
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("convert", convert_nothing),
+    RewriteRule("convert", convert_of_convert),
+    RewriteRule("bitcast-convert", bitcast_convert_nothing),
+    RewriteRule("bitcast-convert", bitcast_convert_of_bitcast_convert),
+    RewriteRule("reduce-precision", reduce_precision_nothing),
+    RewriteRule("reduce-precision", reduce_precision_twice),
+    *(RewriteRule(opcode, idempotent_rounding) for opcode in sorted(_ROUNDINGS)),
+    RewriteRule("real", part_of_complex),
+    RewriteRule("imag", part_of_complex),
+    RewriteRule("complex", complex_of_parts),
 )

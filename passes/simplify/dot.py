@@ -10,7 +10,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import is_increasing
 
 
@@ -113,9 +113,9 @@ def _placed(
     return broadcast(dropped, result.shape.dims, places)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("dot", dot_of_nothing),
-    Rule("dot", dot_of_transpose),
-    Rule("transpose", transpose_of_dot),
-    Rule("dot", dot_as_product, Strictness.REDUCTION_ORDER),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("dot", dot_of_nothing),
+    RewriteRule("dot", dot_of_transpose),
+    RewriteRule("transpose", transpose_of_dot),
+    RewriteRule("dot", dot_as_product, Strictness.REDUCTION_ORDER),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.hlo.building.construct import dynamic_slice, reshape, scalar, slice_of
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.gathering import GatherAttrs
-from xlalite.passes.rewriting.rewrite import Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
 
 
 def gather_of_one_window(instruction: HloInstruction) -> RuleResult:
@@ -36,7 +36,7 @@ def scatter_of_nothing(instruction: HloInstruction) -> RuleResult:
     return instruction.operand(0)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("gather", gather_of_one_window),
-    Rule("scatter", scatter_of_nothing),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("gather", gather_of_one_window),
+    RewriteRule("scatter", scatter_of_nothing),
 )

@@ -9,7 +9,7 @@ from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import operand_with_splat, same, splat_integer, splat_literal, used_once
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 
 
 def bits_with_itself(instruction: HloInstruction) -> RuleResult:
@@ -138,21 +138,28 @@ def _shift_amount(instruction: HloInstruction) -> int | None:
     return None if amount is None else amount % (1 << instruction.shape.dtype.bits)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[RewriteRule, ...] = (
     *(
-        Rule(opcode, rule)
+        RewriteRule(opcode, rule)
         for opcode in ("and", "or")
         for rule in (bits_with_itself, bits_with_identity, bits_with_absorber, bits_repeated)
     ),
-    Rule("xor", bits_with_identity),
-    Rule("xor", xor_with_itself),
-    Rule("xor", xor_with_ones),
-    *(Rule(opcode, rule) for opcode in ("and", "or", "xor") for rule in (bits_with_complement, bits_of_constants)),
-    Rule("not", not_twice),
-    Rule("not", not_of_comparison),
-    *(Rule(opcode, pred_arithmetic) for opcode in ("add", "multiply", "maximum", "minimum")),
-    *(Rule(opcode, shift_by_zero) for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")),
-    Rule("shift-left", shift_out),
-    Rule("shift-right-logical", shift_out),
-    *(Rule(opcode, shift_of_shift) for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")),
+    RewriteRule("xor", bits_with_identity),
+    RewriteRule("xor", xor_with_itself),
+    RewriteRule("xor", xor_with_ones),
+    *(
+        RewriteRule(opcode, rule)
+        for opcode in ("and", "or", "xor")
+        for rule in (bits_with_complement, bits_of_constants)
+    ),
+    RewriteRule("not", not_twice),
+    RewriteRule("not", not_of_comparison),
+    *(RewriteRule(opcode, pred_arithmetic) for opcode in ("add", "multiply", "maximum", "minimum")),
+    *(RewriteRule(opcode, shift_by_zero) for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")),
+    RewriteRule("shift-left", shift_out),
+    RewriteRule("shift-right-logical", shift_out),
+    *(
+        RewriteRule(opcode, shift_of_shift)
+        for opcode in ("shift-left", "shift-right-logical", "shift-right-arithmetic")
+    ),
 )

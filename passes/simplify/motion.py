@@ -13,7 +13,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.patterns import splat_literal
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import without_ones
 
 
@@ -125,8 +125,8 @@ def _splat_at(operand: HloInstruction, dims: Sequence[int], instruction: HloInst
 
 _ELEMENTWISE = tuple(name for name, op in OPS.items() if op.is_elementwise)
 
-RULES: tuple[Rule, ...] = tuple(
-    Rule(opcode, rule)
+RULES: tuple[RewriteRule, ...] = tuple(
+    RewriteRule(opcode, rule)
     for opcode in _ELEMENTWISE
     for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
 )

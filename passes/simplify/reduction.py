@@ -11,7 +11,7 @@ from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.ops.reduction import ReduceAttrs
 from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
 from xlalite.passes.rewriting.patterns import splat_literal, used_once
-from xlalite.passes.rewriting.rewrite import Declined, Rule, RuleResult, Strictness
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import dimension_groups
 
 # Repeating an element changes nothing.
@@ -159,15 +159,15 @@ def _is_zero_of_sum(monoid: Monoid, inner: HloInstruction) -> bool:
     return monoid.kind is MonoidKind.ADD and start is not None and start.is_all(0)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("reduce", reduce_of_nothing),
-    Rule("reduce", reduce_of_one),
-    Rule("reduce", reduce_of_broadcast),
-    Rule("reduce", exact_reduce_of_reduce),
-    Rule("reduce", exact_reduce_of_transpose),
-    Rule("reduce", exact_reduce_of_reshape),
-    Rule("reduce", reduce_of_reduce, Strictness.REDUCTION_ORDER),
-    Rule("reduce", reduce_of_transpose, Strictness.REDUCTION_ORDER),
-    Rule("reduce", reduce_of_reshape, Strictness.REDUCTION_ORDER),
-    Rule("sort", sort_of_one),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("reduce", reduce_of_nothing),
+    RewriteRule("reduce", reduce_of_one),
+    RewriteRule("reduce", reduce_of_broadcast),
+    RewriteRule("reduce", exact_reduce_of_reduce),
+    RewriteRule("reduce", exact_reduce_of_transpose),
+    RewriteRule("reduce", exact_reduce_of_reshape),
+    RewriteRule("reduce", reduce_of_reduce, Strictness.REDUCTION_ORDER),
+    RewriteRule("reduce", reduce_of_transpose, Strictness.REDUCTION_ORDER),
+    RewriteRule("reduce", reduce_of_reshape, Strictness.REDUCTION_ORDER),
+    RewriteRule("sort", sort_of_one),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.hlo.building.construct import binary, splat_like, unary
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import is_ieee, is_splat_of, same, splat_float
-from xlalite.passes.rewriting.rewrite import Rule, RuleResult, Strictness
+from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult, Strictness
 
 
 def relaxed_add_zero(instruction: HloInstruction) -> RuleResult:
@@ -48,11 +48,11 @@ def relaxed_divide_by_square_root(instruction: HloInstruction) -> RuleResult:
     return binary("multiply", lhs, unary("rsqrt", rhs.operand(0))) if rhs.opcode == "sqrt" else None
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("add", relaxed_add_zero, Strictness.RELAXED),
-    Rule("divide", relaxed_divide_by_constant, Strictness.RELAXED),
-    Rule("divide", relaxed_divide_by_square_root, Strictness.RELAXED),
-    Rule("log", relaxed_log_of_exponential, Strictness.RELAXED),
-    Rule("multiply", relaxed_product_of_exponentials, Strictness.RELAXED),
-    Rule("subtract", relaxed_subtract_itself, Strictness.RELAXED),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("add", relaxed_add_zero, Strictness.RELAXED),
+    RewriteRule("divide", relaxed_divide_by_constant, Strictness.RELAXED),
+    RewriteRule("divide", relaxed_divide_by_square_root, Strictness.RELAXED),
+    RewriteRule("log", relaxed_log_of_exponential, Strictness.RELAXED),
+    RewriteRule("multiply", relaxed_product_of_exponentials, Strictness.RELAXED),
+    RewriteRule("subtract", relaxed_subtract_itself, Strictness.RELAXED),
 )

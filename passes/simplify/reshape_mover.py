@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.rewrite import RewriteRun, Rule, rules_by_opcode
+from xlalite.passes.rewriting.rewrite import RewriteRule, RewriteRun, rules_by_opcode
 from xlalite.passes.simplify import motion, shaping
 
 
@@ -41,5 +41,5 @@ _RULES = (*motion.RULES, *shaping.MERGING)
 
 
 @cache
-def _table() -> dict[str, tuple[Rule, ...]]:
+def _table() -> dict[str, tuple[RewriteRule, ...]]:
     return rules_by_opcode(_RULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.hlo.building.construct import broadcast, iota, reshape, reverse, splat_like, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import splat_literal
-from xlalite.passes.rewriting.rewrite import Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
 
 
@@ -164,25 +164,25 @@ def iota_of_one(instruction: HloInstruction) -> RuleResult:
     return splat_like(0, instruction)
 
 
-MERGING: tuple[Rule, ...] = (
-    Rule("broadcast", broadcast_nothing),
-    Rule("broadcast", broadcast_of_broadcast),
-    Rule("reshape", reshape_nothing),
-    Rule("reshape", reshape_of_reshape),
-    Rule("transpose", transpose_nothing),
-    Rule("transpose", transpose_of_transpose),
+MERGING: tuple[RewriteRule, ...] = (
+    RewriteRule("broadcast", broadcast_nothing),
+    RewriteRule("broadcast", broadcast_of_broadcast),
+    RewriteRule("reshape", reshape_nothing),
+    RewriteRule("reshape", reshape_of_reshape),
+    RewriteRule("transpose", transpose_nothing),
+    RewriteRule("transpose", transpose_of_transpose),
 )
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[RewriteRule, ...] = (
     *MERGING,
-    Rule("broadcast", broadcast_of_inserted_ones),
-    Rule("broadcast", broadcast_as_reshape),
-    Rule("reshape", reshape_of_broadcast),
-    Rule("reshape", reshape_of_iota),
-    Rule("transpose", transpose_as_reshape),
-    Rule("transpose", transpose_of_broadcast),
-    Rule("transpose", transpose_of_iota),
-    Rule("reverse", reverse_nothing),
-    Rule("reverse", reverse_of_reverse),
-    Rule("iota", iota_of_one),
+    RewriteRule("broadcast", broadcast_of_inserted_ones),
+    RewriteRule("broadcast", broadcast_as_reshape),
+    RewriteRule("reshape", reshape_of_broadcast),
+    RewriteRule("reshape", reshape_of_iota),
+    RewriteRule("transpose", transpose_as_reshape),
+    RewriteRule("transpose", transpose_of_broadcast),
+    RewriteRule("transpose", transpose_of_iota),
+    RewriteRule("reverse", reverse_nothing),
+    RewriteRule("reverse", reverse_of_reverse),
+    RewriteRule("iota", iota_of_one),
 )

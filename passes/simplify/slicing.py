@@ -8,7 +8,7 @@ from xlalite.hlo.building.construct import broadcast, concatenate, dynamic_slice
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import splat_integer, splat_literal, used_once
-from xlalite.passes.rewriting.rewrite import Rule, RuleResult
+from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
 
 Range = tuple[int, int, int]
 
@@ -306,29 +306,29 @@ def _scalar_under(instruction: HloInstruction) -> HloInstruction:
     return instruction
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("slice", slice_everything),
-    Rule("slice", slice_of_slice),
-    Rule("slice", slice_of_broadcast),
-    Rule("slice", slice_of_concatenate),
-    Rule("slice", slice_of_pad),
-    Rule("concatenate", concatenate_of_one),
-    Rule("concatenate", concatenate_of_empty),
-    Rule("concatenate", concatenate_of_concatenate),
-    Rule("concatenate", concatenate_of_neighbours),
-    Rule("concatenate", concatenate_of_splats),
-    Rule("concatenate", concatenate_as_pad),
-    Rule("pad", pad_nothing),
-    Rule("pad", pad_of_empty),
-    Rule("pad", pad_of_splat),
-    Rule("pad", pad_negative),
-    Rule("pad", pad_of_pad),
-    Rule("dynamic-slice", dynamic_slice_everything),
-    Rule("dynamic-slice", dynamic_slice_at_constant),
-    Rule("dynamic-slice", dynamic_slice_of_broadcast),
-    Rule("dynamic-slice", dynamic_slice_of_update),
-    Rule("dynamic-update-slice", update_everything),
-    Rule("dynamic-update-slice", update_nothing),
-    Rule("dynamic-update-slice", update_with_own_slice),
-    Rule("dynamic-update-slice", update_of_update),
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("slice", slice_everything),
+    RewriteRule("slice", slice_of_slice),
+    RewriteRule("slice", slice_of_broadcast),
+    RewriteRule("slice", slice_of_concatenate),
+    RewriteRule("slice", slice_of_pad),
+    RewriteRule("concatenate", concatenate_of_one),
+    RewriteRule("concatenate", concatenate_of_empty),
+    RewriteRule("concatenate", concatenate_of_concatenate),
+    RewriteRule("concatenate", concatenate_of_neighbours),
+    RewriteRule("concatenate", concatenate_of_splats),
+    RewriteRule("concatenate", concatenate_as_pad),
+    RewriteRule("pad", pad_nothing),
+    RewriteRule("pad", pad_of_empty),
+    RewriteRule("pad", pad_of_splat),
+    RewriteRule("pad", pad_negative),
+    RewriteRule("pad", pad_of_pad),
+    RewriteRule("dynamic-slice", dynamic_slice_everything),
+    RewriteRule("dynamic-slice", dynamic_slice_at_constant),
+    RewriteRule("dynamic-slice", dynamic_slice_of_broadcast),
+    RewriteRule("dynamic-slice", dynamic_slice_of_update),
+    RewriteRule("dynamic-update-slice", update_everything),
+    RewriteRule("dynamic-update-slice", update_nothing),
+    RewriteRule("dynamic-update-slice", update_with_own_slice),
+    RewriteRule("dynamic-update-slice", update_of_update),
 )
