@@ -16,6 +16,7 @@ from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, S
 from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
+from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -44,7 +45,7 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
-from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS, results_of
+from xlalite.passes.fusion.kernel_shape import results_of
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 _LINES_IN_MODULE = 20_000
@@ -325,9 +326,13 @@ def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decis
 
 def _is_scalar_work(plan: KernelPlan) -> bool:
     body = plan.kernel.request.body
-    return all(
-        shape.is_array and not shape.dims
-        for instruction in body.instructions
-        for _, shape in instruction.shape.leaves()
-        if instruction.opcode not in ("parameter", "constant") or instruction.is_root
-    ) and not any(i.opcode in ("reduce", "dot", "custom-call", *WHOLE_ARRAY_KINDS) for i in body.instructions)
+    return (
+        isinstance(plan.kernel, LoopKernel)
+        and all(
+            shape.is_array and not shape.dims
+            for instruction in body.instructions
+            for _, shape in instruction.shape.leaves()
+            if instruction.opcode not in ("parameter", "constant") or instruction.is_root
+        )
+        and not any(i.opcode in ("reduce", "dot") for i in body.instructions)
+    )
