@@ -16,6 +16,7 @@ from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.enum_words import ENUM_NUMBERS, ENUMS
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Kind, MessageType, ProtoField
+from xlalite.hlo.spelling.lexer import error_in
 from xlalite.hlo.types.quoting import quote, unquote
 
 _NESTING = 200
@@ -86,10 +87,7 @@ class _Reader:
         self.token = self._next(0)
 
     def error(self, position: int, message: str) -> ParseError:
-        line = self.text.count("\n", 0, position) + 1
-        start = self.text.rfind("\n", 0, position) + 1
-        end = self.text.find("\n", position)
-        return ParseError(message, line, position - start + 1, self.text[start : end if end >= 0 else len(self.text)])
+        return error_in(self.text, position, message)
 
     def take(self) -> _Token:
         token = self.token

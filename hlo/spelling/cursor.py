@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from xlalite.hlo.errors import ParseError, XlaliteError
-from xlalite.hlo.spelling.lexer import SourceText
+from xlalite.hlo.errors import ParseError
+from xlalite.hlo.spelling.lexer import SourceText, TokenPosition
 from xlalite.hlo.spelling.literal_reader import read_literal
 from xlalite.hlo.spelling.shape_text import read_shape
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
@@ -20,52 +20,22 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _CLOSERS = frozenset(_CLOSING.values())
 
 
-class TokenCursor:
-    """A position in a token list; implements the `Cursor` that codecs read from.
+class TokenCursor(TokenPosition):
+    """A position in HLO text; implements the `Cursor` that codecs read from.
 
     Attributes:
-        source: The text.
-        tokens: The source's tokens.
-        index: Number of the next token.
-        limits: What the text may ask for.
-        depth: How many nested things are open.
         shapes: Shapes by their text, so that each spelling is read once.
     """
 
-    __slots__ = ("depth", "index", "limits", "shapes", "source", "tokens")
+    __slots__ = ("shapes",)
 
     def __init__(self, text: str | bytes, limits: ParseLimits = DEFAULT_LIMITS) -> None:
-        self.source = SourceText(text)
-        self.tokens = self.source.tokens
-        self.index = 0
-        self.limits = limits
-        self.depth = 0
+        super().__init__(SourceText(text), limits)
         self.shapes: dict[str, Shape] = {}
-
-    def peek(self) -> str:
-        """The next token; "" at the end."""
-        return self.tokens[self.index]
 
     def touching(self) -> bool:
         """Whether the next token follows the previous one with no space between."""
         return bool(self.tokens[self.index]) and self.source.touching(self.index)
-
-    def at(self, text: str) -> bool:
-        """Whether the next token is exactly `text`."""
-        return self.tokens[self.index] == text
-
-    def accept(self, text: str) -> bool:
-        """Consumes the next token if it is exactly `text`; says whether it did."""
-        if self.tokens[self.index] == text:
-            self.index += 1
-            return True
-        return False
-
-    def expect(self, text: str) -> None:
-        """Consumes the next token, which must be exactly `text`."""
-        if self.tokens[self.index] != text:
-            raise self.unexpected(repr(text))
-        self.index += 1
 
     def word(self, expected: str) -> str:
         """Consumes one word, number or compound token."""
@@ -119,12 +89,12 @@ class TokenCursor:
                 closers.append(_CLOSING[token])
             elif token in _CLOSERS:
                 if token != closers.pop():
-                    raise self.source.error(index, f"found {token!r}, which does not close the group")
+                    raise self.error_at(index, f"found {token!r}, which does not close the group")
                 if not closers:
                     self.index = index + 1
                     return
             elif not token:
-                raise self.source.error(opening, f"{tokens[opening]!r} is never closed")
+                raise self.error_at(opening, f"{tokens[opening]!r} is never closed")
             index += 1
 
     def balanced(self) -> str:
@@ -161,30 +131,6 @@ class TokenCursor:
     def literal(self, shape: Shape) -> Literal:
         """Consumes a literal of a shape."""
         return read_literal(self, shape)
-
-    def enter(self) -> None:
-        """Notes that something nested starts; `leave` notes its end."""
-        self.depth += 1
-        if self.depth > self.limits.nesting:
-            raise self.error(f"nested more than {self.limits.nesting} deep")
-
-    def leave(self) -> None:
-        """Notes that something nested ended."""
-        self.depth -= 1
-
-    def error(self, message: str) -> ParseError:
-        """The error for the token at the cursor."""
-        return self.source.error(self.index, message)
-
-    def error_at(self, index: int, error: XlaliteError | str) -> ParseError:
-        """The error for an earlier token, with the message of an error of a lower stage."""
-        return self.source.error(index, str(error))
-
-    def unexpected(self, expected: str) -> ParseError:
-        """The error that says what stands at the cursor and what should."""
-        token = self.tokens[self.index]
-        found = repr(token if len(token) <= 40 else token[:40] + "...") if token else "the end of the text"
-        return self.error(f"found {found}, expected {expected}")
 
 
 def is_group(text: str) -> bool:

@@ -49,11 +49,11 @@ def read_type(cursor: MlirCursor) -> Shape:
     if token == "tuple":
         cursor.index += 1
         cursor.expect("<")
-        cursor.deeper()
+        cursor.enter()
         elements: list[Shape] = []
         for _ in separated(cursor, ">"):
             elements.append(read_type(cursor))
-        cursor.shallower()
+        cursor.leave()
         return Shape.tuple(elements)
     if token in _ELEMENT:  # the type of a number: `0 : i64`
         cursor.index += 1
@@ -105,9 +105,9 @@ def read_types(cursor: MlirCursor) -> tuple[Shape, ...]:
 
 def read_attribute(cursor: MlirCursor) -> Attribute:
     """Consumes the value of an attribute, its type included."""
-    cursor.deeper()
+    cursor.enter()
     value = _attribute(cursor)
-    cursor.shallower()
+    cursor.leave()
     return value
 
 
@@ -326,11 +326,11 @@ def read_location(cursor: MlirCursor) -> Location:
 
 
 def _location(cursor: MlirCursor) -> Location:
-    cursor.deeper()
+    cursor.enter()
     try:
         return _location_kind(cursor)
     finally:
-        cursor.shallower()
+        cursor.leave()
 
 
 def _location_kind(cursor: MlirCursor) -> Location:

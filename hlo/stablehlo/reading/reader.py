@@ -190,7 +190,7 @@ class _ProgramReader:
     def _region(self, arguments: list[Argument] | None = None) -> Region:
         """Consumes `{ operations }`, with the block's parameters when they are not given."""
         cursor = self.cursor
-        cursor.deeper()
+        cursor.enter()
         opening = cursor.index
         cursor.expect("{")
         region = Region([] if arguments is None else arguments, return_token=opening)
@@ -211,7 +211,7 @@ class _ProgramReader:
                 raise cursor.error("a region with several blocks cannot be read")
             cursor.expect("}")
             break
-        cursor.shallower()
+        cursor.leave()
         return region
 
     def _block_arguments(self) -> list[Argument]:
