@@ -213,7 +213,9 @@ class Backend(ABC):
 
     @abstractmethod
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
-        """Compiles a module, which is verified first and left as it is.
+        """Compiles a module, which is left as it is.
+
+        It is verified first, unless code of a module that differs in names at most is in a cache.
 
         Raises:
             VerificationError: The module is not valid.

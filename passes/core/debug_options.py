@@ -26,7 +26,7 @@ class DebugOptions:
         disable_passes: Names of passes that do not run.
         enable_only: Names of the only passes that run; empty for all.
         fuel: (pass name, number of changes allowed) pairs.
-        verify: Verify the module at the start and after each pass that changed it.
+        verify_passes: Verify the module after each pass that changed it, not only at both ends of a pipeline.
         cpu_max_isa: The newest of `CPU_ISAS` that machine code may use; empty for all that the machine has.
         check_passes: Compare fingerprints around each pass with what the pass says, verify after every pass, and make
             an oscillating fixpoint an error.
@@ -41,7 +41,7 @@ class DebugOptions:
     enable_only: tuple[str, ...] = ()
     fuel: tuple[tuple[str, int], ...] = ()
     cpu_max_isa: str = ""
-    verify: bool = True
+    verify_passes: bool = False
     check_passes: bool = False
 
     def __post_init__(self) -> None:
@@ -72,6 +72,11 @@ class DebugOptions:
         if pass_name in self.disable_passes:
             return False
         return not self.enable_only or pass_name in self.enable_only
+
+    @property
+    def verifies_passes(self) -> bool:
+        """Whether each pass is verified by itself: when somebody looks at single passes."""
+        return self.verify_passes or self.check_passes or self.dump_to is not None
 
     def dumps_module(self, module_name: str) -> bool:
         """Whether anything of the module is dumped."""

@@ -31,7 +31,7 @@ class PassObserver(Protocol):
         """Called before the pass runs."""
 
     def after_pass(self, module: HloModule, record: PassRecord) -> None:
-        """Called after the pass ran and the module was verified."""
+        """Called after the pass ran and, if it is verified by itself, the module was valid."""
 
     def failed_pass(self, module: HloModule, record: PassRecord) -> str | None:
         """Called when the pass raised or broke the module; returns where it left a dump, if it did."""
@@ -63,13 +63,24 @@ class Instrumentation:
     def verify_input(self, module: HloModule, pipeline: str) -> None:
         """Verifies the module that enters a pipeline, so that no pass is blamed for what it was given."""
         self._sizes = None
-        if not self.options.verify:
-            return
         try:
             verify(module)
         except XlaliteError as error:
             error.add_note(f"the module was invalid before the first pass of pipeline {pipeline}")
             raise
+
+    def verify_output(self, module: HloModule, pipeline: str) -> None:
+        """Verifies the module that a pipeline has changed, unless that was done after each pass.
+
+        Raises:
+            PassError: Some pass broke it; `verify_passes` would say which.
+        """
+        if self.options.verifies_passes:
+            return
+        try:
+            verify(module)
+        except XlaliteError as error:
+            raise PassError(f"pipeline {pipeline} on module {module.name}: a pass broke the module: {error}") from error
 
     def run_pass(self, hlo_pass: HloPass, module: HloModule, pipeline: str, following: str) -> bool:
         """Runs one pass with everything around it; says whether the module changed.
@@ -98,7 +109,7 @@ class Instrumentation:
                 _keep_schedule(module)
             if before is not None:
                 _check_truth(changed, changed_in_fact=module_fingerprint(module) != before)
-            if self.options.verify and (changed or self.options.check_passes):
+            if self.options.check_passes or (changed and self.options.verifies_passes):
                 verify(module)
         verified = time.perf_counter()
 

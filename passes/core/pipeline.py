@@ -36,7 +36,10 @@ class Pipeline:
         """
         instrumentation = instrumentation or Instrumentation()
         instrumentation.verify_input(module, self.name)
-        return self.run_stages(module, instrumentation)
+        changed = self.run_stages(module, instrumentation)
+        if changed:
+            instrumentation.verify_output(module, self.name)
+        return changed
 
     def run_stages(self, module: HloModule, instrumentation: Instrumentation) -> bool:
         """Runs all stages on a module that is known to be valid."""
@@ -72,7 +75,10 @@ class FixPoint:
         """
         instrumentation = instrumentation or Instrumentation()
         instrumentation.verify_input(module, self.name)
-        return self.run_stages(module, instrumentation)
+        changed = self.run_stages(module, instrumentation)
+        if changed:
+            instrumentation.verify_output(module, self.name)
+        return changed
 
     def run_stages(self, module: HloModule, instrumentation: Instrumentation) -> bool:
         """Runs the stages on a module that is known to be valid."""

@@ -51,7 +51,7 @@ def run(words: Sequence[str]) -> int:
         stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
         print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
-    debug = debug_options(flags)
+    debug = dataclasses.replace(debug_options(flags), verify_passes=True)
     debug.check_pass_names(PASSES)
     options = CompileOptions(
         num_threads=flags.xlalite_num_threads or None, donate_arguments=arguments.donate_arguments, debug=debug

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
@@ -18,11 +19,13 @@ from xlalite.backends.cpu.emission.emitted_module import EmittedModule
 from xlalite.backends.cpu.emission.module_emitter import emit_module
 from xlalite.backends.cpu.native.jit import CodeForm, GeneratedCode, generate_code
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
+from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.instrumentation import Instrumentation, PassObserver
 from xlalite.passes.core.pass_record import PassRecord
+from xlalite.passes.core.pipeline import Pipeline
 from xlalite.passes.memory.buffer_assignment import assign_buffers
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
 
@@ -106,10 +109,8 @@ class Compilation:
 
     def unscheduled(self) -> HloModule:
         """The module after the passes that decide what is computed in which kernel."""
-        module = self.request.given.clone()
-        cpu_unscheduled_pipeline(optimize=self.request.options.optimize).run_stages(module, self._instrumentation)
-        self.decisions = tuple(module.decisions)
-        return module
+        pipeline = cpu_unscheduled_pipeline(optimize=self.request.options.optimize)
+        return self._run_passes(pipeline, self.request.given.clone)
 
     def object_code(self) -> ObjectCode:
         """The code with all that is needed to link and call it without compiling again."""
@@ -126,11 +127,27 @@ class Compilation:
         return ObjectCode(self.generated.image, self.generated.exports, record.as_json(), constants, summary)
 
     def _optimize(self) -> HloModule:
-        module, options = self.request.given.clone(), self.request.options
+        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize), self._copy_for_calls)
+
+    def _copy_for_calls(self) -> HloModule:
+        """A copy of the module that lets results lie in arguments only where calls allow it."""
+        module = self.request.given.clone()
         # A call checks only of aliased arguments that they may be written to, so that donors give nothing.
-        aliases = module.config.input_output_alias if options.donate_arguments else ()
+        aliases = module.config.input_output_alias if self.request.options.donate_arguments else ()
         module.update_config(input_output_alias=aliases, buffer_donors=())
-        cpu_pipeline(optimize=options.optimize).run_stages(module, self._instrumentation)
+        return module
+
+    def _run_passes(self, pipeline: Pipeline, copy: Callable[[], HloModule]) -> HloModule:
+        """A copy of the valid module after the passes, which is valid again."""
+        module, debug = copy(), self.request.options.debug
+        try:
+            pipeline.run_stages(module, self._instrumentation)
+            self._instrumentation.verify_output(module, pipeline.name)
+        except PassError:
+            if not debug.verifies_passes:
+                # Once more, verified after each pass: the one that failed may have met what another one broke.
+                pipeline.run_stages(copy(), Instrumentation(replace(debug, verify_passes=True)))
+            raise
         self.decisions = tuple(module.decisions)
         return module
 

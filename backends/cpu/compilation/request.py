@@ -9,6 +9,7 @@ from xlalite.backends.cpu.native.code_version import code_version
 from xlalite.backends.cpu.native.jit import JitOptions
 from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.backends.cpu.native.threads import resolve_num_threads
+from xlalite.hlo.errors import VerificationError, XlaliteError
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.debug_options import DebugOptions
@@ -34,12 +35,20 @@ class CompileRequest:
     def of(module: HloModule, options: CompileOptions) -> CompileRequest:
         """The request for a module, of which a copy is kept.
 
+        Whether it is valid is asked where it is compiled: code in the cache is of a module that was.
+
         Raises:
+            VerificationError: It is too broken to be copied.
             FlagError: The number of threads is out of range, or the options name a pass that does not exist.
         """
         _check_pass_names(options.debug)
+        try:
+            given = module.clone()
+            _ = given.entry_computation.program_shape
+        except XlaliteError as error:
+            raise VerificationError(f"compiling module {module.name}: {error}") from error
         jit_options = JitOptions(max_isa=options.debug.cpu_max_isa)
-        return CompileRequest(module.clone(), options, resolve_num_threads(options.num_threads), jit_options)
+        return CompileRequest(given, options, resolve_num_threads(options.num_threads), jit_options)
 
     @property
     def may_be_cached(self) -> bool:

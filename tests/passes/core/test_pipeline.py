@@ -152,8 +152,15 @@ def test_lying_pass_is_caught(says: bool, message: str) -> None:
 
 
 def test_pass_that_breaks_the_module_is_named() -> None:
+    instrumentation = Instrumentation(DebugOptions(verify_passes=True))
     with pytest.raises(PassError, match=r"pass breaker \(number 1, pipeline p\) on module m: .*f32\[5\]"):
-        Pipeline("p", (Breaker(),)).run(parse(TEXT))
+        Pipeline("p", (Breaker(), Toggle())).run(parse(TEXT), instrumentation)
+
+
+@pytest.mark.parametrize("pipeline", [Pipeline("p", (Breaker(),)), FixPoint("p", (Breaker(),), 1)])
+def test_pipeline_never_gives_out_a_broken_module(pipeline: Pipeline | FixPoint) -> None:
+    with pytest.raises(PassError, match=r"pipeline p on module m: a pass broke the module: .*f32\[5\]"):
+        pipeline.run(parse(TEXT))
 
 
 SCHEDULED = """HloModule m, is_scheduled=true

@@ -32,7 +32,7 @@ ONLY_WATCHES = {
     "dump_hlo_module_re",
     "dump_hlo_pipeline_re",
     "dump_large_constants",
-    "verify",
+    "verify_passes",
     "check_passes",
 }
 
@@ -91,4 +91,4 @@ def test_option_that_changes_code_changes_the_key(name: str) -> None:
 
 
 def test_option_that_only_watches_keeps_the_key() -> None:
-    assert key(CompileOptions(debug=DebugOptions(verify=False, check_passes=True))) == key(CompileOptions())
+    assert key(CompileOptions(debug=DebugOptions(verify_passes=True, check_passes=True))) == key(CompileOptions())
