@@ -41,6 +41,9 @@ class Limits:
 
 _MEMBERS_IN_PIECE = 4
 
+_COMPUTING_OPERANDS = (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE)
+"""Kinds around what no loop computes element by element, whose kernels compute its operands all the same."""
+
 
 class FusionPlanner:
     """Plans the kernels of one computation."""
@@ -311,9 +314,7 @@ def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
     """Whether a kernel around an instruction may compute more than that."""
     if kind is KernelKind.UPDATE:
         return _is_updated_in_place(instruction)
-    if kind in (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE):
-        return True
-    return kind is KernelKind.LOOP and why_not_fusible(instruction) is None
+    return kind in _COMPUTING_OPERANDS or why_not_fusible(instruction) is None
 
 
 def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
