@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
+from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.comparison import Direction
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state
 from xlalite.passes.core.base import HloPass
@@ -99,8 +99,7 @@ def _count(start: int, limit: int, step: int, direction: Direction, counter: Hlo
     inclusive = direction in (Direction.LE, Direction.GE)
     count = (abs(distance) + inclusive + abs(step) - 1) // abs(step)
     last = start + count * step
-    lowest = int(monoid_identity(MonoidKind.MAXIMUM, counter.shape.dtype))
-    highest = int(monoid_identity(MonoidKind.MINIMUM, counter.shape.dtype))
+    lowest, highest = integer_range(counter.shape.dtype)
     return count if lowest <= last <= highest else None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import KernelGroup
@@ -337,15 +338,8 @@ def _is_free(producer: HloInstruction) -> bool:
 
 def _feeds_elements(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether members that the kernel computes for each of its points need the producer."""
-    waiting, seen = [producer], {producer}
-    while waiting:
-        for user in group.readers(waiting.pop()):
-            if user not in seen:
-                if group.places[user] is not Place.ROW:
-                    return True
-                seen.add(user)
-                waiting.append(user)
-    return False
+    behind = reachable(group.readers(producer), group.readers)
+    return any(group.places[member] is not Place.ROW for member in behind)
 
 
 def _is_read_by_another(output: HloInstruction, groups: list[KernelGroup]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.hlo.building.construct import binary, broadcast, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
+from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import same, splat_bool, splat_integer, splat_literal
@@ -40,8 +40,7 @@ def compare_with_extreme(instruction: HloInstruction) -> RuleResult:
     lhs, bound = instruction.operand(0), splat_integer(instruction.operand(1))
     if bound is None:
         return None
-    lowest = int(monoid_identity(MonoidKind.MAXIMUM, lhs.shape.dtype))
-    highest = int(monoid_identity(MonoidKind.MINIMUM, lhs.shape.dtype))
+    lowest, highest = integer_range(lhs.shape.dtype)
     direction = instruction.attrs.direction
     if (direction is Direction.LT and bound == lowest) or (direction is Direction.GT and bound == highest):
         return splat_like(False, instruction)
@@ -128,8 +127,8 @@ def clamp_without_bounds(instruction: HloInstruction) -> RuleResult:
     dtype = value.shape.dtype
     if not dtype.is_integral:
         return None
-    no_low = splat_integer(low) == int(monoid_identity(MonoidKind.MAXIMUM, dtype))
-    no_high = splat_integer(high) == int(monoid_identity(MonoidKind.MINIMUM, dtype))
+    lowest, highest = integer_range(dtype)
+    no_low, no_high = splat_integer(low) == lowest, splat_integer(high) == highest
     if no_low and no_high:
         return value
     if no_low:

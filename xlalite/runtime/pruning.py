@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.ir.traversal import reachable
 
 
 def needed_operations(
@@ -16,16 +17,12 @@ def needed_operations(
     An operation all of whose outputs are fed does not run, wherever it is asked for; what is fed hides its producers.
     """
     fed = frozenset(feeds)
-    needed: set[Operation] = set()
-    stack = [tensor.op for tensor in fetches if tensor not in fed]
-    stack += targets
-    while stack:
-        operation = stack.pop()
-        if operation in needed or _is_replaced(operation, fed):
-            continue
-        needed.add(operation)
-        stack.extend(tensor.op for tensor in operation.inputs if tensor not in fed)
-        stack.extend(operation.control_inputs)
+
+    def wanted(tensors: Iterable[Tensor], others: Iterable[Operation]) -> list[Operation]:
+        operations = [*(tensor.op for tensor in tensors if tensor not in fed), *others]
+        return [operation for operation in operations if not _is_replaced(operation, fed)]
+
+    needed = reachable(wanted(fetches, targets), lambda operation: wanted(operation.inputs, operation.control_inputs))
     # An operation is made after everything that it depends on.
     return tuple(sorted(needed, key=lambda operation: operation.id))
 

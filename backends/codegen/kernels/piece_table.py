@@ -18,6 +18,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSo
 from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 from xlalite.hlo.ir.fingerprint import instruction_key
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 
 _MOST_OPERATIONS = 64
 """Longer computations count as unlike all others; to hold on to thousands of them would take much memory."""
@@ -45,23 +46,13 @@ def piece_at(computed: HloInstruction, offset: int) -> Piece:
     numbers: dict[HloInstruction, int] = {}
     leaves: list[HloInstruction] = []
     form: list[Hashable] = []
-    waiting = [computed]
-    while waiting:
-        instruction = waiting[-1]
-        if instruction in numbers:
-            waiting.pop()
-            continue
+    for instruction in post_order([computed], lambda one: () if _is_leaf(one) else one.operands, depends_on_itself):
         if _is_leaf(instruction):
             leaves.append(instruction)
             form.append(("leaf", _array(instruction).shape, instruction.shape, _strides(instruction)))
         else:
-            missing = [operand for operand in instruction.operands if operand not in numbers]
-            if missing:
-                waiting += reversed(missing)
-                continue
             form.append(instruction_key(instruction, [numbers[operand] for operand in instruction.operands]))
         numbers[instruction] = len(numbers)
-        waiting.pop()
     return Piece(computed, offset, tuple(leaves), tuple(form) if len(form) <= _MOST_OPERATIONS else computed)
 
 

@@ -14,6 +14,7 @@ from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import Type
 from xlalite.backends.codegen.llvm.value import Function, escaped_bytes
 from xlalite.backends.codegen.llvm.vectors import Vectors
+from xlalite.hlo.ir.traversal import reachable
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
@@ -125,12 +126,8 @@ class ModuleBuilder(ModuleSymbols):
 
     def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
         """The nodes that functions name, and those that these name."""
-        needed = {number for body in bodies for number in _METADATA.findall(body)}
-        waiting = list(needed)
-        while waiting:
-            more = set(_METADATA.findall(self._metadata[int(waiting.pop())])) - needed
-            needed |= more
-            waiting += more
+        named = (number for body in bodies for number in _METADATA.findall(body))
+        needed = reachable(named, lambda number: _METADATA.findall(self._metadata[int(number)]))
         return [self._metadata[number] for number in sorted(map(int, needed))]
 
     def _module_text(

@@ -12,6 +12,7 @@ from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
+from xlalite.hlo.ir.traversal import reachable
 
 
 class FunctionGraph(Graph):
@@ -146,15 +147,13 @@ def replay_function(function: FunctionGraph, outputs: Sequence[Tensor], known: M
 
 def producers_of(tensors: Iterable[Tensor], known: Container[Tensor], *, behind_shapes: bool = True) -> set[Operation]:
     """The operations that compute tensors from what is known; perhaps without what only gives others their sizes."""
-    found: set[Operation] = set()
-    waiting = [tensor for tensor in tensors if tensor not in known]
-    while waiting:
-        operation = waiting.pop().op
-        if operation not in found:
-            found.add(operation)
-            if behind_shapes or not operation.spec.is_metadata:
-                waiting.extend(tensor for tensor in operation.inputs if tensor not in known)
-    return found
+
+    def unknown(given: Iterable[Tensor]) -> Iterable[Operation]:
+        return (tensor.op for tensor in given if tensor not in known)
+
+    return set(
+        reachable(unknown(tensors), lambda op: unknown(op.inputs) if behind_shapes or not op.spec.is_metadata else ())
+    )
 
 
 def _annotations(operation: Operation) -> dict[str, Any]:
