@@ -69,4 +69,4 @@ def is_expensive(instruction: HloInstruction) -> bool:
     """Whether computing an element costs much more than loading it."""
     if instruction.op.has(Trait.TRANSCENDENTAL) or instruction.opcode in _EXPENSIVE:
         return instruction.shape.dtype is not DType.PRED
-    return instruction.opcode in ("reduce", "dot")
+    return instruction.opcode in ("reduce", "reduce-window", "dot")

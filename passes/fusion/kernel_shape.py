@@ -28,6 +28,7 @@ class KernelKind(enum.Enum):
     DOT = "dot"
     ROW = "row"
     COLUMN = "column"
+    CUMULATIVE = "cumulative"
     LOOP = "loop"
 
     @property
@@ -94,6 +95,8 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     if reduce is not None:
         domain = reduced_domain(reduce)
         yield (KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN), domain
+    if root.opcode == "reduce-window":
+        yield KernelKind.CUMULATIVE, whole
     yield KernelKind.LOOP, whole
 
 

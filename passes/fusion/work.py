@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
+from xlalite.hlo.types.window import Window
 from xlalite.passes.fusion.domain import Domain, Place
 from xlalite.passes.fusion.fusible import is_expensive, only_moves
 
@@ -103,6 +104,9 @@ def _reads(user: HloInstruction, number: int, count: int) -> int:
     elif user.opcode == "dot":
         attrs: DotAttrs = user.attrs
         summed = attrs.rhs_contracting_dims if number else attrs.lhs_contracting_dims
+    elif user.opcode == "reduce-window" and number < len(user.operands) // 2:
+        window: Window = user.attrs.window
+        return count * math.prod(window.sizes)
     elif user.opcode == "gather" and number == 1:
         summed = tuple(range(len(dims)))[user.attrs.index_vector_dim :][:1]
     return count * math.prod(dims[d] for d in summed)

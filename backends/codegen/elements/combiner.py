@@ -69,6 +69,10 @@ class Combiner:
         """The elements at an index, in every lane, in the accumulators' types."""
         return self._read(emitter, self.arrays, index)
 
+    def converted(self, emitter: ElementEmitter, elements: Sequence[Element]) -> list[Element]:
+        """Elements of the arrays, in every lane, in the accumulators' types."""
+        return self._convert(emitter, self.arrays, elements)
+
     def combine(self, emitter: ElementEmitter, a: Sequence[Element], b: Sequence[Element]) -> list[Element]:
         """Two sets of accumulators, or accumulators and elements, combined."""
         combined = emitter.apply(self.function, [*a, *b], rounds=self.monoids is None)
@@ -82,11 +86,15 @@ class Combiner:
         )
 
     def _read(self, emitter: ElementEmitter, operands: Sequence[HloInstruction], index: Index) -> list[Element]:
-        read = []
-        for operand, dtype in zip(operands, self.dtypes, strict=True):
-            element = convert_element(emitter.fb, emitter.element(operand, index), operand.shape.dtype, dtype)
-            read.append(emitter.spread(element))
-        return read
+        return self._convert(emitter, operands, [emitter.element(operand, index) for operand in operands])
+
+    def _convert(
+        self, emitter: ElementEmitter, operands: Sequence[HloInstruction], elements: Sequence[Element]
+    ) -> list[Element]:
+        return [
+            emitter.spread(convert_element(emitter.fb, element, operand.shape.dtype, dtype))
+            for operand, element, dtype in zip(operands, elements, self.dtypes, strict=True)
+        ]
 
 
 @lru_cache(maxsize=256)

@@ -5,11 +5,14 @@ The row and column kernels are the fast way to reduce; this rule serves reductio
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
+from xlalite.backends.codegen.elements.windows import window_elements
 from xlalite.hlo.ir.instruction import HloInstruction
 
 
@@ -36,16 +39,23 @@ def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
     return combiner.rounded(emitter, nest(0, tuple(combiner.starts(emitter)), emitter))
 
 
-def _reduce(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    assert not instruction.shape.is_tuple, "the elements of a variadic reduce are read through get-tuple-element"
-    return reduce_elements(emitter, instruction, index)[0]
+SEVERAL_ELEMENTS: dict[str, Callable[[ElementEmitter, HloInstruction, Index], tuple[Element, ...]]] = {
+    "reduce": reduce_elements,
+    "reduce-window": window_elements,
+}
+"""Rules of the operations that may have several results."""
+
+
+def _only_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    assert not instruction.shape.is_tuple, "the elements of several results are read through get-tuple-element"
+    return SEVERAL_ELEMENTS[instruction.opcode](emitter, instruction, index)[0]
 
 
 def _tuple_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    """An element of the one instruction inside a kernel that makes a tuple: a variadic reduce."""
+    """An element of the one instruction inside a kernel that makes a tuple."""
     producer = instruction.operand(0)
     which: int = instruction.attrs.index
-    return reduce_elements(emitter, producer, index)[which]
+    return SEVERAL_ELEMENTS[producer.opcode](emitter, producer, index)[which]
 
 
 def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
@@ -53,4 +63,8 @@ def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
     return emitter.apply(instruction.called_computations[0], elements)[0]
 
 
-ELEMENT_RULES: dict[str, ElementRule] = {"reduce": _reduce, "get-tuple-element": _tuple_element, "map": _map}
+ELEMENT_RULES: dict[str, ElementRule] = {
+    **dict.fromkeys(SEVERAL_ELEMENTS, _only_element),
+    "get-tuple-element": _tuple_element,
+    "map": _map,
+}

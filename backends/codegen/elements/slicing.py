@@ -1,17 +1,15 @@
 """Elements of slices, updates, padding and concatenation.
 
-Where an element comes from depends on its position. A condition that is the same for all lanes clamps the position, so
-the read stays a plain one; a condition that differs among lanes masks the read.
+Where an element comes from depends on its position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
-from xlalite.backends.codegen.llvm import I64, Value, constant, vector
+from xlalite.backends.codegen.elements.region import Region
+from xlalite.backends.codegen.llvm import I64, Value, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 
 
@@ -67,7 +65,7 @@ def _dynamic_update_slice(emitter: ElementEmitter, instruction: HloInstruction, 
     offsets = clamped_starts(emitter, tuple(starts), operand.shape.dims, update.shape.dims)
     math = emitter.math
     source = tuple(math.add(position, math.scale(offset, -1)) for position, offset in zip(index, offsets, strict=True))
-    inside = Window(emitter)
+    inside = Region(emitter)
     for position, size, full in zip(source, update.shape.dims, operand.shape.dims, strict=True):
         if size != full:
             inside.require_range(position, size)
@@ -77,7 +75,7 @@ def _dynamic_update_slice(emitter: ElementEmitter, instruction: HloInstruction, 
 def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     operand, padding_value = instruction.operands
     math = emitter.math
-    inside = Window(emitter)
+    inside = Region(emitter)
     source: list[Position] = []
     for position, size, (low, high, interior) in zip(index, operand.shape.dims, instruction.attrs.padding, strict=True):
         shifted = math.add_constant(position, -low)
@@ -107,93 +105,13 @@ def _concatenate(emitter: ElementEmitter, instruction: HloInstruction, index: In
         source = (*index[:dimension], local, *index[dimension + 1 :])
         if len(pieces) == 1:
             return emitter.element(piece, source)
-        inside = Window(emitter)
+        inside = Region(emitter)
         inside.require_range(local, piece.shape.dims[dimension])
         if number == len(pieces) - 1:
             return inside.choose(piece, source, lambda: zero_element(instruction.shape.dtype, 1))
         return inside.choose(piece, source, lambda: from_piece(number + 1))
 
     return from_piece(0)
-
-
-class Window:
-    """The condition that an element lies in some region, and the choice that follows from it."""
-
-    def __init__(self, emitter: ElementEmitter) -> None:
-        self.emitter = emitter
-        self._uniform: Value | None = None
-        self._lanes: Value | None = None
-
-    def require_range(self, position: Position, size: int) -> None:
-        """Adds 0 <= position < size."""
-        fb = self.emitter.fb
-        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
-            self._add_uniform(fb.icmp("ult", self.emitter.math.scalar(position.base), size))
-        else:
-            self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), size))
-
-    def require_zero(self, position: Position) -> None:
-        """Adds position == 0."""
-        fb = self.emitter.fb
-        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
-            self._add_uniform(fb.icmp("eq", self.emitter.math.scalar(position.base), 0))
-        else:
-            self._add_lanes(fb.icmp("eq", self.emitter.math.vector(position), 0))
-
-    def non_negative(self, position: Position) -> Position:
-        """The position with negative ones made 0, so that it can be divided."""
-        fb = self.emitter.fb
-        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
-            return Affine(fb.smax(self.emitter.math.scalar(position.base), 0), position.step)
-        return Lanes(fb.smax(self.emitter.math.vector(position), 0))
-
-    def choose(self, inside: HloInstruction, source: Index, outside: Callable[[], Element]) -> Element:
-        """The element of `inside` at `source` where all conditions hold, else the other one."""
-        emitter = self.emitter
-        uniform, lanes = self._uniform, self._lanes
-        if uniform is None and lanes is None:
-            return emitter.element(inside, source)
-        if inside.shape.element_count == 0:
-            return outside()
-        if uniform is not None:
-            source = tuple(self._clamp(position, uniform) for position in source)
-        if lanes is None:
-            found = emitter.element(inside, source)
-        else:
-            with emitter.masked(lanes) as narrower:
-                found = narrower.element(inside, source)
-        other = outside()
-        if uniform is not None:
-            found = _select(emitter, uniform, found, other)
-        return found if lanes is None else _select(emitter, lanes, found, other)
-
-    def _clamp(self, position: Position, holds: Value) -> Position:
-        """A position that is in bounds whenever the condition does not hold: its first lane moves to 0."""
-        fb = self.emitter.fb
-        if isinstance(position, Affine):
-            if isinstance(position.base, int) and position.base >= 0:
-                return position
-            return Affine(fb.select(holds, self.emitter.math.scalar(position.base), constant(I64, 0)), position.step)
-        return Lanes(fb.select(holds, position.vector, constant(position.vector.type, 0)))
-
-    def _add_uniform(self, condition: Value) -> None:
-        self._uniform = condition if self._uniform is None else self.emitter.fb.and_(self._uniform, condition)
-
-    def _add_lanes(self, condition: Value) -> None:
-        self._lanes = condition if self._lanes is None else self.emitter.fb.and_(self._lanes, condition)
-
-
-def _select(emitter: ElementEmitter, condition: Value, on_true: Element, on_false: Element) -> Element:
-    fb = emitter.fb
-    if condition.type.is_vector:
-        on_true, on_false = emitter.spread(on_true), emitter.spread(on_false)
-    else:
-        on_true, on_false = emitter.unify((on_true, on_false))
-    if isinstance(on_true, tuple) and isinstance(on_false, tuple):
-        return fb.select(condition, on_true[0], on_false[0]), fb.select(condition, on_true[1], on_false[1])
-    assert isinstance(on_true, Value), "both sides have one element type"
-    assert isinstance(on_false, Value), "both sides have one element type"
-    return fb.select(condition, on_true, on_false)
 
 
 ELEMENT_RULES: dict[str, ElementRule] = {

@@ -22,6 +22,7 @@ from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window, WindowDimension
 
 DimensionRuns = tuple[tuple[int, ...], ...]
 """Runs of dimensions that merge, in order; together they are all dimensions."""
@@ -244,9 +245,9 @@ def _relate_partial(touched: Callable[[HloInstruction], set[int]]) -> Callable[[
     """Relation of an operation that touches some dimensions of its first operand and passes the others through."""
 
     def relate(boundaries: _Boundaries, instruction: HloInstruction) -> None:
-        dimensions = touched(instruction)
-        arrays = [o for o in instruction.operands if o.shape.rank == instruction.shape.rank and o.shape.rank]
-        for dimension in range(1, instruction.shape.rank):
+        dimensions, rank = touched(instruction), _rank(instruction)
+        arrays = [o for o in instruction.operands if o.shape.rank == rank and rank]
+        for dimension in range(1, rank):
             if dimension in dimensions or dimension - 1 in dimensions:
                 for array in (*arrays, instruction):
                     boundaries.cut(array, dimension)
@@ -293,6 +294,9 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "pad": _relate_partial(lambda i: {d for d, amounts in enumerate(i.attrs.padding) if any(amounts)}),
     "reverse": _relate_partial(lambda i: set(i.attrs.dimensions)),
     "concatenate": _relate_concatenate,
+    "reduce-window": _relate_partial(
+        lambda i: {d for d, dim in enumerate(i.attrs.window.dimensions) if dim != WindowDimension(1)}
+    ),
 }
 
 
@@ -426,6 +430,13 @@ def _dynamic_slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape
     return replace(instruction.attrs, dynamic_slice_sizes=shape.dims)
 
 
+def _reduce_window_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+    old: Window = instruction.attrs.window
+    own = runs[instruction.operand(0)]
+    dimensions = [old.dimensions[run[0]] if len(run) == 1 else WindowDimension(1) for run in own]
+    return replace(instruction.attrs, window=Window(tuple(dimensions)))
+
+
 def _concatenate_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     number = _number_of(runs[instruction], instruction.attrs.dimension)
     return replace(instruction.attrs, dimensions=(number,))
@@ -445,6 +456,7 @@ _ATTRS: dict[str, Callable[[HloInstruction, RunsOf, Shape], Attrs]] = {
     "pad": _pad_attrs,
     "dynamic-slice": _dynamic_slice_attrs,
     "concatenate": _concatenate_attrs,
+    "reduce-window": _reduce_window_attrs,
 }
 
 

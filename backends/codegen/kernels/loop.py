@@ -8,7 +8,7 @@ from typing import ClassVar
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.elements.reduction import reduce_elements
+from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
@@ -20,7 +20,7 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results
 def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | Declined:
     """The loop kernel of a request."""
     results = results_of(request.body)
-    if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode != "reduce"):
+    if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode not in SEVERAL_ELEMENTS):
         return Declined("a result is itself a tuple")
     if len({result_dims(result) for result in results}) > 1:
         return Declined("the results differ in size")
@@ -64,5 +64,5 @@ class LoopKernel(Kernel):
 
 def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> tuple[Element, ...]:
     if result.shape.is_tuple:
-        return reduce_elements(emitter, result, index)
+        return SEVERAL_ELEMENTS[result.opcode](emitter, result, index)
     return (emitter.element(result, index),)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.column import plan_column
 from xlalite.backends.codegen.kernels.concatenate import plan_concatenate
+from xlalite.backends.codegen.kernels.cumulative import plan_cumulative
 from xlalite.backends.codegen.kernels.dot import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -37,6 +38,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.DOT: plan_dot_kernel,
     KernelKind.ROW: plan_row,
     KernelKind.COLUMN: plan_column,
+    KernelKind.CUMULATIVE: plan_cumulative,
     KernelKind.LOOP: plan_loop,
 }
 """How each kind plans a request of its shape; which comes first is up to `KernelKind`."""

@@ -6,6 +6,7 @@ fingerprint of what it computes.
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
@@ -25,7 +26,7 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     if _changes_width(instruction):
         return "no kernel changes the width of elements"
     has_rule = instruction.opcode in ELEMENT_RULES and (
-        instruction.opcode == "reduce" or not instruction.shape.is_tuple
+        instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
     if not has_rule and instruction.opcode not in WHOLE_ARRAY_KINDS:
         return f"no kernel computes {instruction.opcode}"
@@ -50,7 +51,7 @@ def _without_rule(computation: HloComputation) -> list[str]:
 
 def _has_rule(instruction: HloInstruction) -> bool:
     if instruction.opcode == "get-tuple-element":
-        return instruction.operand(0).opcode == "reduce"
+        return instruction.operand(0).opcode in SEVERAL_ELEMENTS
     if instruction.opcode == "tuple":
         return instruction.is_root
     if instruction.opcode == "constant" and instruction.shape.rank:

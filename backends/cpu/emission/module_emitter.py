@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
@@ -334,5 +335,5 @@ def _is_scalar_work(plan: KernelPlan) -> bool:
             for _, shape in instruction.shape.leaves()
             if instruction.opcode not in ("parameter", "constant") or instruction.is_root
         )
-        and not any(i.opcode in ("reduce", "dot") for i in body.instructions)
+        and not any(i.opcode in (*SEVERAL_ELEMENTS, "dot") for i in body.instructions)
     )

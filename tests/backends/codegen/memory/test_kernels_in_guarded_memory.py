@@ -165,7 +165,26 @@ def orders(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{pair} sort(p0, p1), {attributes}", *operands, functions=less % others)
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders)
+def windows(sizes: Sequence[int]) -> Iterator[str]:
+    """Windows that overlap, step over elements or reach beyond them; and those of running sums, from either end."""
+    for n in sizes:
+        for t in NUMBERS:
+            for operation in ("add", "maximum"):
+                add = combiner("f", operation, t)
+                for result, operand, window in (
+                    (f"{t}[2,{n}]", f"{t}[2,{n}]", "size=1x3 pad=0_0x1_1"),
+                    (f"{t}[2,{n}]", f"{t}[2,{2 * n}]", "size=1x2 stride=1x2"),
+                    (f"{t}[4,{n}]", f"{t}[8,{n}]", "size=3x1 stride=2x1 pad=1_0x0_0"),
+                    (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x{n - 1}_0"),
+                    (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x0_{n - 1}"),
+                    (f"{t}[5,{n}]", f"{t}[5,{n}]", "size=5x1 pad=4_0x0_0"),
+                ):
+                    call = f"reduce-window(p0, p1), window={{{window}}}, to_apply=f"
+                    if n or "x0 " not in window:
+                        yield program(f"{result} {call}", operand, f"{t}[]", functions=add)
+
+
+FAMILIES = (reductions, moves, products, mixtures, orders, windows)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

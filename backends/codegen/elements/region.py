@@ -1,0 +1,104 @@
+"""The condition under which an element lies in some region of an array, and the choice that follows from it.
+
+A condition that is the same for all lanes clamps the position, so the read stays a plain one; a condition that differs
+among lanes masks the read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.elements.elements import ElementEmitter
+from xlalite.backends.codegen.llvm import I64, Value, constant
+from xlalite.hlo.ir.instruction import HloInstruction
+
+
+class Region:
+    """Conditions on positions, all of which must hold."""
+
+    def __init__(self, emitter: ElementEmitter) -> None:
+        self.emitter = emitter
+        self._uniform: Value | None = None
+        self._lanes: Value | None = None
+
+    def require_range(self, position: Position, size: int) -> None:
+        """Adds 0 <= position < size."""
+        fb = self.emitter.fb
+        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
+            self._add_uniform(fb.icmp("ult", self.emitter.math.scalar(position.base), size))
+        else:
+            self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), size))
+
+    def require_zero(self, position: Position) -> None:
+        """Adds position == 0."""
+        fb = self.emitter.fb
+        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
+            self._add_uniform(fb.icmp("eq", self.emitter.math.scalar(position.base), 0))
+        else:
+            self._add_lanes(fb.icmp("eq", self.emitter.math.vector(position), 0))
+
+    def non_negative(self, position: Position) -> Position:
+        """The position with negative ones made 0, so that it can be divided."""
+        fb = self.emitter.fb
+        if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
+            return Affine(fb.smax(self.emitter.math.scalar(position.base), 0), position.step)
+        return Lanes(fb.smax(self.emitter.math.vector(position), 0))
+
+    def choose(self, inside: HloInstruction, source: Index, outside: Callable[[], Element]) -> Element:
+        """The element of `inside` at `source` where all conditions hold, else the other one."""
+        if inside.shape.element_count == 0 and not self.is_everywhere:
+            return outside()
+        (found,) = self.read((inside,), source)
+        return found if self.is_everywhere else self.select(found, outside())
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether there is no condition."""
+        return self._uniform is None and self._lanes is None
+
+    def read(self, arrays: Sequence[HloInstruction], source: Index) -> list[Element]:
+        """Elements of arrays that have some, at `source` where all conditions hold, else of no meaning."""
+        emitter, uniform = self.emitter, self._uniform
+        if uniform is not None:
+            source = tuple(self._clamp(position, uniform) for position in source)
+        if self._lanes is None:
+            return [emitter.element(array, source) for array in arrays]
+        with emitter.masked(self._lanes) as narrower:
+            return [narrower.element(array, source) for array in arrays]
+
+    def select(self, inside: Element, outside: Element) -> Element:
+        """The first where all conditions hold, else the second."""
+        for condition in (self._uniform, self._lanes):
+            if condition is not None:
+                inside = _select(self.emitter, condition, inside, outside)
+        return inside
+
+    def _clamp(self, position: Position, holds: Value) -> Position:
+        """A position that is in bounds whenever the condition does not hold: its first lane moves to 0."""
+        fb = self.emitter.fb
+        if isinstance(position, Affine):
+            if isinstance(position.base, int) and position.base >= 0:
+                return position
+            return Affine(fb.select(holds, self.emitter.math.scalar(position.base), constant(I64, 0)), position.step)
+        return Lanes(fb.select(holds, position.vector, constant(position.vector.type, 0)))
+
+    def _add_uniform(self, condition: Value) -> None:
+        self._uniform = condition if self._uniform is None else self.emitter.fb.and_(self._uniform, condition)
+
+    def _add_lanes(self, condition: Value) -> None:
+        self._lanes = condition if self._lanes is None else self.emitter.fb.and_(self._lanes, condition)
+
+
+def _select(emitter: ElementEmitter, condition: Value, on_true: Element, on_false: Element) -> Element:
+    fb = emitter.fb
+    if condition.type.is_vector:
+        on_true, on_false = emitter.spread(on_true), emitter.spread(on_false)
+    else:
+        on_true, on_false = emitter.unify((on_true, on_false))
+    if isinstance(on_true, tuple) and isinstance(on_false, tuple):
+        return fb.select(condition, on_true[0], on_false[0]), fb.select(condition, on_true[1], on_false[1])
+    assert isinstance(on_true, Value), "both sides have one element type"
+    assert isinstance(on_false, Value), "both sides have one element type"
+    return fb.select(condition, on_true, on_false)
