@@ -5,7 +5,6 @@ A backend is loaded when it is first asked for, so that importing xlalite does n
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
+from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.pass_record import PassRecord
 
@@ -291,8 +291,7 @@ def get_backend(name: str) -> Backend:
     if found is not None:
         return found
     if name not in _BACKENDS:
-        near = difflib.get_close_matches(name.lower(), _BACKENDS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name.lower(), _BACKENDS)
         raise UnknownBackendError(f"backend {name!r} does not exist, expected one of {', '.join(_BACKENDS)}{hint}")
     module_name, class_name = _BACKENDS[name]
     backend: Backend = getattr(importlib.import_module(module_name), class_name)()

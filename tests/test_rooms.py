@@ -24,7 +24,10 @@ FOLDERS = {
 # Files and folders of each package, the lowest floor first.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "xlalite.hlo": (
-        ("errors",),
+        (
+            "errors",
+            "wording",
+        ),
         ("types",),
         (
             "numerics",

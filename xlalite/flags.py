@@ -5,7 +5,6 @@ and the help text follow from it. Rooms below the runtime do not read flags; the
 """
 
 import dataclasses
-import difflib
 import os
 import re
 import shlex
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import CPU_ISAS, DebugOptions
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
@@ -212,9 +212,9 @@ def _value_of(argument: str, flags: Flags) -> tuple[str, object]:
 
 
 def _unknown(name: str) -> FlagError:
-    nearest = difflib.get_close_matches(name.replace("-", "_"), _TABLE, n=1)
-    hint = f"did you mean --{nearest[0]}?" if nearest else f"the flags are {', '.join(f'--{flag}' for flag in _TABLE)}"
-    return FlagError(f"unknown flag --{name}; {hint}")
+    known = [f"--{flag}" for flag in _TABLE]
+    hint = did_you_mean("--" + name.replace("-", "_"), known, f"the flags are {', '.join(known)}")
+    return FlagError(f"unknown flag --{name}{hint}")
 
 
 def _shown(default: object) -> str:

@@ -100,8 +100,7 @@ def exports_of(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 def missing_name(place: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for a public name that does not exist."""
-    import difflib  # rarely needed, and a good part of the time that `import xlalite` takes
+    from xlalite.hlo.wording import did_you_mean  # rarely needed, and more than `import xlalite` loads
 
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, known, likeness=0.75)
     return AttributeError(f"{place}.{name}: xlalite has no such name yet{hint}", name=name)

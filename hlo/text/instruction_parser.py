@@ -6,7 +6,6 @@ parameters, constants and tuple elements are known here, because the grammar its
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +24,7 @@ from xlalite.hlo.text.async_text import CONTINUATIONS, START, split_async_opcode
 from xlalite.hlo.text.parse_scope import Scope
 from xlalite.hlo.types.names import is_writable_name
 from xlalite.hlo.types.shape import ProgramShape, Shape
+from xlalite.hlo.wording import did_you_mean
 
 if TYPE_CHECKING:
     from xlalite.hlo.ir.computation import HloComputation
@@ -411,10 +411,9 @@ class InstructionParser:
 
     def _unknown_operation(self) -> ParseError:
         word = self.cursor.peek()
-        near = difflib.get_close_matches(word[:60], OPS, 1)
         if not word or not (word[0].isalpha() or word[0] == "_"):
             return self.cursor.unexpected("an operation")
-        return self.cursor.error(f"unknown operation {word[:60]!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        return self.cursor.error(f"unknown operation {word[:60]!r}{did_you_mean(word[:60], OPS)}")
 
 
 @cache

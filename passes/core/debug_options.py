@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.wording import did_you_mean
 
 CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")
 """Instruction sets of x86-64 that code can be kept to, each with those before it."""
@@ -107,9 +107,7 @@ class DebugOptions:
         for flag, names in named.items():
             for name in names:
                 if name not in known:
-                    nearest = difflib.get_close_matches(name, known, 1)
-                    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-                    raise FlagError(f"{flag}: there is no pass {name!r}{hint}")
+                    raise FlagError(f"{flag}: there is no pass {name!r}{did_you_mean(name, known)}")
 
 
 def _matches(pattern: str | None, text: str) -> bool:

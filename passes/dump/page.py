@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
@@ -189,7 +190,7 @@ def _header(contents: DumpContents, name: str, index: str) -> str:
     changed = sum(entry.changed for module in contents.modules for entry in module.passes)
     ran = sum(len(module.passes) for module in contents.modules)
     return (
-        f"<header><h1>{escape(name)}</h1><span class='faint'>{_count(len(contents.modules), 'module')}, "
+        f"<header><h1>{escape(name)}</h1><span class='faint'>{counted(len(contents.modules), 'module')}, "
         f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps</span> "
         f"{index}</header>"
     )
@@ -257,10 +258,6 @@ def _diff_line(line: str) -> str:
 
 def _change(before: int, after: int) -> str:
     return str(after) if before == after else f"{before} → {after}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _asset(name: str) -> str:

@@ -58,8 +58,8 @@ def test_listing_commands_loads_neither_numpy_nor_llvm() -> None:
     [
         (["otp"], "xlalite: error: there is no command 'otp'; did you mean 'opt'?"),
         (["--vesion"], "xlalite: error: there is no option '--vesion'; did you mean '--version'?"),
-        (["opt", "--stge=hlo"], "xlalite opt: error: there is no option '--stge'; did you mean --stage?"),
-        (["opt", "--xla_dump_ot=/x"], "unknown flag --xla_dump_ot; did you mean --xla_dump_to?"),
+        (["opt", "--stge=hlo"], "xlalite opt: error: there is no option '--stge'; did you mean '--stage'?"),
+        (["opt", "--xla_dump_ot=/x"], "unknown flag --xla_dump_ot; did you mean '--xla_dump_to'?"),
         (["opt", "a", "b"], "xlalite opt: error: there is no place for 'b'"),
         (["run"], "xlalite run: error: the following arguments are required: FILE"),
         (["run", "x", "--iterations=0"], "expected an integer from 1, found '0'"),
@@ -85,7 +85,7 @@ def test_flags_of_the_environment_are_read_and_checked(
     monkeypatch.setenv("XLALITE_FLAGS", "--xla_disable_hlo_pases=fusion")
     ran = xlalite("opt", softmax)
     assert ran.code == 2
-    assert "XLALITE_FLAGS: unknown flag --xla_disable_hlo_pases; did you mean --xla_disable_hlo_passes?" in ran.err
+    assert "XLALITE_FLAGS: unknown flag --xla_disable_hlo_pases; did you mean '--xla_disable_hlo_passes'?" in ran.err
     monkeypatch.setenv("XLALITE_FLAGS", "--xla_disable_hlo_passes=fusion")
     assert "fusion(" not in xlalite("opt", softmax).out
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from xlalite.cli.errors import UsageError
 from xlalite.flags import Flags, flags_from_environment, parse_flags
+from xlalite.hlo.wording import did_you_mean
 
 FLAG_PREFIXES = ("--xla_", "--tf_xla_", "--xlalite_")
 _WIDTH = 80
@@ -62,9 +62,7 @@ class CommandParser(argparse.ArgumentParser):
         if not word.startswith("-"):
             return UsageError(f"there is no place for {word!r}")
         name = word.partition("=")[0]
-        near = difflib.get_close_matches(name, self._option_string_actions, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        return UsageError(f"there is no option {name!r}{hint}")
+        return UsageError(f"there is no option {name!r}{did_you_mean(name, self._option_string_actions)}")
 
 
 def add_platform(parser: argparse.ArgumentParser, default: str = "cpu") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -17,6 +16,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse, print_instruction
 from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.wording import did_you_mean
 
 _CODE_STAGE = "llvm-before-optimizations"
 _HLO_STAGE = "hlo-backend"
@@ -146,8 +146,7 @@ def _about(names: set[str], decisions: Sequence[Decision]) -> list[Decision]:
 
 def _unknown(name: str, *modules: HloModule) -> str:
     names = dict.fromkeys(instruction.name for module in modules for instruction in module.instructions())
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, names)
     return f"there is no instruction {name!r} in {modules[0].name}, before or after optimisation{hint}"
 
 

@@ -8,7 +8,6 @@ the input, 130 when interrupted. Commands are modules that are imported only whe
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import os
 import sys
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 
 from xlalite import __version__
 from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
+from xlalite.hlo.wording import did_you_mean
 
 INTERRUPTED = 130
 
@@ -95,10 +95,9 @@ def _find(name: str) -> Command:
         if command.name == name:
             return command
     names = [command.name for command in COMMANDS]
-    near = difflib.get_close_matches(name, [*names, "--help", "--version"], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(names)}"
+    hint = did_you_mean(name, [*names, "--help", "--version"], f"the commands are {', '.join(names)}")
     kind = "option" if name.startswith("-") else "command"
-    raise UsageError(f"there is no {kind} {name!r}; {hint}")
+    raise UsageError(f"there is no {kind} {name!r}{hint}")
 
 
 def _report(program: str, error: BaseException) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from xlalite.cli.wrapping import print_lines
 from xlalite.flags import debug_options
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord, time_table
@@ -108,9 +108,8 @@ def _checked_stage(name: str, backend: Backend) -> str:
     stages = (*backend.stages, HTML)
     if stage_name(name) in stages:
         return stage_name(name)
-    near = difflib.get_close_matches(name, (*OTHER_STAGE_NAMES, *stages), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the stages are {', '.join(stages)}"
-    raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}; {hint}")
+    hint = did_you_mean(name, (*OTHER_STAGE_NAMES, *stages), f"the stages are {', '.join(stages)}")
+    raise UsageError(f"--stage: platform {backend.name} has no stage {name!r}{hint}")
 
 
 def _run_passes(

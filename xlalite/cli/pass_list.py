@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 
 from xlalite.cli.errors import UsageError
+from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.pipeline import Stage, pass_names
 from xlalite.passes.pipelines import finishing, normalization, simplification, target_independent
@@ -65,8 +65,7 @@ def _stage(name: str, options: str | None) -> Stage:
             raise UsageError(f"--passes: the pipeline {name} takes no options; it is {', '.join(_members(name))}")
         return PIPELINES[name]()
     if name not in PASSES:
-        near = difflib.get_close_matches(name, [*PASSES, *PIPELINES], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; --list-passes shows them"
+        hint = did_you_mean(name, [*PASSES, *PIPELINES], "--list-passes shows them")
         raise UsageError(f"--passes: there is no pass {name!r}{hint}")
     return _with_options(PASSES[name], options or "")
 
@@ -81,10 +80,8 @@ def _with_options(hlo_pass: type[HloPass], text: str) -> HloPass:
     for item in filter(None, map(str.strip, text.split(","))):
         name, equals, value = item.partition("=")
         if name not in fields:
-            near = difflib.get_close_matches(name, fields, n=1)
-            known = f"it has {', '.join(fields)}" if fields else "it has none"
-            hint = f"did you mean {near[0]!r}?" if near else known
-            raise UsageError(f"--passes: {hlo_pass.name} has no option {name!r}; {hint}")
+            hint = did_you_mean(name, fields, f"it has {', '.join(fields) or 'none'}")
+            raise UsageError(f"--passes: {hlo_pass.name} has no option {name!r}{hint}")
         values[name] = _value(hlo_pass, name, fields[name], value if equals else "true")
     made: HloPass = dataclasses.replace(hlo_pass(), **values)  # type: ignore[arg-type]  # read by the field's type
     return made

@@ -6,13 +6,13 @@ from the declarations. Nothing here knows what the settings mean.
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from xlalite.client.setting_values import FieldNameError, ValueList, ValueMap, ValueType, value_text, wrong_type
+from xlalite.hlo.wording import did_you_mean
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -336,10 +336,8 @@ class Settings:
     def _unknown(self, name: str) -> FieldNameError:
         found = f"{type(self).__name__} has no field {name!r}"
         if path := _path_to(type(self), name):
-            return FieldNameError(f"{found}; did you mean {path}?")
-        if nearest := difflib.get_close_matches(name, self._fields, n=1):
-            return FieldNameError(f"{found}; did you mean {nearest[0]}?")
-        return FieldNameError(f"{found}; its fields are {', '.join(self._fields)}")
+            return FieldNameError(f"{found}; did you mean {path!r}?")
+        return FieldNameError(found + did_you_mean(name, self._fields, f"its fields are {', '.join(self._fields)}"))
 
     def _same_class(self, other: Settings) -> None:
         if type(other) is not type(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from xlalite.clustering.decision_words import KEPT, LEFT_OUT, NOT_JOINED
 from xlalite.framework.graph.operation import Operation
 from xlalite.hlo.errors import ClusteringError
 from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.wording import counted, did_you_mean
 
 if TYPE_CHECKING:
     from xlalite.clustering.clusters import Cluster, Clustering
@@ -26,8 +26,8 @@ def report_text(clustering: Clustering) -> str:
     members = {operation for cluster in clustering.clusters for operation in cluster.operations}
     outside = [operation for operation in operations if operation not in members]
     lines = [
-        f"{_count(len(operations), 'operation')}: {_share(len(members), len(operations))} in "
-        f"{_count(len(clustering.clusters), 'cluster')}, {_share(len(outside), len(operations))} outside"
+        f"{counted(len(operations), 'operation')}: {_share(len(members), len(operations))} in "
+        f"{counted(len(clustering.clusters), 'cluster')}, {_share(len(outside), len(operations))} outside"
     ]
     reasons = {each.subject[0]: each.reason for each in clustering.decisions if each.verdict == KEPT}
     for cluster in clustering.clusters:
@@ -46,13 +46,12 @@ def explanation(clustering: Clustering, name: str) -> str:
     """
     by_name = {operation.name: operation for operation in clustering.operations}
     if name not in by_name:
-        nearest = difflib.get_close_matches(name, by_name, 1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        hint = did_you_mean(name, by_name)
         raise ClusteringError(f"explaining {name!r}: no operation that was clustered has that name{hint}")
     homes = [cluster for cluster in clustering.clusters if by_name[name] in cluster.operations]
     lines = list(_wrapped(by_name[name].describe(), ""))
     for cluster in homes:
-        lines.append(f"in {cluster.name} with {_count(len(cluster.operations) - 1, 'other operation')}")
+        lines.append(f"in {cluster.name} with {counted(len(cluster.operations) - 1, 'other operation')}")
     about = {name, *(cluster.name for cluster in homes)}
     for decision in clustering.decisions:
         if about & {*decision.subject}:
@@ -62,12 +61,12 @@ def explanation(clustering: Clustering, name: str) -> str:
 
 def _cluster_lines(cluster: Cluster, reason: str) -> Iterator[str]:
     parts = [
-        _count(len(cluster.operations), "operation"),
-        _count(len(cluster.inputs), "input"),
-        _count(len(cluster.outputs), "output"),
+        counted(len(cluster.operations), "operation"),
+        counted(len(cluster.inputs), "input"),
+        counted(len(cluster.outputs), "output"),
     ]
     if cluster.variables:
-        parts += [f"{_count(len(cluster.reads), 'variable')} read", f"{len(cluster.updates)} updated"]
+        parts += [f"{counted(len(cluster.reads), 'variable')} read", f"{len(cluster.updates)} updated"]
     yield from _wrapped(f"{cluster.name}: {', '.join(parts)}; {reason}", "")
     yield from _wrapped(_histogram(cluster.operations), "  ")
 
@@ -88,7 +87,7 @@ def _pair_lines(pairs: Iterable[Decision]) -> Iterator[str]:
     if by_reason:
         yield "neighbours that were not joined:"
     for reason, decisions in by_reason.items():
-        yield from _wrapped(f"{_count(len(decisions), 'pair')}: {reason}", "  ")
+        yield from _wrapped(f"{counted(len(decisions), 'pair')}: {reason}", "  ")
         for decision in decisions[:_PAIRS_SHOWN]:
             yield from _wrapped(decision.numbers.get("path", " -> ".join(decision.subject)), "    ")
         if len(decisions) > _PAIRS_SHOWN:
@@ -109,10 +108,6 @@ def _histogram(operations: Iterable[Operation]) -> str:
 
 def _share(count: int, total: int) -> str:
     return f"{count} ({count / total:.0%})" if total else "0"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _wrapped(text: object, indent: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import xlalite.ops  # noqa: F401 (declares every operation, so that groups do not depend on who asks first)
 from xlalite.framework.graph.op_spec import OP_SPECS, OpGroup
 from xlalite.hlo.errors import ClusteringError
+from xlalite.hlo.wording import did_you_mean
 
 
 def _members(groups: Iterable[OpGroup]) -> frozenset[str]:
@@ -32,8 +32,7 @@ def expand_names(names: Iterable[str], where: str) -> frozenset[str]:
     found: set[str] = set()
     for name in names:
         if name not in GROUPS and name not in OP_SPECS:
-            nearest = difflib.get_close_matches(name, [*GROUPS, *OP_SPECS], 1)
-            hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; the groups are {', '.join(GROUPS)}"
+            hint = did_you_mean(name, [*GROUPS, *OP_SPECS], f"the groups are {', '.join(GROUPS)}")
             raise ClusteringError(f"{where}: {name!r} is neither an operation type nor a group of them{hint}")
         found |= GROUPS.get(name, {name})
     return frozenset(found)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.signatures import CacheStatistics
+from xlalite.hlo.wording import counted
 from xlalite.runtime.plan import Plan
 
 _REASONS_SHOWN = 3
@@ -37,10 +38,10 @@ class JitReport:
     def __str__(self) -> str:
         if not self.is_on:
             return "JIT off: nothing is clustered; set global_jit_level to ON_1 or use jit_scope"
-        found = f"{self.clustered} of {self.operations} operations in {_count(self.clusters, 'cluster')}"
+        found = f"{self.clustered} of {self.operations} operations in {counted(self.clusters, 'cluster')}"
         if self.clusters:
             times, ms = self.compilation.compilations, 1e3 * self.compilation.compile_seconds
-            return f"JIT: {found}, {_count(times, 'compilation')} in {ms:.1f} ms"
+            return f"JIT: {found}, {counted(times, 'compilation')} in {ms:.1f} ms"
         shown = "; ".join(f"{reason} ({count})" for reason, count in self.reasons[:_REASONS_SHOWN])
         return f"JIT: {found}" + (f": {shown}" if shown else "")
 
@@ -78,7 +79,3 @@ def _is_free(operation: Operation) -> bool:
     """Whether no step is needed for it: a constant, or the handle of a variable."""
     handles = [output.handle_data is not None for output in operation.outputs]
     return operation.spec.is_constant or (bool(handles) and all(handles))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
