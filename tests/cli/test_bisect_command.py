@@ -54,6 +54,12 @@ def test_no_single_pass() -> None:
     assert find_culprit(["dce", "fusion"], Broken("cse", 1), Outcome.CRASH) is None
 
 
+def test_inputs_are_passed_on(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("bisect", softmax, f"--inputs={tmp_path / 'missing.npz'}")
+    assert ran.code == 1
+    assert "fails with an error" in ran.out
+
+
 def test_nothing_is_wrong(softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("bisect", softmax)
     assert ran.code == 0

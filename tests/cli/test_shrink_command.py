@@ -31,6 +31,12 @@ def test_nothing_to_find(softmax: Path, xlalite: Callable[..., object]) -> None:
     assert "there is nothing to find" in ran.out
 
 
+def test_bounds_are_those_of_run(hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+    ran = xlalite("shrink", hlo_file(DRAWS), "--abs_error_bound=9")
+    assert (ran.code, ran.err) == (0, "")
+    assert "there is nothing to find" in ran.out
+
+
 def test_tuples_cannot_be_given(hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
     ran = xlalite("shrink", hlo_file("  ROOT p = (f32[], f32[]) parameter(0)"))
     assert ran.code == 2

@@ -51,8 +51,7 @@ class CommandParser(argparse.ArgumentParser):
             UsageError: An option does not exist, or its value is not what it takes.
             FlagError: A flag does not exist, or its value is not what it takes.
         """
-        flag_words = [word for word in words if word.startswith(FLAG_PREFIXES)]
-        flags = parse_flags(flag_words, flags_from_environment())
+        flags = parse_flags(flag_words(words), flags_from_environment())
         known, unknown = self.parse_known_args([word for word in words if not word.startswith(FLAG_PREFIXES)])
         if unknown:
             raise self._unknown(unknown[0])
@@ -70,6 +69,34 @@ def add_platform(parser: argparse.ArgumentParser, default: str = "cpu") -> None:
     parser.add_argument(
         "--platform", type=str.lower, default=default, metavar="NAME", help=f"cpu or interpreter (default: {default})"
     )
+
+
+def add_file(parser: argparse.ArgumentParser, name: str = "file", *, nargs: str | None = None) -> None:
+    """Adds the file of a module; with `nargs`, several."""
+    parser.add_argument(name, nargs=nargs, metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Adds `--num_threads`."""
+    parser.add_argument("--num_threads", type=positive, metavar="N", help="threads of compiled code")
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Adds what says on which inputs a module runs, and how far its results may be off."""
+    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
+    parser.add_argument(
+        "--inputs", metavar="FILE", help="take the arguments from an .npz file (an .npy file for one argument)"
+    )
+    parser.add_argument(
+        "--abs_error_bound", type=bound, metavar="X",
+        help="allowed absolute error (default: by type; 1e-4 for f32, 1e-9 for f64)",
+    )  # fmt: skip
+    parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error (same defaults)")
+
+
+def flag_words(words: Sequence[str]) -> list[str]:
+    """The words that are flags in XLA's spelling."""
+    return [word for word in words if word.startswith(FLAG_PREFIXES)]
 
 
 def positive(text: str) -> int:

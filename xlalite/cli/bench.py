@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.cli.arguments import CommandParser, add_platform, positive
+from xlalite.cli.arguments import CommandParser, add_file, add_platform, add_threads
 from xlalite.cli.cache import shown_bytes
 from xlalite.cli.random_inputs import random_value
 from xlalite.cli.reading import read_module, shown_name
-from xlalite.flags import debug_options
+from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
 
 _BATCH_SECONDS = 1e-3
@@ -68,9 +68,7 @@ class Measurement:
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
-    options = CompileOptions(
-        num_threads=arguments.num_threads or flags.xlalite_num_threads or None, debug=debug_options(flags)
-    )
+    options = compile_options(flags, arguments.num_threads)
     for path in arguments.files:
         module = read_module(path)
         measured = measure(module, arguments.platform, options, arguments.min_time)
@@ -111,9 +109,9 @@ def _parser() -> CommandParser:
         "Measures compilation (without a cache, then with a warm one) and calls on random inputs.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
+    add_file(parser, "files", nargs="+")
     add_platform(parser)
-    parser.add_argument("--num_threads", type=positive, metavar="N", help="threads of compiled code")
+    add_threads(parser)
     parser.add_argument(
         "--min_time", type=_seconds, default=0.5, metavar="SECONDS", help="how long to run calls (default: 0.5)"
     )

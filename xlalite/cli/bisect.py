@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, bound
+from xlalite.cli.arguments import CommandParser
+from xlalite.cli.errors import ANSWER_IS_NO
 from xlalite.cli.reading import module_of, read_text
-from xlalite.cli.trial import Outcome, run_in_process
-from xlalite.flags import debug_options
+from xlalite.cli.trial import Outcome, run_in_process, trial_options, trial_parser
+from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.registry import PASSES
 
-FOUND = 1
 _MOST_CHANGES = 1 << 24
 _HLO_STAGE = "hlo-backend"
 
@@ -44,23 +44,20 @@ def run(words: Sequence[str]) -> int:
     arguments, flags = _parser().read(words)
     text = read_text(arguments.file)
     module = module_of(text, arguments.file)
-    options = [f"--platform={arguments.platform}", f"--random_seed={arguments.random_seed}"]
-    options += [f"--{name}={value}" for name in _BOUNDS if (value := getattr(arguments, name)) is not None]
-    flag_words = [word for word in words if word.startswith(FLAG_PREFIXES)]
+    options = trial_options(arguments, words)
+    if arguments.inputs is not None:
+        options.append(f"--inputs={arguments.inputs}")
 
     def trial(more: Sequence[str]) -> Outcome:
-        return run_in_process(text, [*options, *flag_words, *more])
+        return run_in_process(text, [*options, *more])
 
     first = trial(())
-    if first is Outcome.GOOD:
-        print(f"{module.name} agrees with the interpreter: there is nothing to find")
-        return 0
     print(f"{module.name} {first.value}")
-    debug = debug_options(flags)
-    names = _passes_that_change(module, arguments.platform, CompileOptions(debug=debug))
-    culprit = find_culprit(names, trial, first)
-    print(_verdict(culprit))
-    return FOUND
+    if first is Outcome.GOOD:
+        return 0
+    names = _passes_that_change(module, arguments.platform, compile_options(flags))
+    print(_verdict(find_culprit(names, trial, first)))
+    return ANSWER_IS_NO
 
 
 def find_culprit(names: Sequence[str], trial: Trial, first: Outcome) -> Culprit | None:
@@ -96,21 +93,11 @@ def _first_bad_change(name: str, trial: Trial, first: Outcome) -> int | None:
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(
+    return trial_parser(
         "bisect",
         "Finds the pass that makes a module differ from the interpreter, fail or crash, and the first of its changes "
-        "that does harm. The exit code is 1 when something is wrong with the module.",
-        "FILE [options]",
+        "that does harm.",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
-    add_platform(parser)
-    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
-    parser.add_argument("--abs_error_bound", type=bound, metavar="X", help="allowed absolute error, as for run")
-    parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error, as for run")
-    return parser
-
-
-_BOUNDS = ("abs_error_bound", "rel_error_bound")
 
 
 def _passes_that_change(module: HloModule, platform: str, options: CompileOptions) -> list[str]:

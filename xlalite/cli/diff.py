@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.cli.arguments import CommandParser
+from xlalite.cli.errors import ANSWER_IS_NO
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.hlo.tools.compare import compare_modules
-
-DIFFERENT = 1
 
 
 def run(words: Sequence[str]) -> int:
@@ -28,4 +27,4 @@ def run(words: Sequence[str]) -> int:
         return 0
     print(f"--- {shown_name(arguments.one)}\n+++ {shown_name(arguments.other)}")
     print(comparison)
-    return DIFFERENT
+    return ANSWER_IS_NO

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser
+from xlalite.cli.arguments import CommandParser, flag_words
 from xlalite.cli.errors import UsageError
 from xlalite.flags import ENVIRONMENT_NAME, Flags
 from xlalite.hlo.errors import DumpError, ParseError
@@ -43,8 +43,7 @@ def run(words: Sequence[str]) -> int:
     _require_python(program[0])
     directory = Path(arguments.to).expanduser().resolve()
     _prepare(directory, clears=arguments.clear)
-    given = [word for word in own if word.startswith(FLAG_PREFIXES)]
-    code = _run_program(program, _environment(directory, given, flags))
+    code = _run_program(program, _environment(directory, flag_words(own), flags))
     count = write_index(directory)
     print(_summary(directory, count), file=sys.stderr)
     return code

@@ -12,6 +12,9 @@ REPORTED = (XlaliteError, OSError, RecursionError, MemoryError)
 WRONG_INPUT = 2
 """The exit code then."""
 
+ANSWER_IS_NO = 1
+"""The exit code when modules or results differ."""
+
 
 class UsageError(XlaliteError, ValueError):
     """The command line asks for something that does not exist."""

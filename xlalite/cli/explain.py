@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.cli.arguments import CommandParser, add_platform
+from xlalite.backends.base import get_backend
+from xlalite.cli.arguments import CommandParser, add_file, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.reading import read_module
 from xlalite.cli.wrapping import print_lines
-from xlalite.flags import debug_options
+from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse, print_instruction
@@ -29,7 +29,7 @@ def run(words: Sequence[str]) -> int:
     backend = get_backend(arguments.platform)
     if _CODE_STAGE not in backend.stages:
         raise UsageError(f"platform {backend.name} decides nothing: it runs HLO as it is")
-    options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug_options(flags))
+    options = compile_options(flags)
     decisions: Sequence[Decision] = backend.compile_to(_CODE_STAGE, module, options).decisions
     if arguments.name is None:
         lines = list(_all_decisions(decisions, in_full=arguments.all))
@@ -53,7 +53,7 @@ def _parser() -> CommandParser:
         "where a copy was needed, which kind of kernel was chosen. With a NAME, only what concerns that instruction.",
         "FILE [NAME] [options]",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
+    add_file(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
     add_platform(parser)
     parser.add_argument(

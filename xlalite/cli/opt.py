@@ -14,7 +14,7 @@ from xlalite.cli.errors import UsageError
 from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
 from xlalite.cli.wrapping import print_lines
-from xlalite.flags import debug_options
+from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.wording import did_you_mean
@@ -51,11 +51,10 @@ def run(words: Sequence[str]) -> int:
         stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
         print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
-    debug = dataclasses.replace(debug_options(flags), verify_passes=True)
+    options = compile_options(flags)
+    debug = dataclasses.replace(options.debug, verify_passes=True)
     debug.check_pass_names(PASSES)
-    options = CompileOptions(
-        num_threads=flags.xlalite_num_threads or None, donate_arguments=arguments.donate_arguments, debug=debug
-    )
+    options = dataclasses.replace(options, donate_arguments=arguments.donate_arguments, debug=debug)
     stage = _checked_stage(arguments.stage, backend)
     passes = None if arguments.passes is None else parse_passes(arguments.passes)
     text = read_text(arguments.file)

@@ -31,11 +31,6 @@ def read_module(path: str) -> HloModule:
     return module_of(read_text(path), path)
 
 
-def read_modules(path: str) -> list[HloModule]:
-    """The modules in a file, which lines of `// -----` separate. Raises what `read_module` does."""
-    return [module_of(part, path) for part in split_text(read_text(path))]
-
-
 def read_text(path: str) -> str:
     """The text of a file, or standard input for `-`; a module that is a protocol buffer is printed.
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.cli.arguments import CommandParser, add_platform, bound, positive
+from xlalite.cli.arguments import CommandParser, add_file, add_inputs, add_platform, add_threads, positive
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
-from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
+from xlalite.cli.errors import ANSWER_IS_NO, REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.cli.wrapping import print_lines
-from xlalite.flags import debug_options
+from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS
@@ -29,7 +29,6 @@ from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.registry import PASSES
 
-MISMATCH = 1
 _SHOWN_ELEMENTS = 1000
 
 
@@ -88,12 +87,12 @@ def run(words: Sequence[str]) -> int:
         return 0
     if not arguments.files:
         raise UsageError("the following arguments are required: FILE")
-    debug = debug_options(flags)
-    debug.check_pass_names(PASSES)
+    compiling = compile_options(flags, arguments.num_threads)
+    compiling.debug.check_pass_names(PASSES)
     options = RunOptions(
         platform=arguments.platform,
         reference=arguments.reference_platform,
-        compile=CompileOptions(num_threads=arguments.num_threads or flags.xlalite_num_threads or None, debug=debug),
+        compile=compiling,
         iterations=arguments.iterations,
         seed=arguments.random_seed,
         bounds=Bounds(arguments.abs_error_bound, arguments.rel_error_bound),
@@ -104,7 +103,7 @@ def run(words: Sequence[str]) -> int:
     )
     run_one = run_instructions if options.isolates else run_file
     if len(arguments.files) == 1:
-        return 0 if run_one(arguments.files[0], options) else MISMATCH
+        return 0 if run_one(arguments.files[0], options) else ANSWER_IS_NO
     return _run_all(arguments.files, lambda path: run_one(path, options))
 
 
@@ -122,7 +121,7 @@ def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
             code = WRONG_INPUT
             continue
         outcomes.append((shown_name(path), "agrees" if agrees else "MISMATCH"))
-        code = max(code, 0 if agrees else MISMATCH)
+        code = max(code, 0 if agrees else ANSWER_IS_NO)
     width = max(len(name) for name, _ in outcomes)
     print()
     for name, outcome in outcomes:
@@ -170,23 +169,15 @@ def _parser() -> CommandParser:
         "The exit code is 1 when they differ.",
         "FILE... [options]",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
+    add_file(parser, "files", nargs="*")
     add_platform(parser)
     parser.add_argument(
         "--reference_platform", type=str.lower, default="interpreter", metavar="NAME",
         help="what to compare with (default: interpreter); empty for nothing",
     )  # fmt: skip
     parser.add_argument("--iterations", type=positive, default=1, metavar="N", help="runs, each with new inputs")
-    parser.add_argument("--num_threads", type=positive, metavar="N", help="threads of compiled code")
-    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
-    parser.add_argument(
-        "--inputs", metavar="FILE", help="take the arguments from an .npz file (an .npy file for one argument)"
-    )
-    parser.add_argument(
-        "--abs_error_bound", type=bound, metavar="X",
-        help="allowed absolute error (default: by type; 1e-4 for f32, 1e-9 for f64)",
-    )  # fmt: skip
-    parser.add_argument("--rel_error_bound", type=bound, metavar="X", help="allowed relative error (same defaults)")
+    add_threads(parser)
+    add_inputs(parser)
     parser.add_argument("--use_large_float_range", action="store_true", help="inputs of all sizes, instead of -1 to 1")
     parser.add_argument(
         "--isolate_instructions", action="store_true",

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from xlalite.cli.arguments import FLAG_PREFIXES, CommandParser, add_platform, positive
-from xlalite.cli.errors import UsageError
+from xlalite.cli.arguments import CommandParser, positive
+from xlalite.cli.errors import ANSWER_IS_NO, UsageError
 from xlalite.cli.random_inputs import random_arguments, read_arguments
 from xlalite.cli.reading import read_module
-from xlalite.cli.trial import Outcome, run_in_process
+from xlalite.cli.trial import Outcome, run_in_process, trial_options, trial_parser
 from xlalite.hlo.tools.shrinking import Case, shrink
-
-FOUND = 1
 
 
 def run(words: Sequence[str]) -> int:
@@ -32,17 +30,17 @@ def run(words: Sequence[str]) -> int:
         if arguments.inputs is not None
         else random_arguments(module, generator)
     )
-    options = [f"--platform={arguments.platform}", *(word for word in words if word.startswith(FLAG_PREFIXES))]
+    options = trial_options(arguments, words)
     case = Case(module, tuple(values))
     with tempfile.TemporaryDirectory() as folder:
         first = _outcome(case, options, folder)
         if first is Outcome.GOOD:
-            print(f"{module.name} agrees with the interpreter: there is nothing to find")
+            print(f"{module.name} {first.value}")
             return 0
         print(f"{module.name} {first.value}", file=sys.stderr)
         smallest = shrink(case, lambda one: _outcome(one, options, folder) is first, arguments.trials)
     print(smallest.text(), end="")
-    return FOUND
+    return ANSWER_IS_NO
 
 
 def _outcome(case: Case, options: Sequence[str], folder: str) -> Outcome:
@@ -53,16 +51,10 @@ def _outcome(case: Case, options: Sequence[str], folder: str) -> Outcome:
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(
+    parser = trial_parser(
         "shrink",
         "Takes parts away from a module that differs from the interpreter, fails or crashes, as long as it still does, "
-        "and prints what remains as HLO text, with the arguments as comments. The exit code is 1 when something is "
-        "wrong with the module.",
-        "FILE [options]",
+        "and prints what remains as HLO text, with the arguments as comments.",
     )
-    parser.add_argument("file", metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
-    add_platform(parser)
-    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
-    parser.add_argument("--inputs", metavar="FILE", help="take the arguments from an .npz file, as for run")
     parser.add_argument("--trials", type=positive, default=300, metavar="N", help="runs at most (default: 300)")
     return parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.flags import debug_options, flags_from_environment
+from xlalite.flags import Flags, debug_options, flags_from_environment
 from xlalite.hlo.ir.module import HloModule
 
 
@@ -27,6 +27,10 @@ def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | N
     if not isinstance(module, HloModule):
         raise TypeError(f"compile: an HloModule is expected, found {type(module).__name__}; hlo.parse(text) makes one")
     if options is None:
-        flags = flags_from_environment()
-        options = CompileOptions(num_threads=flags.xlalite_num_threads or None, debug=debug_options(flags))
+        options = compile_options(flags_from_environment())
     return get_backend(backend).compile(module, options)
+
+
+def compile_options(flags: Flags, num_threads: int | None = None) -> CompileOptions:
+    """How to compile by the flags; a number of threads given here wins."""
+    return CompileOptions(num_threads=num_threads or flags.xlalite_num_threads or None, debug=debug_options(flags))

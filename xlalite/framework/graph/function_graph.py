@@ -138,8 +138,8 @@ def replay_function(function: FunctionGraph, outputs: Sequence[Tensor], known: M
         with graph.attribute_scope(_annotations(operation)):
             given = [copies[tensor] for tensor in operation.inputs]
             attrs = {name: operation.get_attr(name) for name in operation.spec.attrs}
-            twin = graph.create_op(operation.type, given, attrs, operation.name)
-        for original, copy in zip(operation.outputs, twin.outputs, strict=True):
+            copied = graph.create_op(operation.type, given, attrs, operation.name)
+        for original, copy in zip(operation.outputs, copied.outputs, strict=True):
             copies.setdefault(original, copy)
             copy.set_shape(original.shape)
     return [copies[output] for output in outputs]
