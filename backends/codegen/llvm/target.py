@@ -1,5 +1,6 @@
 """What the code generator must know of the machine: vector registers, features, caches."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,6 +20,8 @@ class TargetInfo:
         data_layout: LLVM data layout string.
         cpu: LLVM CPU name.
         features: names of the features that are on, sorted.
+        feature_string: features as LLVM takes them; of this machine also those that are off, since a virtual machine
+            may hide some that the CPU's name promises.
         vector_bits: width of a vector register.
         vector_registers: how many of them there are.
         cache_bytes: sizes of the L1 data, L2 and L3 caches of one core (fallback constants when unknown).
@@ -29,6 +32,7 @@ class TargetInfo:
     data_layout: str
     cpu: str
     features: tuple[str, ...]
+    feature_string: str
     vector_bits: int
     vector_registers: int
     cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES
@@ -48,20 +52,13 @@ class TargetInfo:
         """Another machine, described by LLVM names; only listed features (`"avx2"`, `"fma"`) are relied on."""
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-        machine = llvm.Target.from_triple(triple).create_target_machine(
-            cpu=cpu, features=",".join("+" + feature for feature in features)
-        )
-        return _describe(triple, str(machine.target_data), cpu, tuple(sorted(features)))
+        features = tuple(sorted(features))
+        return _describe(triple, cpu, features, _switched_on(features))
 
     @property
     def has_fma(self) -> bool:
         """Whether `llvm.fma` of f32 and f64 is one instruction."""
         return "fma" in self.features or self.triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64"))
-
-    @property
-    def feature_string(self) -> str:
-        """The features as `create_target_machine(features=...)` wants them."""
-        return ",".join("+" + feature for feature in self.features)
 
     def lanes(self, bits: int) -> int:
         """Lanes of one vector register for elements of `bits` bits; elements under 8 bits count as bytes."""
@@ -71,27 +68,19 @@ class TargetInfo:
         """Whether a feature, named as LLVM names it, is on."""
         return feature in self.features
 
-    def create_machine(self, speed_level: int = 2, *, jit: bool = False) -> llvm.TargetMachine:
-        """A new LLVM target machine for this target."""
-        return llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu,
-            features=self.feature_string,
-            opt=speed_level,
-            reloc="default" if jit else "pic",
-            codemodel="jitdefault" if jit else "default",
-            jit=jit,
-        )
+    def create_machine(self) -> llvm.TargetMachine:
+        """A new LLVM target machine that makes position-independent code for this target."""
+        return _machine(self.triple, self.cpu, self.feature_string)
 
 
 @cache
 def _host() -> TargetInfo:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    triple = llvm.get_process_triple()
+    known = llvm.get_host_cpu_features()
+    features = tuple(sorted(name for name, on in known.items() if on))
     cpu = llvm.get_host_cpu_name()
-    features = tuple(sorted(name for name, on in llvm.get_host_cpu_features().items() if on))
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu)
-    return _describe(triple, str(machine.target_data), cpu, features, host_cache_bytes())
+    return _describe(llvm.get_process_triple(), cpu, features, known.flatten(), host_cache_bytes())
 
 
 _FEATURES_BY_ISA = {
@@ -111,14 +100,14 @@ def _restricted(host: TargetInfo, max_isa: str) -> TargetInfo:
     for isa in CPU_ISAS[: CPU_ISAS.index(max_isa) + 1]:
         allowed.update(_FEATURES_BY_ISA[isa])
     features = tuple(name for name in host.features if name in allowed)
-    return _describe(host.triple, host.data_layout, "x86-64", features, host.cache_bytes)
+    return _describe(host.triple, "x86-64", features, _switched_on(features), host.cache_bytes)
 
 
 def _describe(
     triple: str,
-    data_layout: str,
     cpu: str,
     features: tuple[str, ...],
+    feature_string: str,
     cache_bytes: tuple[int, int, int] = FALLBACK_CACHE_BYTES,
 ) -> TargetInfo:
     bits, registers = 128, 16
@@ -128,4 +117,15 @@ def _describe(
         bits = 256
     elif triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64")):
         registers = 32
-    return TargetInfo(triple, data_layout, cpu, features, bits, registers, cache_bytes)
+    data_layout = str(_machine(triple, cpu, feature_string).target_data)
+    return TargetInfo(triple, data_layout, cpu, features, feature_string, bits, registers, cache_bytes)
+
+
+def _machine(triple: str, cpu: str, feature_string: str) -> llvm.TargetMachine:
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=feature_string, opt=2, reloc="pic", codemodel="small"
+    )
+
+
+def _switched_on(features: Iterable[str]) -> str:
+    return ",".join("+" + feature for feature in features)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import llvmlite
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm.host_caches import host_cache_bytes
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, SideRecord, joined
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
 
 
@@ -30,13 +30,6 @@ class IrPass(enum.Enum):
     SROA = "sroa"
     INSTRUCTION_COMBINE = "instruction_combine"
     SIMPLIFY_CFG = "simplify_cfg"
-    SCCP = "sccp"
-    VALUE_NUMBERING = "new_gvn"
-    DEAD_STORES = "dead_store_elimination"
-    ALWAYS_INLINE = "always_inliner"
-    LOOP_UNROLL = "loop_unroll"
-    LOOP_STRENGTH_REDUCE = "loop_strength_reduce"
-    GLOBAL_DCE = "global_dead_code_eliminate"
 
 
 LIGHT_PASSES = (IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
@@ -49,19 +42,15 @@ class JitOptions:
 
     Attributes:
         passes: The IR passes, in order.
-        speed_level: Effort of instruction selection, scheduling and register allocation, 0 to 3.
         max_isa: The newest instruction set to use; empty for all that the machine has.
-        verify: Whether LLVM's verifier checks the text; it costs a few percent, and wrong text may crash without it.
     """
 
     passes: tuple[IrPass, ...] = LIGHT_PASSES
-    speed_level: int = 2
     max_isa: str = ""
-    verify: bool = True
 
     def key(self) -> str:
-        """The options as text for a cache key; `verify` is not in it, for it does not change the code."""
-        return f"O{self.speed_level}{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
+        """The options as text for a cache key."""
+        return f"{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
 class CodeForm(enum.Flag):
@@ -97,13 +86,12 @@ class LinkedModule:
     Whoever holds an address must hold the module.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "_tracker", "record")
+    __slots__ = ("__weakref__", "_addresses", "_tracker")
 
-    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], record: SideRecord) -> None:
+    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
         """Takes over LLVM's handle of the loaded code."""
         self._tracker = tracker
         self._addresses = addresses
-        self.record = record
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -130,7 +118,7 @@ def generate_code(text: str, wanted: CodeForm, options: JitOptions | None = None
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options = options or JitOptions()
-    machine = _target_machine(options.speed_level, options.max_isa)
+    machine = _target_machine(options.max_isa)
     optimized_irs: list[str] = []
     assemblies: list[str] = []
     images: list[bytes] = []
@@ -183,8 +171,7 @@ def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None
         tracker = builder.link(*_linker.next_library())
     except RuntimeError as error:
         raise CodegenError(f"linking a module that defines {', '.join(exports)}: {error}") from error
-    record = {key: value for code in objects for key, value in code.record.items()}
-    return LinkedModule(tracker, {name: tracker[name] for name in exports}, record)
+    return LinkedModule(tracker, {name: tracker[name] for name in exports})
 
 
 @functools.cache
@@ -193,23 +180,18 @@ def host_fingerprint() -> str:
 
     llvmlite and LLVM, CPU and its features, and the sizes of its caches, by which matrix products are cut into blocks.
     """
-    _initialise()
-    llvm_version = ".".join(map(str, llvm.llvm_version_info))
-    return (
-        f"llvmlite {llvmlite.__version__}; LLVM {llvm_version}; {llvm.get_process_triple()}; {_cpu()}; {_features()}; "
-        f"caches {host_cache_bytes()}"
-    )
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"llvmlite {llvmlite.__version__}; LLVM {version}; {TargetInfo.host()!r}"
 
 
 @contextlib.contextmanager
 def _optimized(text: str, options: JitOptions, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
     with llvm.create_context() as context, _parsed(text, context) as module:
-        if options.verify:
-            _verify(module)
+        _verify(module)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        _run_passes(module, machine, options)
+        _run_passes(module, machine, options.passes)
         yield module
 
 
@@ -227,10 +209,10 @@ def _verify(module: llvm.ModuleRef) -> None:
         raise CodegenError(f"LLVM refuses the module: {error}") from error
 
 
-def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, options: JitOptions) -> None:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=options.speed_level)
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, passes: Sequence[IrPass]) -> None:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     manager = llvm.create_new_module_pass_manager()
-    for ir_pass in options.passes:
+    for ir_pass in passes:
         getattr(manager, f"add_{ir_pass.value}_pass")()
     manager.run(module, llvm.create_pass_builder(machine, tuning))
 
@@ -247,35 +229,8 @@ def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
 
 
 @functools.cache
-def _initialise() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-
-@functools.cache
-def _cpu() -> str:
-    return str(llvm.get_host_cpu_name())
-
-
-@functools.cache
-def _features() -> str:
-    """Features that are on and off: a virtual machine may hide some that the CPU's name promises."""
-    return str(llvm.get_host_cpu_features().flatten())
-
-
-@functools.cache
-def _target_machine(speed_level: int, max_isa: str = "") -> llvm.TargetMachine:
-    _initialise()
-    cpu, features = _cpu(), _features()
-    if max_isa:
-        # Here, since a process that finds all its code in the cache need not load the builder of LLVM text.
-        from xlalite.backends.codegen.llvm.target import TargetInfo
-
-        target = TargetInfo.host(max_isa)
-        cpu, features = target.cpu, target.feature_string
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=speed_level, reloc="pic", codemodel="small"
-    )
+def _target_machine(max_isa: str = "") -> llvm.TargetMachine:
+    return TargetInfo.host(max_isa).create_machine()
 
 
 class _Linker:
@@ -294,7 +249,7 @@ class _Linker:
         """A linker and an unused library name."""
         with self._lock:
             if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
-                self._lljit = llvm.create_lljit_compiler(_target_machine(2), use_jit_link=True)
+                self._lljit = llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
             self._links += 1
             return self._lljit, f"xlalite.{self._links}"
 

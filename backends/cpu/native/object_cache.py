@@ -17,7 +17,6 @@ import hashlib
 import logging
 import os
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ class CacheStats:
     """What a cache has done since it was made.
 
     Attributes:
-        memory_hits: Objects or linked modules found in memory.
+        memory_hits: Objects found in memory.
         disk_hits: Objects read from disk.
         misses: Objects compiled.
         loaded_bytes: Bytes read from disk.
@@ -67,13 +66,12 @@ class CacheStats:
 
 
 class ObjectCache:
-    """Object code and linked modules by key; safe to use from several threads and processes."""
+    """Object code by key; safe to use from several threads and processes."""
 
     def __init__(self, directory: CacheDirectory | None, problem: str | None = None) -> None:
         """Makes a cache over a directory; without one it lives in memory, and `problem` says why."""
         self._directory = directory
         self._lock = ForkLock()
-        self._linked: weakref.WeakValueDictionary[str, LinkedModule] = weakref.WeakValueDictionary()
         self._objects: OrderedDict[str, ObjectCode] = OrderedDict()
         self._object_bytes = 0
         self._counts = dict.fromkeys(("memory_hits", "disk_hits", "misses", "loaded_bytes", "stored_bytes"), 0)
@@ -101,30 +99,26 @@ class ObjectCache:
     def get_or_compile(
         self,
         key_parts: Sequence[str | bytes],
-        make_ir: Callable[[], IrSource | str],
+        make_ir: Callable[[], IrSource],
         options: JitOptions | None = None,
         imports: Mapping[str, int] | None = None,
     ) -> LinkedModule:
-        """The linked module of a key; compiled and linked only when no cache has it.
+        """The code of a key, linked; compiled only when no cache has it.
 
         Args:
             key_parts: Everything that decides the IR, for instance the IR itself or a fingerprint of its source.
             make_ir: Writes the IR; called on a miss only.
             options: How to compile; part of the key.
-            imports: Addresses of functions that the code calls by name; the same in one process for one key.
+            imports: Addresses of functions that the code calls by name.
         """
         options = options or JitOptions()
         key = cache_key(key_parts, options)
-        linked = self._linked.get(key)
-        if linked is not None:
-            self._count("memory_hits", 1)
-            return linked
         module = self.use(key, lambda code: link([code], imports))
         if module is None:
             code = _compile(make_ir, options)
             self.add(key, code)
             module = link([code], imports)
-        return self._linked.setdefault(key, module)
+        return module
 
     def use(self, key: str, use: Callable[[ObjectCode], _Used]) -> _Used | None:
         """What `use` makes of the object code of a key; None when no cache has it.
@@ -221,10 +215,9 @@ class ObjectCache:
                 self._problems.append(problem)
 
 
-def _compile(make_ir: Callable[[], IrSource | str], options: JitOptions) -> ObjectCode:
+def _compile(make_ir: Callable[[], IrSource], options: JitOptions) -> ObjectCode:
     start = time.perf_counter()
-    source = make_ir()
-    code = compile_ir(IrSource(source) if isinstance(source, str) else source, options)
+    code = compile_ir(make_ir(), options)
     compile_ms = round(1e3 * (time.perf_counter() - start), 3)
     return dataclasses.replace(code, summary=dataclasses.replace(code.summary, compile_ms=compile_ms))
 

@@ -29,7 +29,7 @@ class CompiledText:
         target = module.target
         parsed = llvm.parse_assembly(module.text())
         parsed.verify()
-        machine = target.create_machine(jit=True)
+        machine = target.create_machine()
         self._lljit = llvm.create_lljit_compiler(machine)
         builder = llvm.JITLibraryBuilder().add_current_process().add_ir(str(parsed))
         self._names = [f.name for f in parsed.functions if not f.is_declaration and f.linkage.name == "external"]

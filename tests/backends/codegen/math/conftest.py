@@ -41,7 +41,7 @@ def compile_kernel(type_, lanes, operand_count, emit, target="host"):
     emit_kernel(fb, type_, lanes, operand_count, emit)
     parsed = llvm.parse_assembly(module.text())
     parsed.verify()
-    lljit = llvm.create_lljit_compiler(module.target.create_machine(jit=True))
+    lljit = llvm.create_lljit_compiler(module.target.create_machine())
     builder = llvm.JITLibraryBuilder().add_current_process().add_ir(str(parsed)).export_symbol("kernel")
     library = builder.link(lljit, f"math{next(_NUMBERS)}")
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (operand_count + 1), ctypes.c_int64)
