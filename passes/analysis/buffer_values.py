@@ -82,6 +82,7 @@ class BufferValues:
         self._by_position: dict[Position, BufferValue] = {}
         self._resolved: dict[Position, Position] = {}
         self._passed_through: dict[Position, bool] = {}
+        self._note_what_loops_pass_through()
         self._define_all()
         self._read_all()
         self.values: tuple[BufferValue, ...] = tuple(sorted(self._by_position.values(), key=lambda v: v.start))
@@ -114,10 +115,14 @@ class BufferValues:
 
     def is_passed_through(self, loop: HloInstruction, index: ShapeIndex) -> bool:
         """Whether the body of a `while` returns a leaf of its state as it got it."""
-        found = self._passed_through.get((loop, index))
-        if found is None:
-            found = self._passed_through[loop, index] = self._returns_as_given(loop, index)
-        return found
+        return self._passed_through[loop, index]
+
+    def _note_what_loops_pass_through(self) -> None:
+        """Inner loops first: what a loop passes through may go through loops inside it."""
+        for loop in self.schedule.spans:
+            if loop.opcode == "while":
+                for index, _ in loop.shape.leaves():
+                    self._passed_through[loop, index] = self._returns_as_given(loop, index)
 
     def _returns_as_given(self, loop: HloInstruction, index: ShapeIndex) -> bool:
         body = loop.called_computations[1]
@@ -204,6 +209,8 @@ class BufferValues:
 
     def _outlives(self, value: BufferValue, reader: HloInstruction, time: int) -> int:
         """A value from outside a loop that is read inside must last until the loop is over."""
+        if value.instruction.parent is reader.parent:
+            return time
         home = set(self.schedule.enclosing_loops(value.instruction))
         last = time
         for loop in self.schedule.enclosing_loops(reader):

@@ -6,7 +6,7 @@ there. Bodies of fusions and functions applied to elements belong to the instruc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xlalite.hlo.errors import PassError
@@ -62,7 +62,10 @@ def flatten_schedule(module: HloModule) -> FlatSchedule:
     callers: dict[HloComputation, HloInstruction] = {}
     computation_spans: dict[HloComputation, Span] = {}
 
-    def visit(computation: HloComputation, time: int) -> int:
+    time = 0
+
+    def visit(computation: HloComputation) -> Iterator[HloComputation]:
+        nonlocal time
         first = time
         for instruction in computation.instructions:
             start = time
@@ -74,11 +77,17 @@ def flatten_schedule(module: HloModule) -> FlatSchedule:
                             f"%{callers[called].name} and by %{instruction.name}, expected one caller"
                         )
                     callers[called] = instruction
-                    time = visit(called, time)
+                    yield called
             spans[instruction] = Span(start, time)
             time += 1
         computation_spans[computation] = Span(first, time)
-        return time + 1
+        time += 1
 
-    length = visit(module.entry_computation, 0)
-    return FlatSchedule(spans, callers, computation_spans, length)
+    visits = [visit(module.entry_computation)]
+    while visits:
+        called = next(visits[-1], None)
+        if called is None:
+            visits.pop()
+        else:
+            visits.append(visit(called))
+    return FlatSchedule(spans, callers, computation_spans, time)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
@@ -76,7 +77,8 @@ class _ModuleEmitter:
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
-        self._chunks = StepChunks()
+        self._chunks = StepChunks(module.entry_computation)
+        self._apart: dict[HloComputation, Function] = {}
         self._sharing = ConstantSharing()
         self._constants: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
@@ -87,6 +89,8 @@ class _ModuleEmitter:
         }
 
     def emit(self) -> EmittedModule:
+        for computation in self._chunks.apart:
+            self._apart[computation] = self._part(partial(self._emit_chunks, computation))
         self._emit_computation(self._hlo.entry_computation)
         self._fb.ret(0)
         self._emitted.text = NEXT_MODULE.join(self._module.texts(_LINES_IN_MODULE))
@@ -135,29 +139,39 @@ class _ModuleEmitter:
         return self._assignment.slice_of(instruction, index)
 
     def _emit_computation(self, computation: HloComputation) -> None:
+        if computation in self._apart:
+            self._call_part(self._apart[computation])
+        else:
+            self._emit_chunks(computation)
+
+    def _emit_chunks(self, computation: HloComputation) -> None:
         chunks = self._chunks.of(computation)
         for chunk in chunks:
             if len(chunks) == 1:
                 self._emit_steps(chunk)
             else:
-                self._emit_part(chunk)
+                self._call_part(self._part(partial(self._emit_steps, chunk)))
 
     def _emit_steps(self, steps: Iterable[HloInstruction]) -> None:
         for instruction in steps:
             self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
 
-    def _emit_part(self, steps: Iterable[HloInstruction]) -> None:
+    def _part(self, emit: Callable[[], None]) -> Function:
         """A function for some of many steps: LLVM's time and memory grow faster than functions do."""
         caller, pointers = self._fb, self._pointers
         name = self._module.unique_name("part")
         self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
-        self._emit_steps(steps)
+        emit()
         self._fb.ret(0)
         part = self._fb.function
         self._fb, self._pointers = caller, pointers
-        status = caller.call(part, *caller.parameters)
-        with caller.if_(caller.icmp("ne", status, 0), likely=False):
-            caller.ret(status)
+        return part
+
+    def _call_part(self, part: Function) -> None:
+        fb = self._fb
+        status = fb.call(part, *fb.parameters)
+        with fb.if_(fb.icmp("ne", status, 0), likely=False):
+            fb.ret(status)
 
     def _emit_while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.called_computations
