@@ -1,10 +1,7 @@
 """What every test shares: the report header, `--bless`, and fixtures."""
 
-import importlib
-import importlib.util
 import os
 import random
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transforming
+from large_modules import FORMS
+from op_cases import OP_CASES
+from random_modules import make_basic_module, make_random_arguments, require_same_bits
 
 import xlalite
 from xlalite.hlo.ir.module import HloModule
@@ -40,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs a test that takes `op_case` for every record of `op_cases.py`, and if it takes `op_dtype` for each type."""
     if "op_case" not in metafunc.fixturenames:
         return
-    cases = [(f"{case.opcode}{number}", case) for number, case in enumerate(_load_op_cases())]
+    cases = [(f"{case.opcode}{number}", case) for number, case in enumerate(OP_CASES)]
     if "op_dtype" not in metafunc.fixturenames:
         metafunc.parametrize("op_case", [pytest.param(case, id=name) for name, case in cases])
         return
@@ -48,78 +49,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("op_case", "op_dtype"), pairs)
 
 
-def _load(name: str) -> Any:
-    """A module or package beside this file; the folder of tests is no package, so it is loaded by its path, once."""
-    if name not in sys.modules:
-        folder = Path(__file__).with_name(name)
-        path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-def _load_op_cases() -> tuple[Any, ...]:
-    """The records of `op_cases.py`."""
-    cases: tuple[Any, ...] = _load("op_cases").OP_CASES
-    return cases
-
-
 @pytest.fixture(scope="session")
 def op_cases() -> tuple[Any, ...]:
     """All records of `op_cases.py`."""
-    return _load_op_cases()
+    return OP_CASES
 
 
 @pytest.fixture(scope="session")
 def random_arguments() -> Callable[..., list[Value]]:
     """Arguments for a module, special numbers among them: `random_arguments(module, seed=7)`."""
-    arguments: Callable[..., list[Value]] = _load("random_modules").make_random_arguments
-    return arguments
+    return make_random_arguments
 
 
 @pytest.fixture(scope="session")
 def assert_same_bits() -> Callable[[Value, Value, str], None]:
     """Compares values bit by bit; every NaN equals every other."""
-    compare: Callable[[Value, Value, str], None] = _load("random_modules").require_same_bits
-    return compare
+    return require_same_bits
 
 
 @pytest.fixture(scope="session")
 def transform() -> Callable[..., Any]:
     """`transform(hlo_pass, text or module, idempotent=True, evaluated=True)`: runs a pass under every check."""
-    _load("random_modules")
-    run: Callable[..., Any] = _load("transforming").transform
-    return run
+    return transforming.transform
 
 
 @pytest.fixture(scope="session")
 def random_module() -> Callable[[random.Random, int], HloModule]:
     """Builds a random valid module with about the given number of operations."""
-    build: Callable[[random.Random, int], HloModule] = _load("random_modules").make_basic_module
-    return build
+    return make_basic_module
 
 
 @pytest.fixture(scope="session")
 def large_modules() -> dict[str, Callable[[int], str]]:
     """HLO texts of any size, by the name of their form."""
-    forms: dict[str, Callable[[int], str]] = _load("large_modules").FORMS
-    return forms
-
-
-@pytest.fixture(scope="session")
-def random_windows() -> Any:
-    """The module `random_windows.py`: gathers and scatters of any attributes."""
-    return _load("random_windows")
-
-
-@pytest.fixture(scope="session")
-def differential() -> Any:
-    """The module `random_modules.differential`, which runs random modules of all operations on two backends."""
-    _load("random_modules")
-    return importlib.import_module("random_modules.differential")
+    return FORMS
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def test_labels_are_spread_when_a_gap_is_full() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(rng=st.randoms(use_true_random=False))
+@given(rng=st.randoms(use_true_random=True))
 def test_an_order_list_does_what_a_list_does(rng: random.Random) -> None:
     count = rng.randint(2, 30)
     items, expected = OrderList(range(count)), list(range(count))
@@ -90,7 +90,7 @@ def test_a_wrong_order_is_refused() -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(rng=st.randoms(use_true_random=False))
+@given(rng=st.randoms(use_true_random=True))
 def test_contraction_agrees_with_a_search_of_the_whole_graph(rng: random.Random) -> None:
     count = rng.randint(2, 25)
     edges = {(a, b) for b in range(count) for a in range(b) if rng.random() < 0.2}

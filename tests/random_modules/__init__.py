@@ -1,8 +1,7 @@
 """Random modules, random arguments, and what compares the results: shared by property tests of passes and backends.
 
-The folder of tests is no package; `tests/conftest.py` loads this one and offers it as fixtures. `basic.py` makes
-modules of common operations. `growing.py` makes them of all: it says which operation comes next, a file for each family
-how it is made. `differential.py` runs modules on two backends.
+`basic.py` makes modules of common operations. `growing.py` makes them of all: it says which operation comes next, a
+file for each family how it is made. `differential.py` runs modules on two backends.
 """
 
 from random_modules.basic import make_basic_module as make_basic_module

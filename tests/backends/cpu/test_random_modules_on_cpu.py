@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from random_modules.differential import report
 
 SEEDS = range(60)
 ULPS = 64
@@ -26,9 +27,9 @@ def test_random_module(seed: int, random_module: Any, random_arguments: Any, che
 
 
 @pytest.mark.parametrize("seed", range(QUICK))
-def test_module_of_any_operations(seed: int, differential: Any) -> None:
+def test_module_of_any_operations(seed: int) -> None:
     """On a difference the message holds the smallest module that shows it, ready to be pasted into a test."""
-    found = differential.report(seed)
+    found = report(seed)
     assert not found, found
 
 

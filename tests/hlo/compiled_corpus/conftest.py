@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
+from nested_arrays import leaves, require_near
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.ir.module import HloModule
@@ -40,28 +40,11 @@ class CompiledProgram:
         """Asserts that the module gives jax's values."""
         executable = get_backend(backend).compile(module, CompileOptions(optimize=optimize))
         found = leaves(executable(*(argument.copy() for argument in self.arguments)))
-        assert len(found) == len(self.results)
         for number, (one, wanted) in enumerate(zip(found, self.results, strict=True)):
-            require_close(one, wanted, f"result {number} of {module.name} on {backend}")
-
-
-def leaves(value: object) -> list[Array]:
-    if isinstance(value, tuple):
-        return [leaf for element in value for leaf in leaves(element)]
-    return [np.asarray(value)]
-
-
-def require_close(found: Array, wanted: Array, context: str) -> None:
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), context
-    dtype = DType.from_numpy(wanted.dtype)
-    if not (dtype.is_floating or dtype.is_complex):
-        np.testing.assert_array_equal(found, wanted, context)
-        return
-    wide = np.complex128 if dtype.is_complex else np.float64
-    one, other = found.astype(wide), wanted.astype(wide)
-    bits = dtype.component.bits if dtype.is_complex else dtype.bits
-    size = float(np.abs(other).max(where=np.isfinite(other), initial=1e-30))
-    np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE[max(bits, 16)] * size, err_msg=context)
+            dtype = DType.from_numpy(wanted.dtype)
+            bits = dtype.component.bits if dtype.is_complex else dtype.bits
+            context = f"result {number} of {module.name} on {backend}"
+            require_near(one, wanted, TOLERANCE[max(bits, 16)], context)
 
 
 def read_program(path: Path) -> CompiledProgram:

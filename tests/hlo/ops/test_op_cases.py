@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import evaluate
@@ -54,12 +55,6 @@ def test_record_verifies_survives_text_and_evaluates_to_its_shape(op_case, op_dt
     assert is_of_shape(value, module.entry_computation.root.shape)
     if op_case.is_deterministic:
         op_case.check(evaluate(again, *arguments), value)
-
-
-def leaves(value: object) -> list[np.ndarray]:
-    if isinstance(value, tuple):
-        return [leaf for element in value for leaf in leaves(element)]
-    return [value] if isinstance(value, np.ndarray) else []
 
 
 # What XLA's CPU compiler (of jaxlib 0.10) cannot run, or cannot run alone, and what it does otherwise on purpose.

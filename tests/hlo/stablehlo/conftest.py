@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nested_arrays import leaves, require_near
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.fingerprint import structurally_equal
 from xlalite.hlo.text import parse
-from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.verification.verifier import verify
 
 
@@ -55,24 +55,9 @@ class StablehloProgram:
 
     def check_values(self, found: object) -> None:
         """Asserts that values have jax's types and sizes and are as close as the tolerance says."""
-        arrays = _leaves(found)
-        assert len(arrays) == len(self.results)
+        arrays = leaves(found)
         for array, wanted in zip(arrays, self.results, strict=True):
-            assert (array.dtype, array.shape) == (wanted.dtype, wanted.shape)
-            dtype = DType.from_numpy(wanted.dtype)
-            if not (dtype.is_floating or dtype.is_complex):
-                np.testing.assert_array_equal(array, wanted)
-                continue
-            wide = np.complex128 if dtype.is_complex else np.float64
-            exact = wanted.astype(wide)
-            size = np.abs(exact).max(where=np.isfinite(exact), initial=1e-30)
-            np.testing.assert_allclose(array.astype(wide), exact, rtol=0, atol=self.tolerance * size)
-
-
-def _leaves(value: object) -> list[np.ndarray]:
-    if isinstance(value, (tuple, list)):
-        return [leaf for element in value for leaf in _leaves(element)]
-    return [np.asarray(value)]
+            require_near(array, wanted, self.tolerance)
 
 
 @pytest.fixture(scope="session")

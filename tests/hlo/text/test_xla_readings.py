@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo import parse_proto
@@ -134,10 +135,6 @@ def argument(shape: Shape, rng: np.random.Generator) -> Value:
     if shape.dtype.is_integral:
         return np.asarray(rng.integers(0, 3, shape.dims)).astype(shape.dtype.numpy)
     return np.asarray(rng.integers(-8, 8, shape.dims) / 4).astype(shape.dtype.numpy)
-
-
-def leaves(value: object) -> list[np.ndarray]:
-    return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
 
 
 def check_equal(one: object, other: object) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import evaluate
@@ -177,12 +178,6 @@ def test_random_numbers_have_no_f64_value() -> None:
     )
     with pytest.raises(EvaluationError, match="may differ from run to run"):
         Referee(module, [])
-
-
-def leaves(value: Value) -> list[np.ndarray]:
-    if isinstance(value, tuple):
-        return [leaf for element in value for leaf in leaves(element)]
-    return [value] if isinstance(value, np.ndarray) else []
 
 
 def test_every_operation_is_near_its_f64_value(op_case, op_dtype, rng) -> None:

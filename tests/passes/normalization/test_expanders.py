@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
@@ -87,11 +88,7 @@ ENTRY e {{
     assert not any(opcode.startswith("batch-norm") for opcode in result.opcodes)
     arguments = [rng.standard_normal(dims).astype(dtype.replace("f", "float")) for dims in ((2, 3, 4), (3,), (3,))]
     tolerance = {"f16": 5e-3, "f32": 1e-5, "f64": 1e-12}[dtype]
-    for expected, found in zip(_leaves(evaluate(parse(text), *arguments)), _leaves(evaluate(result.module, *arguments)),
+    for expected, found in zip(leaves(evaluate(parse(text), *arguments)), leaves(evaluate(result.module, *arguments)),
                                strict=True):  # fmt: skip
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-
-
-def _leaves(value: object) -> list[np.ndarray]:
-    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]

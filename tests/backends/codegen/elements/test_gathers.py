@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import random_windows
 
 from xlalite.hlo.types.dtype import DType
 
@@ -22,9 +23,7 @@ ENTRY e {{
 
 
 @pytest.mark.parametrize("index_type", ["s4", "u4", "s8", "u8", "s32", "u32", "s64", "u64"])
-def test_gathers_of_any_attributes(
-    check: Any, kernels: Any, random_windows: Any, rng: np.random.Generator, index_type: str
-) -> None:
+def test_gathers_of_any_attributes(check: Any, kernels: Any, rng: np.random.Generator, index_type: str) -> None:
     chance, make = random.Random(index_type), random_windows
     for dtype in (DType.F32, DType.S8, DType.C64, DType.BF16, DType.PRED):
         windows = make.any_windows(chance)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import random_windows
 
 from xlalite.hlo.types.dtype import DType
 
@@ -34,7 +35,7 @@ def rows(count: int, width: int, combine: str = "add") -> str:
 @pytest.mark.parametrize("combine", COMBINERS)
 @pytest.mark.parametrize("index_type", ["s4", "u4", "s8", "u8", "s32", "u32", "s64", "u64"])
 def test_scatters_of_any_attributes(
-    check: Any, kernels: Any, random_windows: Any, rng: np.random.Generator, index_type: str, combine: str
+    check: Any, kernels: Any, rng: np.random.Generator, index_type: str, combine: str
 ) -> None:
     chance, make = random.Random(index_type + combine), random_windows
     for dtype in (DType.S32, DType.F64, DType.U8, DType.C64):

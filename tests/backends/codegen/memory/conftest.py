@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.backends.arguments import nested_value
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -21,7 +22,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.literal import Token, Value
+from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import Shape
 
 _BATCH = 48
@@ -85,7 +86,7 @@ class GuardedRun:
 
     def _problem(self, kernels: Sequence[Kernel], isa: str, optimize: bool) -> str:
         modules = [parse(kernel.text) for kernel in kernels]
-        flat = [leaf for kernel in kernels for argument in kernel.arguments for leaf in _leaves(argument)]
+        flat = [leaf for kernel in kernels for argument in kernel.arguments for leaf in leaves(argument)]
         results, overruns = self._ask((join_modules(modules).to_string("short_parsable"), isa, optimize, flat))
         arrays = iter(results)
         for kernel, module in zip(kernels, modules, strict=True):
@@ -148,14 +149,6 @@ def join_modules(modules: Sequence[HloModule]) -> HloModule:
     entry.set_root(entry.add(HloInstruction(OPS["tuple"], shape, roots)))
     joined.add(entry, entry=True)
     return joined
-
-
-def _leaves(value: Value) -> Iterator[np.ndarray]:
-    if isinstance(value, tuple):
-        for element in value:
-            yield from _leaves(element)
-    elif not isinstance(value, Token):
-        yield np.asarray(value)
 
 
 @pytest.fixture(scope="session")

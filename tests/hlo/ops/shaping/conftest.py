@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
@@ -28,7 +29,7 @@ def agree(run: Callable[..., Value], run_with_xla: Callable[..., list[np.ndarray
     """`agree(text, *arrays, rtol=, atol=)`: the evaluator and XLA give the same."""
 
     def compare(text: str, *arrays: np.ndarray, rtol: float = 0.0, atol: float = 0.0) -> None:
-        found, expected = _leaves(run(text, *arrays)), run_with_xla(text, *arrays)
+        found, expected = leaves(run(text, *arrays)), run_with_xla(text, *arrays)
         assert len(found) == len(expected)
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.dtype == theirs.dtype
@@ -40,7 +41,3 @@ def agree(run: Callable[..., Value], run_with_xla: Callable[..., list[np.ndarray
                 np.testing.assert_array_equal(ours, theirs)
 
     return compare
-
-
-def _leaves(value: Value) -> list[np.ndarray]:
-    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
