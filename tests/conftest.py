@@ -15,6 +15,8 @@ from op_cases import OP_CASES
 from random_modules import make_basic_module, make_random_arguments, require_same_bits
 
 import xlalite
+import xlalite.ops
+from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Evaluator
 from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
@@ -109,6 +111,14 @@ def custom_target() -> Iterator[Callable[[str, Evaluator], None]]:
     yield register
     for name in names:
         del CUSTOM_CALLS[name]
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    """An empty graph, the default one during the test; operations and operators are declared."""
+    assert xlalite.ops.functions.operators is not None
+    with Graph().as_default() as default:
+        yield default
 
 
 @pytest.fixture

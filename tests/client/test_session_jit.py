@@ -67,8 +67,8 @@ def loss_curve(model: tuple[Any, ...], session_config: tf.ConfigProto, steps: in
 @pytest.mark.parametrize("build", [softmax_regression, two_layers])
 def test_loss_curves_with_the_jit_on_and_off_agree(build: Callable[[], tuple[Any, ...]]) -> None:
     model = build()
-    off = loss_curve(model, config(tf.OptimizerOptions.OFF), 1000)
-    on = loss_curve(model, config(), 1000)
+    off = loss_curve(model, config(tf.OptimizerOptions.OFF), 300)
+    on = loss_curve(model, config(), 300)
     np.testing.assert_allclose(on, off, rtol=1e-5)
     assert on[-50:].mean() < on[:50].mean()
 

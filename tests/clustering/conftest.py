@@ -1,17 +1,17 @@
 """Graphs to cluster, and a way to run what came out: each cluster lowered and evaluated, the rest one by one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from graphs import needed
 
 import xlalite.ops
 from xlalite.clustering.cluster_operations import cluster_operations
 from xlalite.clustering.clusters import Cluster, Clustering
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import LocalContext
@@ -103,27 +103,6 @@ def _run_cluster(cluster: Cluster, values: dict[Tensor, Any], context: LocalCont
     for update in lowered.updates:
         context.assign_variable(update.data.name, np.asarray(results[update.output_index]))
     values.update(zip(cluster.outputs, results[: lowered.output_count], strict=True))
-
-
-def needed(elements: Sequence[Any], feeds: Sequence[Tensor]) -> list[Operation]:
-    """Operations that lead to the elements, in creation order."""
-    waiting = [e.op if isinstance(e, Tensor) else e for e in elements if e not in feeds]
-    found: set[Operation] = set()
-    while waiting:
-        operation = waiting.pop()
-        if operation in found or (operation.outputs and all(output in feeds for output in operation.outputs)):
-            continue
-        found.add(operation)
-        waiting += [tensor.op for tensor in operation.inputs if tensor not in feeds]
-        waiting += operation.control_inputs
-    return sorted(found, key=lambda operation: operation.id)
-
-
-@pytest.fixture
-def graph() -> Iterator[Graph]:
-    """An empty graph, the default one during the test."""
-    with Graph().as_default() as default:
-        yield default
 
 
 @pytest.fixture

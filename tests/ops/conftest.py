@@ -1,14 +1,14 @@
 """Runs graphs without a session: operation by operation, and lowered to one module."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from graphs import needed
 
 import xlalite.ops
 from xlalite.framework.graph.graph import Graph
-from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import LocalContext
@@ -78,30 +78,9 @@ class GraphRunner:
         return lowered
 
 
-def needed(elements: Sequence[Any], feeds: Mapping[Tensor, Any]) -> list[Operation]:
-    """Operations that lead to the elements, in creation order."""
-    waiting = [e.op if isinstance(e, Tensor) else e for e in elements if e not in feeds]
-    found: set[Operation] = set()
-    while waiting:
-        operation = waiting.pop()
-        if operation in found or (operation.outputs and all(output in feeds for output in operation.outputs)):
-            continue
-        found.add(operation)
-        waiting += [tensor.op for tensor in operation.inputs if tensor not in feeds]
-        waiting += operation.control_inputs
-    return sorted(found, key=lambda operation: operation.id)
-
-
 def _element(fetch: Any) -> Any:
     converter = getattr(fetch, "_as_graph_element", None)
     return converter() if converter is not None else fetch
-
-
-@pytest.fixture
-def graph() -> Iterator[Graph]:
-    """An empty graph, the default one during the test."""
-    with Graph().as_default() as default:
-        yield default
 
 
 @pytest.fixture

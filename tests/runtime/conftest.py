@@ -1,6 +1,6 @@
 """A graph of its own for each test, and a session's runtime without the session."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -19,9 +19,8 @@ EVERYTHING = ClusteringOptions(global_jit=True, min_cluster_size=1)
 
 
 @pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
+def graph_of_its_own(graph: tf.Graph) -> None:
+    """Each test begins with an empty graph."""
 
 
 class Machine:
