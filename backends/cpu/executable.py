@@ -118,14 +118,14 @@ class CpuExecutable(Executable):
 
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did."""
-        return self._compiled_again().pass_records
+        return tuple(self._compiled_again().instrumentation.records)
 
     def _compiled_again(self) -> Compilation:
         """The steps up to the LLVM IR, taken once more when somebody first asks what they made; calls need none."""
         if self._compilation is None:
-            from xlalite.backends.cpu.compilation.compilation import Compilation, Step
+            from xlalite.backends.cpu.compilation.stages import EMITTED, run_to
 
-            self._compilation = Compilation(self._request).run(Step.EMITTED)
+            self._compilation, _ = run_to(EMITTED, self._request)
         return self._compilation
 
     def _run_nested(self, *arguments: object) -> object:

@@ -203,7 +203,7 @@ def _where_time_went(module: ModuleEntry) -> str:
     rest = max(module.compile_ms - passes - verifier, 0.0)
     return (
         f"{module.compile_ms:.1f} ms: passes {passes:.1f}, verifier {verifier:.1f}, "
-        f"code generation, LLVM and the writing of dumps {rest:.1f}"
+        f"code generation and the writing of dumps {rest:.1f}"
     )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from xlalite.backends.base import OTHER_STAGE_NAMES, Backend, CompileOptions, StageOutput, get_backend, stage_name
@@ -125,15 +126,13 @@ def _run_passes(
 
 def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) -> tuple[PassRecord, ...]:
     dumper = module_dumper(debug, module.name)
-    if dumper is None:
-        instrumentation = Instrumentation(debug)
+    instrumentation = Instrumentation(debug, (dumper,) if dumper else ())
+    with dumper or nullcontext():
+        if dumper:
+            dumper.write_given(module)
         pipeline.run(module, instrumentation)
-        return tuple(instrumentation.records)
-    with dumper:
-        dumper.write_given(module)
-        instrumentation = Instrumentation(debug, (dumper,))
-        pipeline.run(module, instrumentation)
-        dumper.write_decisions(module.decisions)
+        if dumper:
+            dumper.write_decisions(module.decisions)
     return tuple(instrumentation.records)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from xlalite.backends.cpu.native.object_code import JsonValue, SideRecord
-
 _Kind = TypeVar("_Kind")
 
 
@@ -29,20 +27,9 @@ class CodeRecord:
     evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
 
-    def as_json(self) -> SideRecord:
-        """The record as it is kept."""
-        pairs: list[JsonValue] = [list(pair) for pair in self.donations]
-        return {
-            "arena_bytes": self.arena_bytes,
-            "donations": pairs,
-            "has_loops": self.has_loops,
-            "evaluator_calls": dict(self.evaluator_calls),
-            "given_constants": dict(self.given_constants),
-        }
-
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> CodeRecord:
-        """The record that `as_json` made.
+        """The record that `dataclasses.asdict` made, and JSON perhaps.
 
         Raises:
             KeyError: Something is missing.

@@ -8,13 +8,13 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
-from xlalite.backends.cpu.compilation.given_constants import divide_constants
 from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline, cpu_unscheduled_pipeline
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.emission.constant_pool import divide_constants
 from xlalite.backends.cpu.emission.emitted_module import EmittedModule
 from xlalite.backends.cpu.emission.module_emitter import emit_module
 from xlalite.backends.cpu.native.jit import CodeForm, GeneratedCode, generate_code
@@ -24,7 +24,6 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.instrumentation import Instrumentation, PassObserver
-from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.core.pipeline import Pipeline
 from xlalite.passes.memory.buffer_assignment import assign_buffers
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
@@ -50,6 +49,7 @@ class Compilation:
         emitted: The LLVM IR.
         generated: What LLVM made of it.
         decisions: What was decided so far.
+        instrumentation: What the passes did so far.
     """
 
     optimized: HloModule
@@ -63,17 +63,11 @@ class Compilation:
         wanted: CodeForm = CodeForm.OBJECT,
         observers: Sequence[PassObserver] = (),
     ) -> None:
-        """Compiles nothing yet.
-
-        Args:
-            request: What to compile, and how.
-            wanted: What LLVM shall make.
-            observers: Who sees the passes run.
-        """
+        """Compiles nothing yet; LLVM is to make what is `wanted`, and the observers will see the passes run."""
         self.request = request
         self.decisions: tuple[Decision, ...] = ()
         self._wanted = wanted
-        self._instrumentation = Instrumentation(request.options.debug, observers)
+        self.instrumentation = Instrumentation(request.options.debug, observers)
         self._start = time.perf_counter()
 
     def steps(self) -> Iterator[Step]:
@@ -86,26 +80,14 @@ class Compilation:
         """
         verify(self.request.given)
         yield Step.GIVEN
-        self.optimized = self._optimize()
+        self.optimized = self._optimize(self.request.given)
         yield Step.OPTIMIZED
-        self.assignment = self._assign()
+        self.assignment = self._assign(self.optimized)
         yield Step.ASSIGNED
-        self.emitted = self._emit()
+        self.emitted = self._emit(self.optimized, self.assignment)
         yield Step.EMITTED
-        self.generated = self._generate()
+        self.generated = self._generate(self.emitted)
         yield Step.GENERATED
-
-    def run(self, last: Step = Step.GENERATED) -> Compilation:
-        """Takes the steps up to one of them."""
-        for step in self.steps():
-            if step is last:
-                break
-        return self
-
-    @property
-    def pass_records(self) -> tuple[PassRecord, ...]:
-        """The passes that ran so far."""
-        return tuple(self._instrumentation.records)
 
     def unscheduled(self) -> HloModule:
         """The module after the passes that decide what is computed in which kernel."""
@@ -124,25 +106,24 @@ class Compilation:
         )
         compile_ms = round(1e3 * (time.perf_counter() - self._start), 3)
         summary = CodeSummary(self.request.given.name, self.emitted.kernel_count, compile_ms)
-        return ObjectCode(self.generated.image, self.generated.exports, record.as_json(), constants, summary)
+        return ObjectCode(self.generated.image, self.generated.exports, asdict(record), constants, summary)
 
-    def _optimize(self) -> HloModule:
-        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize), self._copy_for_calls)
+    def _optimize(self, given: HloModule) -> HloModule:
+        def copy() -> HloModule:
+            module = given.clone()
+            # A call checks only of aliased arguments that they may be written to, so that donors give nothing.
+            aliases = module.config.input_output_alias if self.request.options.donate_arguments else ()
+            module.update_config(input_output_alias=aliases, buffer_donors=())
+            return module
 
-    def _copy_for_calls(self) -> HloModule:
-        """A copy of the module that lets results lie in arguments only where calls allow it."""
-        module = self.request.given.clone()
-        # A call checks only of aliased arguments that they may be written to, so that donors give nothing.
-        aliases = module.config.input_output_alias if self.request.options.donate_arguments else ()
-        module.update_config(input_output_alias=aliases, buffer_donors=())
-        return module
+        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize), copy)
 
     def _run_passes(self, pipeline: Pipeline, copy: Callable[[], HloModule]) -> HloModule:
         """A copy of the valid module after the passes, which is valid again."""
         module, debug = copy(), self.request.options.debug
         try:
-            pipeline.run_stages(module, self._instrumentation)
-            self._instrumentation.verify_output(module, pipeline.name)
+            pipeline.run_stages(module, self.instrumentation)
+            self.instrumentation.verify_output(module, pipeline.name)
         except PassError:
             if not debug.verifies_passes:
                 # Once more, verified after each pass: the one that failed may have met what another one broke.
@@ -151,15 +132,15 @@ class Compilation:
         self.decisions = tuple(module.decisions)
         return module
 
-    def _assign(self) -> BufferAssignment:
+    def _assign(self, optimized: HloModule) -> BufferAssignment:
         self._note("buffer assignment")
-        return assign_buffers(self.optimized)
+        return assign_buffers(optimized)
 
-    def _emit(self) -> EmittedModule:
+    def _emit(self, optimized: HloModule, assignment: BufferAssignment) -> EmittedModule:
         self._note("LLVM IR")
         emitted = emit_module(
-            self.optimized,
-            self.assignment,
+            optimized,
+            assignment,
             num_threads=self.request.num_threads,
             contract=self.request.options.fp_contract,
             target=TargetInfo.host(self.request.jit_options.max_isa),
@@ -167,14 +148,14 @@ class Compilation:
         self.decisions += tuple(emitted.decisions)
         return emitted
 
-    def _generate(self) -> GeneratedCode:
+    def _generate(self, emitted: EmittedModule) -> GeneratedCode:
         self._note("machine code")
-        return generate_code(self.emitted.text, self._wanted, self.request.jit_options)
+        return generate_code(emitted.text, self._wanted, self.request.jit_options)
 
     def _note(self, step: str) -> None:
         """Says that a step behind the passes begins, if the compilation takes long."""
         size = sum(map(len, self.optimized.computations()))
-        self._instrumentation.progress.note(self.optimized.name, step, size)
+        self.instrumentation.progress.note(self.optimized.name, step, size)
 
 
 def _arena_bytes(emitted: EmittedModule, assignment: BufferAssignment) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -48,19 +49,17 @@ def compile_to(name: str, request: CompileRequest) -> StageOutput:
     stage = STAGES[checked_stage(name, STAGES, "cpu")]
     compilation, content = run_to(stage, request)
     assert isinstance(content, str), "stages with a name for users are texts"
-    return StageOutput(content, compilation.decisions, compilation.pass_records)
+    return StageOutput(content, compilation.decisions, tuple(compilation.instrumentation.records))
 
 
 def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
     """A compilation that has come to a stage, and the stage's content; each step is dumped if that is wanted."""
     dumper = module_dumper(request.options.debug, request.given.name)
-    if dumper is None:
-        compilation = Compilation(request, stage.form).run(stage.step)
-        return compilation, stage.content(compilation)
-    with dumper:
-        compilation = Compilation(request, CodeForm.ALL, (dumper,))
+    compilation = Compilation(request, CodeForm.ALL if dumper else stage.form, (dumper,) if dumper else ())
+    with dumper or nullcontext():
         for step in compilation.steps():
-            _dump(step, compilation, dumper)
+            if dumper:
+                _dump(step, compilation, dumper)
             if step is stage.step:
                 break
         return compilation, stage.content(compilation)
@@ -81,74 +80,52 @@ def _text(module: HloModule, compilation: Compilation) -> str:
     return module.to_string(compilation.request.options.debug.text_preset)
 
 
+EMITTED = Stage(
+    "llvm-before-optimizations", "LLVM IR as emitted", Step.EMITTED, lambda c: c.emitted.text, "ir-no-opt.ll"
+)
+OBJECT = Stage("object", "object code", Step.GENERATED, lambda c: c.generated.image, "obj-file.o", CodeForm.OBJECT)
+"""The end of every compilation, which is no text."""
+
 _ALL = (
-    Stage(
-        "hlo-before-optimizations",
-        "HLO as it was given",
-        Step.GIVEN,
-        lambda compilation: _text(compilation.request.given, compilation),
-    ),
+    Stage("hlo-before-optimizations", "HLO as it was given", Step.GIVEN, lambda c: _text(c.request.given, c)),
     Stage(
         "hlo",
         "HLO after the optimising passes, fused, not yet scheduled",
         Step.GIVEN,
-        lambda compilation: _text(compilation.unscheduled(), compilation),
+        lambda c: _text(c.unscheduled(), c),
     ),
     Stage(
         "hlo-backend",
         "HLO that code is made of: scheduled, with all copies",
         Step.OPTIMIZED,
-        lambda compilation: _text(compilation.optimized, compilation),
+        lambda c: _text(c.optimized, c),
         "cpu_after_optimizations.txt",
     ),
     Stage(
         "schedule",
         "what runs when, and how many bytes are alive",
         Step.OPTIMIZED,
-        lambda compilation: schedule_report(compilation.optimized),
+        lambda c: schedule_report(c.optimized),
         "cpu_after_optimizations-schedule.txt",
     ),
     Stage(
         "buffer-assignment",
         "which bytes every array lies in",
         Step.ASSIGNED,
-        lambda compilation: compilation.assignment.report,
+        lambda c: c.assignment.report,
         "cpu_after_optimizations-buffer-assignment.txt",
     ),
-    Stage(
-        "llvm-before-optimizations",
-        "LLVM IR as emitted",
-        Step.EMITTED,
-        lambda compilation: compilation.emitted.text,
-        "ir-no-opt.ll",
-    ),
+    EMITTED,
     Stage(
         "llvm-after-optimizations",
         "LLVM IR after LLVM's passes",
         Step.GENERATED,
-        lambda compilation: compilation.generated.optimized_ir,
+        lambda c: c.generated.optimized_ir,
         "ir-with-opt.ll",
         CodeForm.IR,
     ),
-    Stage(
-        "asm",
-        "assembly of this machine",
-        Step.GENERATED,
-        lambda compilation: compilation.generated.assembly,
-        "s",
-        CodeForm.ASSEMBLY,
-    ),
+    Stage("asm", "assembly of this machine", Step.GENERATED, lambda c: c.generated.assembly, "s", CodeForm.ASSEMBLY),
 )
 
 STAGES = MappingProxyType({stage.name: stage for stage in _ALL})
 """The stages that are text, by name, in order."""
-
-OBJECT = Stage(
-    "object",
-    "object code",
-    Step.GENERATED,
-    lambda compilation: compilation.generated.image,
-    "obj-file.o",
-    CodeForm.OBJECT,
-)
-"""The end of every compilation, which is no text."""
