@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.jit import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
-from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, thread_pool_ir
+from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, serial_pool_ir, thread_pool_ir
 from xlalite.backends.cpu.native.threads import available_cpus, resolve_num_threads
 
 __all__ = ["PARALLEL_FOR", "SPIN_MICROSECONDS", "ThreadPool", "get_pool", "runtime_imports"]
@@ -111,7 +111,7 @@ class _Runtime:
 
 @functools.cache
 def _runtime() -> _Runtime:
-    runtime = _Runtime(runtime_code("thread pool", thread_pool_ir))
+    runtime = _Runtime(runtime_code("thread pool", thread_pool_ir if has_native_pool() else serial_pool_ir))
     if has_native_pool():
         os.register_at_fork(after_in_child=_reset_pools)
     return runtime

@@ -28,6 +28,7 @@ from xlalite.backends.codegen.llvm import (
     Function,
     FunctionBuilder,
     ModuleBuilder,
+    TargetInfo,
     Value,
     array,
     constant,
@@ -95,12 +96,16 @@ def has_native_pool() -> bool:
     return sys.platform == "linux" and platform.machine() in _FUTEX_SYSCALL and struct.calcsize("P") == 8
 
 
-def thread_pool_ir() -> str:
+def serial_pool_ir() -> str:
+    """The module where there are no worker threads: `xlalite_parallel_for` alone."""
+    module = ModuleBuilder("serial_pool")
+    _write_parallel_for(module, None)
+    return module.text()
+
+
+def thread_pool_ir(target: TargetInfo | None = None) -> str:
     """The module: `xlalite_parallel_for`, and create, destroy, reset and spin functions for `thread_pool.py`."""
-    module = ModuleBuilder("thread_pool")
-    if not has_native_pool():
-        _write_parallel_for(module, None)
-        return module.text()
+    module = ModuleBuilder("thread_pool", target)
     run_chunks = _run_chunks(module)
     start_workers = _start_workers(module, _worker(module, run_chunks))
     _write_parallel_for(module, _fork_join(module, start_workers, run_chunks))
@@ -336,7 +341,7 @@ def _futex_call(module: ModuleBuilder) -> Function:
     fb = module.function("futex", VOID, (PTR, I32, I32), linkage="internal", attributes=("nounwind", "noinline"))
     word, operation, argument = fb.parameters
     call = module.declare("syscall", I64, (I64,), variadic=True)
-    fb.call(call, _FUTEX_SYSCALL[platform.machine()], word, operation, argument, NULL, NULL, constant(I32, 0))
+    fb.call(call, _FUTEX_SYSCALL[_processor(module)], word, operation, argument, NULL, NULL, constant(I32, 0))
     fb.ret()
     return fb.function
 
@@ -347,8 +352,12 @@ def _slot(fb: FunctionBuilder, pool: Record, index: Value) -> Record:
 
 def _relax(fb: FunctionBuilder) -> None:
     """Tells the processor that a loop waits."""
-    match platform.machine():
+    match _processor(fb.module):
         case "x86_64":
             fb.intrinsic("x86.sse2.pause", VOID, (), ())
         case "aarch64":
             fb.intrinsic("aarch64.hint", VOID, (constant(I32, 1),), ())
+
+
+def _processor(module: ModuleBuilder) -> str:
+    return module.target.triple.partition("-")[0]

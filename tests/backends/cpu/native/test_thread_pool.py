@@ -4,11 +4,15 @@ import os
 import threading
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.cpu.native.jit import compile_ir, link
+from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import ThreadPool, get_pool
-from xlalite.backends.cpu.native.thread_pool_ir import has_native_pool
+from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, serial_pool_ir, thread_pool_ir
 
 needs_workers = pytest.mark.skipif(not has_native_pool(), reason="no worker threads on this platform")
 
@@ -298,3 +302,29 @@ def test_interpreter_exits_with_pools_alive(run_python, tmp_path):
     process = run_python(EXIT, XLALITE_CACHE_DIR=str(tmp_path))
     assert process.communicate(timeout=20) == ("", "")
     assert process.returncode == 0
+
+
+def test_without_workers_the_caller_runs_the_whole_range(native_function):
+    """As where `has_native_pool` is false; the context is not looked at."""
+    slices: list[tuple[int, int]] = []
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+        lambda arguments, begin, end: slices.append((begin, end))
+    )
+    module = link([compile_ir(IrSource(serial_pool_ir()))])
+    pointer, word = ctypes.c_void_p, ctypes.c_int64
+    parallel_for = native_function(module, PARALLEL_FOR, None, pointer, type(kernel), pointer, word, word)
+    parallel_for(None, kernel, None, 100, 8)
+    parallel_for(None, kernel, None, 0, 8)
+    assert slices == [(0, 100)]
+
+
+@pytest.mark.parametrize(
+    ("processor", "waits_by"), [("x86_64", "pause"), ("aarch64", "yield"), ("riscv64", ""), ("loongarch64", "")]
+)
+def test_the_pool_is_code_for_every_processor_that_has_one(processor, waits_by):
+    target = TargetInfo.of(f"{processor}-unknown-linux-gnu")
+    with llvm.create_context() as context, llvm.parse_assembly(thread_pool_ir(target), context) as module:
+        module.verify()
+        assembly = target.create_machine().emit_assembly(module)
+    assert PARALLEL_FOR in assembly
+    assert waits_by in assembly
