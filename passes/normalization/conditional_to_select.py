@@ -12,14 +12,11 @@ from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_body
 from xlalite.passes.simplify.dce import remove_uncalled_computations
-
-_UNSUITABLE = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC | Trait.COLLECTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +71,8 @@ def _why_not(conditional: HloInstruction) -> str | None:
 
 def _may_always_run(computation: HloComputation) -> bool:
     return all(
-        not instruction.has_side_effect
-        and not instruction.op.has(_UNSUITABLE)
-        and instruction.opcode not in ("while", "custom-call")
+        instruction.is_pure
+        and instruction.opcode != "while"
         and all(map(_may_always_run, instruction.called_computations))
         for instruction in computation.instructions
     )
