@@ -37,13 +37,7 @@ def replace(old: HloInstruction, new: HloInstruction) -> tuple[HloInstruction, .
             instruction.metadata = old.metadata
     if joined:
         _take_annotations(new, old)
-    for predecessor in old.control_predecessors:
-        if predecessor is not new:
-            new.add_control_predecessor(predecessor)
-    for successor in old.control_successors:
-        successor.drop_control_predecessor(old)
-        if successor is not new:
-            successor.add_control_predecessor(new)
+    hand_over_control(old, new)
     old.replace_all_uses_with(new)
     operands = old.operands
     if old.opcode != "parameter":
@@ -51,6 +45,17 @@ def replace(old: HloInstruction, new: HloInstruction) -> tuple[HloInstruction, .
     for operand in operands:
         remove_dead(operand)
     return joined
+
+
+def hand_over_control(old: HloInstruction, new: HloInstruction) -> None:
+    """Makes `new` run after what `old` runs after, and before what had to wait for `old`."""
+    for predecessor in old.control_predecessors:
+        if predecessor is not new:
+            new.add_control_predecessor(predecessor)
+    for successor in old.control_successors:
+        successor.drop_control_predecessor(old)
+        if successor is not new:
+            successor.add_control_predecessor(new)
 
 
 def remove_dead(instruction: HloInstruction) -> None:

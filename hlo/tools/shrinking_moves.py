@@ -17,7 +17,7 @@ from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
-from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.module import HloModule, ModuleConfig
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.asynchronous import zero_value
 from xlalite.hlo.text import parse
@@ -33,18 +33,14 @@ _LARGEST_CONSTANT = 64
 
 def without_annotations(module: HloModule, arguments: Arguments) -> Variant:
     """No metadata, no sharding, no configuration, no aliases."""
-    twin = HloModule(module.name)
-    copies: dict[HloComputation, HloComputation] = {}
-    for computation in module.computations():
-        copies[computation] = twin.add(
-            computation.clone(called=copies.__getitem__), entry=computation is module.entry_computation
-        )
-        for instruction in copies[computation].instructions:
-            instruction.metadata = Metadata()
-            instruction.sharding = instruction.backend_config = ""
-            instruction.frontend_attributes = instruction.extra_attributes = ()
-            for predecessor in instruction.control_predecessors:
-                instruction.drop_control_predecessor(predecessor)
+    twin = module.clone()
+    twin.config, twin.tables = ModuleConfig(), ""
+    for instruction in twin.instructions():
+        instruction.metadata = Metadata()
+        instruction.sharding = instruction.backend_config = ""
+        instruction.frontend_attributes = instruction.extra_attributes = ()
+        for predecessor in instruction.control_predecessors:
+            instruction.drop_control_predecessor(predecessor)
     yield twin, arguments
 
 

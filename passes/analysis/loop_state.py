@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
-from xlalite.hlo.building.replacement import remove_dead, replace
+from xlalite.hlo.building.replacement import hand_over_control, remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import dependencies, reachable
@@ -122,11 +122,7 @@ def with_state(
 def _take_place(loop: HloInstruction, new: HloInstruction, places: dict[int, int]) -> None:
     parent = loop.parent
     assert parent is not None, "a loop in a computation"
-    for predecessor in loop.control_predecessors:
-        new.add_control_predecessor(predecessor)
-    for successor in loop.control_successors:
-        successor.drop_control_predecessor(loop)
-        successor.add_control_predecessor(new)
+    hand_over_control(loop, new)
     for user in loop.users:
         assert user.opcode == "get-tuple-element", "the caller has looked at the users"
         replace(user, element(new, places[user.attrs.index]))

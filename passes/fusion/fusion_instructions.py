@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xlalite.hlo.building.create import create
-from xlalite.hlo.building.replacement import remove_dead
+from xlalite.hlo.building.replacement import hand_over_control, remove_dead
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
@@ -66,10 +66,7 @@ def _replace_outputs(computation: HloComputation, group: KernelGroup, fusion: Hl
                 create("get-tuple-element", (fusion,), GetTupleElementAttrs(number), metadata=output.metadata)
             )
         inside = [user for user in output.users if user in members and user is not fusion]
-        for predecessor in output.control_predecessors:
-            fusion.add_control_predecessor(predecessor)
-        for successor in output.control_successors:
-            successor.add_control_predecessor(fusion)
+        hand_over_control(output, fusion)
         output.replace_all_uses_with(replacement, except_users=inside)
 
 
