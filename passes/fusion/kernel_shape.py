@@ -23,6 +23,7 @@ class KernelKind(enum.Enum):
     UPDATE = "update in place"
     SCATTER = "scatter"
     SORT = "sort"
+    TOP = "top"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -44,7 +45,7 @@ _FUSION_KIND = {
 }
 
 
-WHOLE_ARRAY_KINDS = {"scatter": KernelKind.SCATTER, "sort": KernelKind.SORT}
+WHOLE_ARRAY_KINDS = {"scatter": KernelKind.SCATTER, "sort": KernelKind.SORT, "topk": KernelKind.TOP}
 """Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
 
 

@@ -21,6 +21,7 @@ from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
 from xlalite.backends.codegen.kernels.scatter import plan_scatter
 from xlalite.backends.codegen.kernels.sort.kernel import plan_sort
+from xlalite.backends.codegen.kernels.sort.top import plan_top
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
 from xlalite.backends.codegen.kernels.transpose import plan_transpose
 from xlalite.backends.codegen.kernels.update import plan_update
@@ -33,6 +34,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.UPDATE: plan_update,
     KernelKind.SCATTER: plan_scatter,
     KernelKind.SORT: plan_sort,
+    KernelKind.TOP: plan_top,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -11,15 +11,22 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
-from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes
 from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
-from xlalite.backends.codegen.kernels.sort.keys import bits_of_key, key_of_bits, key_of_number, key_type
+from xlalite.backends.codegen.kernels.sort.keys import (
+    UNSIGNED,
+    as_bits,
+    bits_of_key,
+    key_of_number,
+    key_type,
+    read_key,
+    stored_keys,
+)
 from xlalite.backends.codegen.kernels.sort.merge import merge_sort
-from xlalite.backends.codegen.kernels.sort.radix import POSITION, UNSIGNED, Records, counter_bytes, radix_sort
+from xlalite.backends.codegen.kernels.sort.radix import POSITION, Records, counter_bytes, radix_sort
 from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
 from xlalite.hlo.ops.evaluation.sorting_evaluation import SortKey, sort_key
 from xlalite.hlo.types.dtype import DType
@@ -38,12 +45,11 @@ def plan_sort(request: KernelRequest, shape: KernelShape) -> SortKernel | Declin
         return Declined("rows are longer than positions count")
     key = sort_key(sort.called_computations[0])
     if key is None:
-        return SortKernel(request, shape.domain.dims, dimension, None, is_reversible=False)
-    dtype = key.side.shape.dtype
-    is_value = key.side.opcode == "parameter" and len(sort.operands) == 1 and sort.operand(0).opcode == "parameter"
-    fills_memory = dtype.bits == representation(dtype).memory.bits
-    is_reversible = is_value and fills_memory and (key.is_total or not dtype.is_floating)
-    return SortKernel(request, shape.domain.dims, dimension, key, is_reversible=is_reversible)
+        return SortKernel(request, shape.domain.dims, dimension, None, None)
+    stored: int | None = None
+    if key.side.opcode == "parameter" and (key.is_total or not key.side.shape.dtype.is_floating):
+        stored = stored_keys(sort.operand(key.side.attrs.number // 2))
+    return SortKernel(request, shape.domain.dims, dimension, key, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +60,13 @@ class SortKernel(Kernel):
         dims: Sizes of each operand.
         dimension: The one along which rows lie.
         key: What rows are ordered by; None where only the comparator knows.
-        is_reversible: Whether the keys say all of the numbers.
+        stored: The parameter whose numbers are the keys, as they lie in memory; None where keys are computed.
     """
 
     dims: tuple[int, ...]
     dimension: int
     key: SortKey | None
-    is_reversible: bool
+    stored: int | None
 
     @property
     def extent(self) -> int:
@@ -71,6 +77,11 @@ class SortKernel(Kernel):
     def scratch_bytes(self) -> int:
         """Keys and positions in two buffers each, and counters."""
         return sum(self._buffers)
+
+    @property
+    def is_reversible(self) -> bool:
+        """Whether the keys say all there is to know of the elements."""
+        return self.stored is not None and len(self.request.body.root.operands) == 1
 
     @property
     def _length(self) -> int:
@@ -167,10 +178,8 @@ class SortKernel(Kernel):
 
         def visit(at: Affine, width: int, mask: Value | None) -> None:
             emitter, index = entry.emitter(width, mask), self._index(fb, row, at)
-            if self.is_reversible:
-                bits = _as_bits(entry.inputs[0], unsigned).read(emitter.math, index, mask)
-                assert isinstance(bits, Value), "an integer is one register"
-                found = key_of_bits(fb, dtype, bits)
+            if self.stored is not None:
+                found = read_key(emitter, entry.inputs[self.stored], index)
             else:
                 pairs = [emitter.element(operand, index) for operand in sort.operands for _ in range(2)]
                 (number,) = emitter.apply(sort.called_computations[0], pairs, results=(key.side,))
@@ -185,7 +194,7 @@ class SortKernel(Kernel):
         fb, dtype, is_descending = entry.fb, self.key.side.shape.dtype, self.key.is_descending
         unsigned = UNSIGNED[key_type(dtype).bits]
         view = ArrayView.row_major(keys, unsigned, (self._length,))
-        result = _as_bits(entry.outputs[0], unsigned)
+        result = as_bits(entry.outputs[0])
 
         def visit(at: Affine, width: int, mask: Value | None) -> None:
             math = entry.emitter(width).math
@@ -233,10 +242,6 @@ class _ComesBefore:
         (found,) = emitter.apply(sort.called_computations[0], sides)
         assert isinstance(found, Value), "a truth value is one register"
         return found
-
-
-def _as_bits(view: ArrayView, unsigned: DType) -> ArrayView:
-    return ArrayView(view.pointer, unsigned, view.dims, view.strides)
 
 
 def _aligned(size: int) -> int:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation, to_memory
+from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, integer
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
+
+UNSIGNED = {8: DType.U8, 16: DType.U16, 32: DType.U32, 64: DType.U64}
+"""Element types of arrays of keys, by their bits."""
 
 
 def key_type(dtype: DType) -> Type:
@@ -28,6 +35,24 @@ def key_of_number(fb: FunctionBuilder, dtype: DType, number: Value, *, is_total:
     wide = bits.type.with_scalar(key_type(dtype))
     bits = fb.bitcast(bits, wide) if bits.type is not wide else bits
     return key_of_bits(fb, dtype, bits)
+
+
+def stored_keys(operand: HloInstruction) -> int | None:
+    """The number of the parameter that an operand is, if its keys can be made of what lies in memory."""
+    fills_memory = representation(operand.shape.dtype).memory.bits == operand.shape.dtype.bits
+    return operand.attrs.number if operand.opcode == "parameter" and fills_memory else None
+
+
+def read_key(emitter: ElementEmitter, view: ArrayView, index: Index) -> Value:
+    """The keys of numbers in memory, in the total order."""
+    bits = as_bits(view).read(emitter.math, index, emitter.mask)
+    assert isinstance(bits, Value), "an integer is one register"
+    return key_of_bits(emitter.fb, view.dtype, bits)
+
+
+def as_bits(view: ArrayView) -> ArrayView:
+    """An array read and written as unsigned integers: numbers keep what registers do not, such as the sign of NaN."""
+    return ArrayView(view.pointer, UNSIGNED[key_type(view.dtype).bits], view.dims, view.strides)
 
 
 def key_of_bits(fb: FunctionBuilder, dtype: DType, bits: Value) -> Value:

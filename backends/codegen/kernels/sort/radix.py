@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.kernels.sort.keys import UNSIGNED
 from xlalite.backends.codegen.llvm import I8, I32, I64, FunctionBuilder, Type, Value
-from xlalite.hlo.types.dtype import DType
 
 _RANKS_PER_LANE = 3000
 _DIGIT_BITS = 8
@@ -19,8 +19,6 @@ _DIGITS = 1 << _DIGIT_BITS
 
 POSITION = I32
 """The type of a position in a row."""
-UNSIGNED = {8: DType.U8, 16: DType.U16, 32: DType.U32, 64: DType.U64}
-"""Element types of arrays of keys, by their bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Records:
         count: Number of records; known now.
         key: Type of a key.
         keys: The buffer that holds the keys, and one as large.
-        positions: The same of the positions, which count from 0; None where keys are all there is.
+        positions: The same of the positions; None where keys are all there is.
         lanes: Keys that are compared at once.
     """
 
@@ -110,7 +108,8 @@ def _place_by_rank(fb: FunctionBuilder, records: Records) -> None:
             rank = fb.add(rank, count(full, lanes_below(fb, full, records.count, lanes)))
         fb.store(key, fb.gep(records.key, target, rank))
         if records.positions is not None:
-            fb.store(fb.trunc(own, POSITION), fb.gep(POSITION, records.positions[1], rank))
+            position = fb.load(POSITION, fb.gep(POSITION, records.positions[0], own))
+            fb.store(position, fb.gep(POSITION, records.positions[1], rank))
 
 
 def _count_digits(fb: FunctionBuilder, records: Records, counters: Value) -> None:

@@ -58,6 +58,8 @@ def test_numbers_of_every_type(check: Any, kernels: Any, rng: np.random.Generato
             text = sort_text(dtype.value, (2, length), 1, order)
             executable = check(text, values(rng, dtype, (2, length)), num_threads=1)
             assert kernels(executable) == ["sort"]
+        text = sort_text(dtype.value, (2, 40), 1, order, ("s32",))
+        check(text, values(rng, dtype, (2, 40)), np.arange(80, dtype=np.int32).reshape(2, 40))
 
 
 @pytest.mark.parametrize("order", [LESS, GREATER, TOTAL])

@@ -149,7 +149,7 @@ def large() -> Iterator[str]:
 
 
 def orders(sizes: Sequence[int]) -> Iterator[str]:
-    """Sorts by keys alone, by keys with a passenger, and by a comparator that has no key."""
+    """Sorts by keys alone, by keys with a passenger, and by a comparator that has no key; first elements."""
     for n in sizes:
         for t in NUMBERS:
             sides = "".join(f"  {side} = {t}[] parameter({number})\n" for number, side in enumerate("ab"))
@@ -163,6 +163,8 @@ def orders(sizes: Sequence[int]) -> Iterator[str]:
                 pair = f"({result}, {result.replace(t, 's32')})"
                 operands = (result, result.replace(t, "s32"))
                 yield program(f"{pair} sort(p0, p1), {attributes}", *operands, functions=less % others)
+            for k in {min(n, 1), n // 2, n}:
+                yield program(f"({t}[3,{k}], s32[3,{k}]) topk(p0), k={k}", f"{t}[3,{n}]")
 
 
 def windows(sizes: Sequence[int]) -> Iterator[str]:
