@@ -6,6 +6,7 @@ again at the next run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,7 @@ from xlalite.framework.graph.errors import GraphError, MissingElementError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.structure import flatten, rebuilder
-
-_NAMING = frozenset({Tensor, Operation, str})
+from xlalite.framework.structure import flatten, is_leaf, rebuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,19 @@ class Fetches:
 def fetch_key(fetches: Any) -> Hashable:
     """Equal for structures that mean the same; what cannot be fetched at all gets some key."""
     kind = type(fetches)
-    if kind in _NAMING:
-        return fetches  # type: ignore[no-any-return]  # all three are hashable
-    if kind is list and _NAMING.issuperset(map(type, fetches)):
+    if kind is Tensor or _may_be_key(kind):  # type: ignore[arg-type]  # types are hashable
+        return fetches  # type: ignore[no-any-return]  # it was asked
+    # The usual structure needs no closer look.
+    if kind is list and all(map(_may_be_key, map(type, fetches))):
         return (list, *fetches)
     leaves, structure = flatten(fetches, none_is_leaf=True)
     return (structure, *[leaf if type(leaf).__hash__ is not None else id(leaf) for leaf in leaves])
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_be_key(kind: type) -> bool:
+    """Whether values of a type are hashable leaves."""
+    return is_leaf(kind) and kind.__hash__ is not None
 
 
 def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:

@@ -22,6 +22,11 @@ def flatten(value: Any, *, none_is_leaf: bool = False) -> tuple[list[Any], Hasha
     return leaves, _structure(value, leaves, none_is_leaf)
 
 
+def is_leaf(kind: type) -> bool:
+    """Whether values of a type are leaves; None counts as one here."""
+    return _sort_of(kind) is LEAF
+
+
 def rebuild(structure: Hashable, leaves: Iterable[Any]) -> Any:
     """The structure around other leaves.
 
