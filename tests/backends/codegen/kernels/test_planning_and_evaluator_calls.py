@@ -53,6 +53,18 @@ def test_work_is_split_only_where_it_pays(compile_text: Any, rows: int, threads:
     assert ("xlalite_parallel_for" in executable.as_text("llvm-before-optimizations")) == is_split
 
 
+def test_a_small_update_of_a_large_array_is_not_split(compile_text: Any) -> None:
+    text = """HloModule m
+ENTRY e { x = f32[1000,1000] parameter(0)
+  u = f32[4,16] parameter(1)
+  i = s32[] parameter(2)
+  t = f32[1000,1000] negate(x)
+  e = f32[4,16] exponential(u)
+  ROOT r = f32[1000,1000] dynamic-update-slice(t, e, i, i) }"""
+    update = planned(compile_text(text, num_threads=2))[-1]
+    assert (update.verdict, update.numbers["tasks"]) == ("update in place", 1)
+
+
 def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
     text = """HloModule m
 ENTRY e { x = f32[] parameter(0)
