@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.elements.elements import always
-from xlalite.backends.codegen.kernels.dot.layout import Layout
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
@@ -18,8 +18,8 @@ from xlalite.passes.fusion.kernel_shape import results_of
 
 
 @dataclass(frozen=True, slots=True)
-class TilePlace:
-    """Where a tile lies.
+class Area:
+    """A part of a batch of products: a piece of work, or a tile.
 
     Attributes:
         product: Number of the product within the batch.
@@ -35,16 +35,16 @@ class TilePlace:
     height: Scalar
     width: Scalar
 
-    def turned(self) -> TilePlace:
-        """The place in the transposed result."""
-        return TilePlace(self.product, self.column, self.row, self.width, self.height)
+    def turned(self) -> Area:
+        """The area of the transposed result."""
+        return Area(self.product, self.column, self.row, self.width, self.height)
 
 
 class Finisher:
     """Emits the end of a tile: reads its sums, computes the kernel's results from them, and stores those."""
 
     def __init__(
-        self, entry: KernelEntry, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: Layout
+        self, entry: KernelEntry, body: HloComputation, dot: HloInstruction, plan: DotPlan, layout: DotLayout
     ) -> None:
         self._entry = entry
         self._body = body
@@ -57,14 +57,14 @@ class Finisher:
         self._lanes = lane_count(entry.fb.module, body, min(step, self._across))
         self._is_masked = self._across % self._lanes != 0 or step % self._lanes != 0
 
-    def finish(self, place: TilePlace, sums: Value) -> None:
+    def finish(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums are in memory."""
         fb, math, lanes = self._entry.fb, Scalars(self._entry.fb), self._lanes
         if self._plan.form is Form.ROWS:
-            place = place.turned()
+            area = area.turned()
         kept = self._plan.numbers.kept
-        with math.steps(place.height, 1) as line, math.steps(place.width, lanes) as start:
-            mask = lanes_below(fb, start, place.width, lanes) if self._is_masked else None
+        with math.steps(area.height, 1) as line, math.steps(area.width, lanes) as start:
+            mask = lanes_below(fb, start, area.width, lanes) if self._is_masked else None
             address = math.address(kept, sums, math.add(math.multiply(line, self._layout.sums_line), start))
             if lanes == 1:
                 total = fb.load(kept, address, kept.size_bytes)
@@ -73,8 +73,8 @@ class Finisher:
             else:
                 wide = vector(kept, lanes)
                 total = fb.masked_load(wide, address, mask, zero(wide), kept.size_bytes)
-            row, column = math.add(place.row, line), math.add(place.column, start)
-            self._store(total, self._index(place.product, row, column), mask)
+            row, column = math.add(area.row, line), math.add(area.column, start)
+            self._store(total, self._index(area.product, row, column), mask)
 
     def _store(self, total: Value, index: Index, mask: Value | None) -> None:
         entry = self._entry

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.finish import Finisher, TilePlace
-from xlalite.backends.codegen.kernels.dot.layout import Layout, Operand, layout_of, tile_of
+from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
@@ -75,7 +75,7 @@ class DotKernel(Kernel):
 
     dot: HloInstruction
     plan: DotPlan
-    layout: Layout
+    layout: DotLayout
     stores_result: bool
 
     @property
@@ -128,20 +128,27 @@ class _Piece:
     Attributes:
         lhs: First element of its part of the left operand.
         rhs: First element of its part of the right operand.
-        product: Number of the product within the batch.
-        row: First row.
-        column: First column.
-        rows: Number of rows.
-        columns: Number of columns.
+        area: What it computes.
     """
 
     lhs: Value
     rhs: Value
-    product: Scalar
-    row: Scalar
-    column: Scalar
-    rows: Scalar
-    columns: Scalar
+    area: Area
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile within a piece.
+
+    Attributes:
+        area: What it computes, counted from the first row and column of the piece.
+        start: First term.
+        depth: Number of terms.
+    """
+
+    area: Area
+    start: Scalar
+    depth: Scalar
 
 
 class _DotEmitter:
@@ -193,10 +200,10 @@ class _DotEmitter:
                 self._block(piece, start, math.piece(start, plan.unit_depth, depth))
             return
         if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
-            self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+            self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.area.width, depth)
         elif plan.packs_rhs and is_new_block is not None:
             with fb.if_(is_new_block):
-                self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.columns, depth)
+                self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.area.width, depth)
         self._block(piece, 0, depth)
 
     def _piece(self, number: Scalar) -> _Piece:
@@ -214,14 +221,16 @@ class _DotEmitter:
         return _Piece(
             math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
             math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
-            product,
-            row,
-            column,
-            math.piece(row, plan.unit_rows, view.m),
-            math.piece(column, plan.unit_columns, view.n),
+            Area(
+                product,
+                row,
+                column,
+                math.piece(row, plan.unit_rows, view.m),
+                math.piece(column, plan.unit_columns, view.n),
+            ),
         )
 
-    def _pack(self, operand: Operand, dtype: DType, source: Value, extent: Scalar, depth: Scalar) -> None:
+    def _pack(self, operand: OperandLayout, dtype: DType, source: Value, extent: Scalar, depth: Scalar) -> None:
         """Packs a part of an operand into its place, tile by tile."""
         fb, math, numbers = self._fb, self._math, self._plan.numbers
         packing = operand.packing
@@ -250,51 +259,52 @@ class _DotEmitter:
         b = math.address(b_type, piece.rhs, math.multiply(start, view.rhs.depth))
         if plan.packs_rhs:
             if plan.depth_units > 1:
-                self._pack(layout.rhs, numbers.rhs, b, piece.columns, depth)
+                self._pack(layout.rhs, numbers.rhs, b, piece.area.width, depth)
             b_type, b = numbers.kept, self._place(layout.rhs.offset)
         if plan.packs_lhs:
-            self._pack(layout.lhs, numbers.lhs, a, piece.rows, depth)
+            self._pack(layout.lhs, numbers.lhs, a, piece.area.height, depth)
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
-        with math.steps(piece.columns, plan.columns) as column:
+        with math.steps(piece.area.width, plan.columns) as column:
             number = math.divide(column, plan.columns)
             panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
-            width = math.piece(column, plan.columns, piece.columns)
-            with math.steps(piece.rows, plan.rows) as row:
+            width = math.piece(column, plan.columns, piece.area.width)
+            with math.steps(piece.area.height, plan.rows) as row:
                 number = math.divide(row, plan.rows)
                 part = math.address(a_type, a, math.multiply(number, layout.lhs.tile))
-                height = math.piece(row, plan.rows, piece.rows)
-                tile = _Tile(row, column, height, width, start, depth)
-                self._tile(piece, tile, part, panel)
+                height = math.piece(row, plan.rows, piece.area.height)
+                tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
+                self._tile(piece.area, tile, part, panel)
 
-    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+    def _tile(self, piece: Area, tile: _Tile, lhs: Value, rhs: Value) -> None:
         """One tile: sums, then results."""
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
-        sums = self._sums(piece, tile)
+        area = tile.area
+        sums = self._sums(piece, area)
         own = sums if layout.turning is None else self._place(layout.tile_offset)
         adds = fb.icmp("ne", math.value(tile.start), 0)
         fb.call_pointer(
-            self._tile_function(tile.height, tile.width), VOID, (lhs, rhs, own, math.value(tile.depth), adds)
+            self._tile_function(area.height, area.width), VOID, (lhs, rhs, own, math.value(tile.depth), adds)
         )
         if layout.turning is not None:
             turn = packer(self._module, plan.numbers, layout.turning)
-            fb.call(turn, own, sums, math.value(tile.height), math.value(tile.width))
+            fb.call(turn, own, sums, math.value(area.height), math.value(area.width))
         if self._stores_result:
             return
-        row, column = math.add(piece.row, tile.row), math.add(piece.column, tile.column)
-        place = TilePlace(piece.product, row, column, tile.height, tile.width)
+        row, column = math.add(piece.row, area.row), math.add(piece.column, area.column)
+        area = Area(piece.product, row, column, area.height, area.width)
         if plan.depth_units == 1:
-            self._finisher.finish(place, sums)
+            self._finisher.finish(area, sums)
             return
         with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), plan.view.k)):
-            self._finisher.finish(place, sums)
+            self._finisher.finish(area, sums)
 
-    def _sums(self, piece: _Piece, tile: _Tile) -> Value:
+    def _sums(self, piece: Area, area: Area) -> Value:
         """Where a tile's sums go: the result, the place of a whole piece, or that of one tile."""
         plan, layout, math = self._plan, self._layout, self._math
         turned = plan.form is Form.ROWS
         if not self._stores_result and plan.depth_units == 1:
             return self._place(layout.sums_offset)
-        row, column = tile.row, tile.column
+        row, column = area.row, area.column
         if self._stores_result:
             row, column = math.add(piece.row, row), math.add(piece.column, column)
         line, across = (column, row) if turned else (row, column)
@@ -323,24 +333,3 @@ class _DotEmitter:
 
     def _function(self, rows: int, columns: int) -> Function:
         return tile_of(self._plan, self._layout, rows, columns).function(self._module, self._plan.numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """A tile within a piece.
-
-    Attributes:
-        row: First row.
-        column: First column.
-        height: Number of rows.
-        width: Number of columns.
-        start: First term.
-        depth: Number of terms.
-    """
-
-    row: Scalar
-    column: Scalar
-    height: Scalar
-    width: Scalar
-    start: Scalar
-    depth: Scalar

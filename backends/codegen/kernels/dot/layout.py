@@ -14,7 +14,7 @@ _ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class OperandLayout:
     """How a piece of one operand is read by tiles.
 
     Attributes:
@@ -37,7 +37,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DotLayout:
     """The memory of one piece of work.
 
     Attributes:
@@ -50,8 +50,8 @@ class Layout:
         scratch_bytes: Size of the scratch memory.
     """
 
-    lhs: Operand
-    rhs: Operand
+    lhs: OperandLayout
+    rhs: OperandLayout
     sums_line: int
     sums_offset: int
     turning: Packing | None
@@ -59,7 +59,7 @@ class Layout:
     scratch_bytes: int
 
 
-def layout_of(plan: DotPlan, *, stores_result: bool) -> Layout:
+def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     """The layout of a plan.
 
     Args:
@@ -86,10 +86,10 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> Layout:
     if turned:
         line = _up(plan.columns, plan.lanes)
         turning = Packing(None, plan.lanes, line, 1, sums_line, is_exact=True)
-    return Layout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
+    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
 
 
-def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> Tile:
+def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     """The tile of some sizes."""
     if plan.form is Form.DEPTH:
         return InnerTile(
@@ -117,11 +117,11 @@ def tile_of(plan: DotPlan, layout: Layout, rows: int, columns: int) -> Tile:
     )
 
 
-def _operand(plan: DotPlan, *, left: bool, offset: int) -> Operand:
+def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     matrix = plan.view.lhs if left else plan.view.rhs
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
-        return Operand(None, matrix.outer, matrix.depth, step * matrix.outer)
+        return OperandLayout(None, matrix.outer, matrix.depth, step * matrix.outer)
     dtype = plan.numbers.lhs if left else plan.numbers.rhs
     extent = plan.unit_rows if left else plan.unit_columns
     size, lanes = plan.numbers.kept.size_bytes, plan.lanes
@@ -129,12 +129,12 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> Operand:
         line = _up(plan.view.k, lanes)
         packing = Packing(dtype, lanes, matrix.depth, matrix.outer, line)
         room = _up(_up(extent, lanes) * line * size, _ALIGNMENT)
-        return Operand(packing, line, 1, step * line, 0, offset, room)
+        return OperandLayout(packing, line, 1, step * line, 0, offset, room)
     line = _up(step, lanes)
     panel = _up(plan.unit_depth, lanes) * line
     packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
-    return Operand(packing, 1, line, panel, step, offset, room)
+    return OperandLayout(packing, 1, line, panel, step, offset, room)
 
 
 def _up(size: int, multiple: int) -> int:
