@@ -10,8 +10,8 @@ from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo import parse
 from xlalite.hlo.ir.instruction import HloInstruction
 
-WIDE = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx512f", "avx512vl", "fma"), 512, 32)
-NARROW = TargetInfo("x86_64-unknown-linux-gnu", "", "generic", ("avx", "fma"), 256, 16)
+WIDE = TargetInfo.of("x86_64-unknown-linux-gnu", features=("avx512f", "avx512vl", "fma"))
+NARROW = TargetInfo.of("x86_64-unknown-linux-gnu", features=("avx", "fma"))
 
 
 def dot_of(lhs: str, rhs: str, result: str, attributes: str) -> HloInstruction:
