@@ -22,6 +22,7 @@ class KernelKind(enum.Enum):
 
     UPDATE = "update in place"
     SCATTER = "scatter"
+    SELECT_AND_SCATTER = "select and scatter"
     SORT = "sort"
     TOP = "top"
     TRANSPOSE = "transpose"
@@ -45,7 +46,12 @@ _FUSION_KIND = {
 }
 
 
-WHOLE_ARRAY_KINDS = {"scatter": KernelKind.SCATTER, "sort": KernelKind.SORT, "topk": KernelKind.TOP}
+WHOLE_ARRAY_KINDS = {
+    "scatter": KernelKind.SCATTER,
+    "select-and-scatter": KernelKind.SELECT_AND_SCATTER,
+    "sort": KernelKind.SORT,
+    "topk": KernelKind.TOP,
+}
 """Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
 
 

@@ -17,7 +17,7 @@ from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.window import Window, WindowDimension
 
-_MOST_SPELT_OUT = 16
+SPELT_OUT_AT_MOST = 16
 """Elements of a window beyond which its code is a loop."""
 
 
@@ -25,7 +25,7 @@ def window_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
     """All results of a (variadic) window reduction at an index."""
     combiner = Combiner.of(instruction)
     window: Window = instruction.attrs.window
-    is_loop = math.prod(window.sizes) > _MOST_SPELT_OUT
+    is_loop = math.prod(window.sizes) > SPELT_OUT_AT_MOST
 
     def nest(offsets: Index, carried: tuple[Element, ...], outer: ElementEmitter) -> tuple[Element, ...]:
         if len(offsets) == window.rank:
@@ -54,7 +54,7 @@ def _combined(
     """The accumulators after they took the element at an offset in the window, where there is one."""
     inside = Region(emitter)
     sizes = combiner.arrays[0].shape.dims
-    source = tuple(map(_source, [inside] * window.rank, window.dimensions, sizes, index, offsets))
+    source = tuple(map(window_source, [inside] * window.rank, window.dimensions, sizes, index, offsets))
     if 0 in sizes:
         return tuple(carried)
     elements = combiner.converted(emitter, inside.read(combiner.arrays, source))
@@ -62,7 +62,7 @@ def _combined(
     return tuple(inside.select(new, old) for new, old in zip(combined, carried, strict=True))
 
 
-def _source(inside: Region, dim: WindowDimension, size: int, position: Position, offset: Position) -> Position:
+def window_source(inside: Region, dim: WindowDimension, size: int, position: Position, offset: Position) -> Position:
     """Where along a dimension of the array an offset in the window at a position lies; adds what must hold for it."""
     math = inside.emitter.math
     place = math.add(math.scale(position, dim.stride), math.scale(offset, dim.rhs_dilate))

@@ -294,8 +294,9 @@ _RELATIONS: dict[str, Callable[[_Boundaries, HloInstruction], None]] = {
     "pad": _relate_partial(lambda i: {d for d, amounts in enumerate(i.attrs.padding) if any(amounts)}),
     "reverse": _relate_partial(lambda i: set(i.attrs.dimensions)),
     "concatenate": _relate_concatenate,
-    "reduce-window": _relate_partial(
-        lambda i: {d for d, dim in enumerate(i.attrs.window.dimensions) if dim != WindowDimension(1)}
+    **dict.fromkeys(
+        ("reduce-window", "select-and-scatter"),
+        _relate_partial(lambda i: {d for d, dim in enumerate(i.attrs.window.dimensions) if dim != WindowDimension(1)}),
     ),
 }
 
@@ -430,7 +431,7 @@ def _dynamic_slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape
     return replace(instruction.attrs, dynamic_slice_sizes=shape.dims)
 
 
-def _reduce_window_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+def _window_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     old: Window = instruction.attrs.window
     own = runs[instruction.operand(0)]
     dimensions = [old.dimensions[run[0]] if len(run) == 1 else WindowDimension(1) for run in own]
@@ -456,7 +457,8 @@ _ATTRS: dict[str, Callable[[HloInstruction, RunsOf, Shape], Attrs]] = {
     "pad": _pad_attrs,
     "dynamic-slice": _dynamic_slice_attrs,
     "concatenate": _concatenate_attrs,
-    "reduce-window": _reduce_window_attrs,
+    "reduce-window": _window_attrs,
+    "select-and-scatter": _window_attrs,
 }
 
 

@@ -20,6 +20,7 @@ from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
 from xlalite.backends.codegen.kernels.scatter import plan_scatter
+from xlalite.backends.codegen.kernels.select_and_scatter import plan_select_and_scatter
 from xlalite.backends.codegen.kernels.sort.kernel import plan_sort
 from xlalite.backends.codegen.kernels.sort.top import plan_top
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
@@ -33,6 +34,7 @@ from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_s
 PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Declined]] = {
     KernelKind.UPDATE: plan_update,
     KernelKind.SCATTER: plan_scatter,
+    KernelKind.SELECT_AND_SCATTER: plan_select_and_scatter,
     KernelKind.SORT: plan_sort,
     KernelKind.TOP: plan_top,
     KernelKind.TRANSPOSE: plan_transpose,

@@ -184,6 +184,11 @@ def windows(sizes: Sequence[int]) -> Iterator[str]:
                     call = f"reduce-window(p0, p1), window={{{window}}}, to_apply=f"
                     if n or "x0 " not in window:
                         yield program(f"{result} {call}", operand, f"{t}[]", functions=add)
+                    if "size=5x1" not in window and f"x{n} " not in window:
+                        pick = f"g {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n"
+                        pick += "  ROOT c = pred[] compare(a, b), direction=GE\n}\n"
+                        call = f"{operand} select-and-scatter(p0, p1, p2), window={{{window}}}, select=g, scatter=f"
+                        yield program(call, operand, result, f"{t}[]", functions=add + pick)
 
 
 FAMILIES = (reductions, moves, products, mixtures, orders, windows)

@@ -1,0 +1,218 @@
+"""The kernel of select-and-scatter, the gradient of pooling: each window gives its source to the element it selects.
+
+A task has lines that no window crosses for itself: it fills its part of the result and then goes through the window
+positions in order. Where the window does not move along the minor dimension, lanes are neighbours there; each lane
+remembers the number of the element that it selected, and the source is combined under a mask for each number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, Position
+from xlalite.backends.codegen.arrays.types import Element, zero_element
+from xlalite.backends.codegen.elements.elements import ElementEmitter
+from xlalite.backends.codegen.elements.region import Region
+from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST, window_source
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes
+from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.hlo.types.window import Window, WindowDimension
+from xlalite.passes.fusion.kernel_shape import KernelShape
+
+_Visit = Callable[[Index, int, "Value | None"], None]
+
+
+def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> SelectAndScatterKernel | Declined:
+    """The kernel of a select-and-scatter."""
+    root = request.body.root
+    if len({operand.shape.dtype for operand in root.operands}) > 1:
+        return Declined("its operands have several types")
+    window: Window = root.attrs.window
+    still = tuple(dim for dim, one in enumerate(window.dimensions) if one == WindowDimension(1))
+    dims = shape.domain.dims
+    lane_dim = len(dims) - 1 if still and still[-1] == len(dims) - 1 and dims[-1] > 1 else None
+    lines = tuple(dim for dim in still if dim != lane_dim)
+    return SelectAndScatterKernel(request, dims, root.operand(1).shape.dims, window, lane_dim, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAndScatterKernel(Kernel):
+    """A selection in each window.
+
+    Attributes:
+        dims: Sizes of the operand and of the result.
+        positions: Window positions along each dimension.
+        window: The window.
+        lane_dim: The dimension of the lanes; None for one element at a time.
+        lines: Other dimensions along which the window does not move; tasks divide these.
+    """
+
+    dims: tuple[int, ...]
+    positions: tuple[int, ...]
+    window: Window
+    lane_dim: int | None
+    lines: tuple[int, ...]
+
+    @property
+    def extent(self) -> int:
+        """The lines."""
+        return math.prod(self.dims[dim] for dim in self.lines)
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Fills and scatters, line by line."""
+        entry = open_kernel(module, name, self.request)
+        lanes = 1 if self.lane_dim is None else lane_count(module, self.request.body, self.dims[self.lane_dim])
+        if math.prod(self.dims):
+            with entry.fb.loop(entry.begin, entry.end) as number:
+                line = self._line(entry.fb, number)
+                self._walk(entry.fb, self.dims, line, lanes, lambda *at: self._fill(entry, *at))
+                if math.prod(self.positions):
+                    self._walk(entry.fb, self.positions, line, lanes, lambda *at: self._scatter(entry, *at))
+        entry.fb.ret()
+        return entry.function
+
+    def _line(self, fb: FunctionBuilder, number: Value) -> dict[int, Position]:
+        found: dict[int, Position] = {}
+        for dim in reversed(self.lines):
+            found[dim] = Affine(fb.urem(number, self.dims[dim]))
+            number = fb.udiv(number, self.dims[dim])
+        return found
+
+    def _walk(
+        self, fb: FunctionBuilder, sizes: Sequence[int], line: Mapping[int, Position], lanes: int, visit: _Visit
+    ) -> None:
+        """Loops over the dimensions that are no line's, that of the lanes innermost."""
+        moving = [dim for dim in range(len(sizes)) if dim not in self.lines and dim != self.lane_dim]
+
+        def level(dims: Sequence[int], index: Mapping[int, Position]) -> None:
+            if dims:
+                with fb.loop(0, sizes[dims[0]]) as position:
+                    level(dims[1:], {**index, dims[0]: Affine(position)})
+            elif self.lane_dim is None:
+                visit(_in_order(index), 1, None)
+            else:
+                lane_dim = self.lane_dim
+                for_lanes(
+                    fb,
+                    sizes[lane_dim],
+                    lanes,
+                    lambda at, width, mask: visit(_in_order({**index, lane_dim: at}), width, mask),
+                )
+
+        level(moving, line)
+
+    def _fill(self, entry: KernelEntry, index: Index, width: int, mask: Value | None) -> None:
+        emitter = entry.emitter(width, mask)
+        initial = emitter.element(self.request.body.root.operand(2), ())
+        entry.outputs[0].write(emitter.math, index, initial, mask)
+
+    def _scatter(self, entry: KernelEntry, index: Index, width: int, mask: Value | None) -> None:
+        emitter = entry.emitter(width, mask)
+        chosen = self._select(emitter, index)
+        _, scatter = self.request.body.root.called_computations
+        source = emitter.vector(self.request.body.root.operand(1), index)
+        result = entry.outputs[0]
+
+        def give(inner: ElementEmitter, offsets: Index, number: Value) -> None:
+            # What was chosen lies inside, so no place outside is touched.
+            place = tuple(self._places(Region(inner), index, offsets))
+            is_chosen = inner.fb.icmp("eq", chosen, number)
+            with _where(inner, is_chosen, mask) as own:
+                current = result.read(own.math, place, own.mask)
+                (new,) = own.apply(scatter, [current, source])
+                result.write(own.math, place, new, own.mask)
+
+        self._for_offsets(emitter, give)
+
+    def _select(self, emitter: ElementEmitter, index: Index) -> Value:
+        """The number of the element below the window that is selected; -1 where there is none."""
+        fb, operand = emitter.fb, self.request.body.root.operand(0)
+        select, _ = self.request.body.root.called_computations
+        best = emitter.spread(zero_element(operand.shape.dtype, 1))
+        kind = (best, _number(fb, -1, emitter.lanes))
+
+        def better(inner: ElementEmitter, offsets: Index, number: Value, carried: Registers) -> Registers:
+            best, chosen = unflatten(carried, kind)
+            assert isinstance(chosen, Value), "a number is one register"
+            inside = Region(inner)
+            place = tuple(self._places(inside, index, offsets))
+            (value,) = map(inner.spread, inside.read((operand,), place))
+            (stays,) = map(inner.spread, inner.apply(select, [best, value]))
+            assert isinstance(stays, Value), "a truth value is one register"
+            keeps = fb.and_(stays, fb.icmp("sge", chosen, 0))
+            new = [_chosen(fb, keeps, best, value), fb.select(keeps, chosen, number)]
+            return flatten(inside.select(a, b) for a, b in zip(new, (best, chosen), strict=True))
+
+        return self._fold_offsets(emitter, flatten(kind), better)[-1]
+
+    def _places(self, inside: Region, index: Index, offsets: Index) -> Iterator[Position]:
+        for dim, size, position, offset in zip(self.window.dimensions, self.dims, index, offsets, strict=True):
+            yield window_source(inside, dim, size, position, offset)
+
+    def _for_offsets(self, emitter: ElementEmitter, visit: Callable[[ElementEmitter, Index, Value], None]) -> None:
+        def step(inner: ElementEmitter, offsets: Index, number: Value, carried: Registers) -> Registers:
+            visit(inner.fresh(), offsets, number)
+            return carried
+
+        self._fold_offsets(emitter, (), step)
+
+    def _fold_offsets(
+        self,
+        emitter: ElementEmitter,
+        initial: Registers,
+        step: Callable[[ElementEmitter, Index, Value, Registers], Registers],
+    ) -> Registers:
+        """Goes through the elements of the window in order, spelt out if they are few."""
+        fb, sizes = emitter.fb, self.window.sizes
+        is_loop = math.prod(sizes) > SPELT_OUT_AT_MOST
+
+        def nest(offsets: Index, number: Value | int, carried: Registers, outer: ElementEmitter) -> Registers:
+            level = len(offsets)
+            if level == len(sizes):
+                return step(outer, offsets, _number(fb, number, emitter.lanes), carried)
+            size = sizes[level]
+            if is_loop and size > 1:
+                base = number if isinstance(number, Value) else fb.constant(I32, number)
+                with fb.carried_loop(0, size, 1, carried) as loop:
+                    own = fb.add(fb.mul(base, size), fb.trunc(loop.index, I32))
+                    loop.yield_(*nest((*offsets, Affine(loop.index)), own, loop.values, outer.inner()))
+                return loop.results
+            for offset in range(size):
+                next_one = fb.add(fb.mul(number, size), offset) if isinstance(number, Value) else number * size + offset
+                carried = nest((*offsets, Affine(offset)), next_one, carried, outer)
+            return carried
+
+        return nest((), 0, initial, emitter)
+
+
+def _in_order(index: Mapping[int, Position]) -> Index:
+    return tuple(index[dim] for dim in range(len(index)))
+
+
+def _number(fb: FunctionBuilder, number: Value | int, lanes: int) -> Value:
+    value = number if isinstance(number, Value) else fb.constant(I32, number)
+    return fb.splat(value, lanes) if lanes > 1 else value
+
+
+def _chosen(fb: FunctionBuilder, condition: Value, a: Element, b: Element) -> Element:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return fb.select(condition, a[0], b[0]), fb.select(condition, a[1], b[1])
+    assert isinstance(a, Value), "both have one type"
+    assert isinstance(b, Value), "both have one type"
+    return fb.select(condition, a, b)
+
+
+@contextmanager
+def _where(emitter: ElementEmitter, condition: Value, mask: Value | None) -> Iterator[ElementEmitter]:
+    """An emitter whose work is done only where a condition holds: a branch for one lane, a mask for several."""
+    if emitter.lanes == 1:
+        with emitter.fb.if_(condition):
+            yield emitter.fresh()
+    else:
+        yield emitter.fresh(condition if mask is None else emitter.fb.and_(condition, mask))

@@ -1,0 +1,78 @@
+"""The gradient of pooling: windows of any form give their sources to what they select, as in the evaluator."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.types.dtype import DType
+
+
+def select_and_scatter(dtype: str, dims: tuple[int, ...], positions: tuple[int, ...], window: str, how: str) -> str:
+    operand, source = (f"{dtype}[{','.join(map(str, sizes))}]" for sizes in (dims, positions))
+    return f"""HloModule m
+chosen {{ a = {dtype}[] parameter(0)
+  b = {dtype}[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction={how} }}
+given {{ a = {dtype}[] parameter(0)
+  b = {dtype}[] parameter(1)
+  ROOT c = {dtype}[] add(a, b) }}
+ENTRY e {{
+  x = {operand} parameter(0)
+  s = {source} parameter(1)
+  i = {dtype}[] parameter(2)
+  ROOT r = {operand} select-and-scatter(x, s, i), window={{{window}}}, select=chosen, scatter=given }}"""
+
+
+def any_window(chance: random.Random, sizes: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    fields: list[list[str]] = [[], [], []]
+    positions = []
+    for size in sizes:
+        window, stride, low, high = 1, 1, 0, 0
+        if chance.random() < 0.6:
+            window, stride = chance.choice((1, 2, 3, 5)), chance.choice((1, 1, 2, 3))
+            low, high = chance.choice((0, 0, 1, 2, -1)), chance.choice((0, 0, 1, 3, -1))
+        room = low + size + high - window
+        if room < 0:
+            low, room = low - room, 0
+        positions.append(room // stride + 1)
+        for field, text in zip(fields, (window, stride, f"{low}_{high}"), strict=True):
+            field.append(str(text))
+    names = ("size", "stride", "pad")
+    return " ".join(f"{name}={'x'.join(field)}" for name, field in zip(names, fields, strict=True)), tuple(positions)
+
+
+@pytest.mark.parametrize("how", ["GE", "LT", "EQ"])
+@pytest.mark.parametrize("dtype", ["f32", "s32", "u8", "bf16", "f64"])
+def test_windows_of_any_form(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, how: str) -> None:
+    """Few different numbers, so that many are equal."""
+    chance, numpy_type = random.Random(dtype + how), DType(dtype).numpy
+    for dims in ((9,), (5, 7), (3, 20), (2, 6, 5, 3), (2, 5, 5, 33), (2, 2, 8, 8)):
+        window, positions = any_window(chance, dims)
+        text = select_and_scatter(dtype, dims, positions, window, how)
+        arguments = [rng.integers(0, 3, sizes).astype(numpy_type) for sizes in (dims, positions)]
+        executable = check(text, *arguments, np.asarray(1).astype(numpy_type), optimize=False)
+        assert kernels(executable) == ["select and scatter"], text
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("dims", "window", "positions"),
+    [
+        ((6, 20, 20, 17), "size=1x3x3x1 stride=1x2x2x1 pad=0_0x0_1x0_1x0_0", (6, 10, 10, 17)),
+        ((6, 5, 20, 20), "size=1x1x2x2 stride=1x1x2x2", (6, 5, 10, 10)),
+        ((3, 30, 8), "size=1x20x1 stride=1x3x1", (3, 4, 8)),
+    ],
+)
+def test_pooling(
+    check: Any,
+    rng: np.random.Generator,
+    dims: tuple[int, ...],
+    window: str,
+    positions: tuple[int, ...],
+    threads: int,
+) -> None:
+    text = select_and_scatter("f32", dims, positions, window, "GE")
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in (dims, positions)]
+    check(text, *arguments, np.float32(0), num_threads=threads, ulps=16)
