@@ -1,10 +1,13 @@
 """The documents: their links, their promises of size, and the code in the README."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").
 # What the pages on passes and kernels add, and this repository has not.
 OF_EXAMPLES = {
     *("passes/simplify/select_sinker.py", "tests/passes/simplify/test_select_sinker.py"),
-    "backends/codegen/kernels/pad.py",
+    *("backends/codegen/kernels/pad.py", "PAD", "SelectSinker", "_may_sink", "_sink", "lows", "pads_around"),
 }
 
 
@@ -85,6 +88,35 @@ def test_code_in_the_readme_runs(block: Block, output: str | None, tmp_path: Pat
         assert without_times(done.stdout.rstrip()) == without_times(output.rstrip()), (
             f"README.md:{block.line} shows another output"
         )
+
+
+@cache
+def words_of_sources() -> frozenset[str]:
+    rooms = ("hlo", "passes", "backends", "xlalite", "tests")
+    files = [path for room in rooms for path in (ROOT / room).rglob("*.py") if path.name != Path(__file__).name]
+    return frozenset(word for path in files for word in re.findall(r"\w+", path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_code_in_documents_uses_what_exists(document: Path) -> None:
+    """Excerpts cannot run, but each is Python, and what it names is somewhere: a name that went away is noticed."""
+    for block in blocks_of(document):
+        if block.language == "python":
+            tree = ast.parse(textwrap.dedent(block.text))
+            made = {
+                node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            made |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            used |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            missing = used - made - words_of_sources() - OF_EXAMPLES
+            assert not missing, f"{document.name}:{block.line} uses {sorted(missing)}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_scripts_in_documents_exist(document: Path) -> None:
+    scripts = set(re.findall(r"python ((?:tests|xlalite)/[\w/.]+\.py)", document.read_text(encoding="utf-8")))
+    assert [script for script in sorted(scripts) if not (ROOT / script).exists()] == []
 
 
 def test_what_the_commands_of_the_readme_write_is_no_part_of_the_repository() -> None:
