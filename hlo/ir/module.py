@@ -61,7 +61,7 @@ class HloModule:
         tables: Text of the source location tables that followed the header, verbatim.
     """
 
-    __slots__ = ("__weakref__", "_computations", "_entry", "config", "decisions", "name", "tables")
+    __slots__ = ("__weakref__", "_computations", "_entry", "_name_counts", "config", "decisions", "name", "tables")
 
     def __init__(self, name: str, config: ModuleConfig = ModuleConfig()) -> None:
         self.name = name
@@ -69,6 +69,7 @@ class HloModule:
         self.decisions: list[Decision] = []
         self.tables = ""
         self._computations: dict[str, HloComputation] = {}
+        self._name_counts: dict[str, int] = {}
         self._entry: HloComputation | None = None
 
     @property
@@ -130,9 +131,9 @@ class HloModule:
 
     def unique_name(self, wanted: str) -> str:
         """A name that no computation here has: the wanted one, or it with a number."""
-        candidate, count = wanted, 0
+        candidate = wanted
         while candidate in self._computations:
-            count += 1
+            count = self._name_counts[wanted] = self._name_counts.get(wanted, 0) + 1
             candidate = f"{wanted}.{count}"
         return candidate
 

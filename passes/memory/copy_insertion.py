@@ -64,35 +64,35 @@ class CopyInsertion(HloPass):
                 refusal.reason,
                 {"bytes": refusal.value.size_bytes},
             )
+        edits: dict[HloComputation, _Edit] = {}
         for (holder, at_root), group in by_holder.items():
+            computation = holder.parent
+            assert computation is not None, "instructions of a module belong to a computation"
+            edit = edits.setdefault(computation, _Edit(computation))
             if at_root:
-                _copy_at_root(holder, group)
+                _copy_at_root(holder, group, edit)
             else:
-                _copy_before(holder, group)
+                _copy_before(holder, group, edit)
+        for edit in edits.values():
+            edit.set_order()
 
 
-def _copy_before(loop: HloInstruction, refusals: Sequence[Refusal]) -> None:
+def _copy_before(loop: HloInstruction, refusals: Sequence[Refusal], edit: _Edit) -> None:
     """Gives a loop copies of some leaves of its initial state."""
-    computation = loop.parent
-    assert computation is not None, "instructions of a module belong to a computation"
-    edit = _Edit(computation)
     state = edit.with_copies(loop.operand(0), {refusal.index for refusal in refusals}, frozenset())
     loop.set_operands((state,))
     edit.place(before=loop)
 
 
-def _copy_at_root(root: HloInstruction, refusals: Sequence[Refusal]) -> None:
+def _copy_at_root(root: HloInstruction, refusals: Sequence[Refusal], edit: _Edit) -> None:
     """Makes a computation return copies of some leaves.
 
     Leaves of loop state are copied twice: first all of them to fresh memory, then to where they belong, so that no copy
     overwrites what another has yet to read.
     """
-    computation = root.parent
-    assert computation is not None, "instructions of a module belong to a computation"
-    edit = _Edit(computation)
     staged = frozenset(refusal.index for refusal in refusals if refusal.is_loop_state)
     result = edit.with_copies(root, {refusal.index for refusal in refusals}, staged)
-    computation.set_root(result)
+    edit.computation.set_root(result)
     edit.place(before=None)
     remove_dead(root)
 
@@ -101,8 +101,8 @@ class _Edit:
     """New instructions of one computation and their place in its schedule."""
 
     def __init__(self, computation: HloComputation) -> None:
-        self._computation = computation
-        self._order = list(computation.instructions)
+        self.computation = computation
+        self._placed: dict[HloInstruction | None, list[HloInstruction]] = {}
         self._reads: list[HloInstruction] = []
         self._first_copies: list[HloInstruction] = []
         self._copies: list[HloInstruction] = []
@@ -124,15 +124,26 @@ class _Edit:
         for number in range(len(value.shape.elements)):
             element = self._element(value, number)
             elements.append(self.with_copies(element, copied, staged, (*index, number)))
-        made = self._computation.add(create("tuple", elements))
+        made = self.computation.add(create("tuple", elements))
         self._tuples.append(made)
         return made
 
     def place(self, before: HloInstruction | None) -> None:
-        """Schedules the new instructions before one, or at the end."""
-        at = self._order.index(before) if before is not None else len(self._order)
-        new = [*self._reads, *self._first_copies, *self._copies, *self._tuples]
-        self._computation.set_order([*self._order[:at], *new, *self._order[at:]])
+        """Schedules the instructions made since the last time before one, or at the end."""
+        made = (self._reads, self._first_copies, self._copies, self._tuples)
+        self._placed[before] = [instruction for kind in made for instruction in kind]
+        for kind in made:
+            kind.clear()
+
+    def set_order(self) -> None:
+        """Puts the new instructions that are still there where they were placed."""
+        new = {instruction for instructions in self._placed.values() for instruction in instructions}
+        order: list[HloInstruction] = []
+        for instruction in self.computation.instructions:
+            if instruction not in new:
+                order += (*self._placed.get(instruction, ()), instruction)
+        order += self._placed.get(None, ())
+        self.computation.set_order([instruction for instruction in order if instruction.parent is self.computation])
 
     def _element(self, value: HloInstruction, number: int) -> HloInstruction:
         if value.opcode == "tuple":
@@ -142,7 +153,7 @@ class _Edit:
     def _new(
         self, where: list[HloInstruction], opcode: str, operand: HloInstruction, attrs: object = None
     ) -> HloInstruction:
-        made = self._computation.add(
+        made = self.computation.add(
             create(opcode, (operand,), attrs, name=f"{opcode}.{operand.name}", metadata=operand.metadata)
         )
         where.append(made)
