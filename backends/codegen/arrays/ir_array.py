@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.types import Element, Representation, from_memory, representation, to_memory
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Type, Value, constant, lane_mask, vector, zero
+from xlalite.backends.codegen.llvm import (
+    I64,
+    FunctionBuilder,
+    Type,
+    Value,
+    constant,
+    lane_mask,
+    lanes_of_mask,
+    vector,
+    zero,
+)
 from xlalite.hlo.types.dtype import DType
 
 
@@ -79,8 +89,18 @@ def _load(
         address = fb.gep(held.memory, pointer, math.scalar(last.base))
         loaded = fb.load(vector(held.memory, math.lanes), address, align, metadata=metadata)
         return (fb.shuffle(loaded, None, range(math.lanes - 1, -1, -1)),)
-    if isinstance(offset, Affine) and 2 <= offset.step <= _MAX_STEP and mask is None and held.parts == 1:
-        return (_load_every(math, pointer, held, offset, metadata),)
+    if isinstance(offset, Affine) and 2 <= offset.step <= _MAX_STEP and held.parts == 1:
+        if mask is None:
+            return (_load_every(math, pointer, held, offset, metadata),)
+        if lanes_of_mask(mask) is not None:
+            return _gather(math, pointer, held, offset, mask)
+        # At the borders of an array some lanes are missing, between them none.
+        choice = fb.if_else(fb.all_lanes(mask), likely=True)
+        with choice.then():
+            choice.yield_(_load_every(math, pointer, held, offset, metadata))
+        with choice.otherwise():
+            choice.yield_(*_gather(math, pointer, held, offset, mask))
+        return choice.results
     return _gather(math, pointer, held, offset, mask)
 
 

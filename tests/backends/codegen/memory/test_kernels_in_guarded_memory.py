@@ -176,6 +176,7 @@ def windows(sizes: Sequence[int]) -> Iterator[str]:
                 for result, operand, window in (
                     (f"{t}[2,{n}]", f"{t}[2,{n}]", "size=1x3 pad=0_0x1_1"),
                     (f"{t}[2,{n}]", f"{t}[2,{2 * n}]", "size=1x2 stride=1x2"),
+                    (f"{t}[2,{n + 1}]", f"{t}[2,{2 * n + 1}]", "size=1x3 stride=1x2 pad=0_0x1_1"),
                     (f"{t}[4,{n}]", f"{t}[8,{n}]", "size=3x1 stride=2x1 pad=1_0x0_0"),
                     (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x{n - 1}_0"),
                     (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x0_{n - 1}"),
