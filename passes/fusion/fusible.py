@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.window import Window, WindowDimension
 
 _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "gather", "pad", "reverse"})
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
+_LARGEST_WINDOW = 64
+"""Elements of a window that a kernel combines wherever it reads the reduction."""
 _CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
 
 
@@ -32,7 +37,7 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
     if instruction.opcode == "bitcast-convert":
         same = instruction.operand(0).shape.dtype.size_bytes == instruction.shape.dtype.size_bytes
         return None if same and instruction.operand(0).shape.dims == instruction.shape.dims else "it changes the width"
-    if instruction.op.is_elementwise or instruction.opcode in _MOVEMENT:
+    if instruction.op.is_elementwise or instruction.opcode in _MOVEMENT or _is_small_window(instruction):
         return None
     return f"{instruction.opcode} has a kernel of its own"
 
@@ -41,6 +46,27 @@ def moves_minor_dimension(transpose: HloInstruction) -> bool:
     """Whether neighbours in the operand lie apart in the result."""
     order = transpose.attrs.dimensions
     return bool(order) and order[-1] != len(order) - 1
+
+
+def accumulated_dimension(instruction: HloInstruction) -> int | None:
+    """The dimension along which a window reduction takes all that comes before, or after; None if it does not."""
+    if instruction.opcode != "reduce-window":
+        return None
+    window: Window = instruction.attrs.window
+    moving = [number for number, one in enumerate(window.dimensions) if one != WindowDimension(1)]
+    if len(moving) != 1:
+        return None
+    size = instruction.operand(0).shape.dims[moving[0]]
+    ends = (WindowDimension(size, pad_low=size - 1), WindowDimension(size, pad_high=size - 1))
+    return moving[0] if window.dimensions[moving[0]] in ends else None
+
+
+def _is_small_window(instruction: HloInstruction) -> bool:
+    return (
+        instruction.opcode == "reduce-window"
+        and math.prod(instruction.attrs.window.sizes) <= _LARGEST_WINDOW
+        and accumulated_dimension(instruction) is None
+    )
 
 
 def is_cheap_to_repeat(instruction: HloInstruction) -> bool:

@@ -14,7 +14,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
-from xlalite.passes.fusion.fusible import moves_minor_dimension
+from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
 
 
 class KernelKind(enum.Enum):
@@ -102,7 +102,7 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     if reduce is not None:
         domain = reduced_domain(reduce)
         yield (KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN), domain
-    if root.opcode == "reduce-window":
+    if accumulated_dimension(root) is not None:
         yield KernelKind.CUMULATIVE, whole
     yield KernelKind.LOOP, whole
 

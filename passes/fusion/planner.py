@@ -42,7 +42,7 @@ class Limits:
 
 _MEMBERS_IN_PIECE = 4
 
-_COMPUTING_OPERANDS = (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE)
+_COMPUTING_OPERANDS = (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE, KernelKind.CUMULATIVE)
 """Kinds around what no loop computes element by element, whose kernels compute its operands all the same."""
 
 

@@ -13,7 +13,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.types.window import Window
 from xlalite.passes.fusion.domain import Domain, Place
-from xlalite.passes.fusion.fusible import is_expensive, only_moves
+from xlalite.passes.fusion.fusible import accumulated_dimension, is_expensive, only_moves
 
 EXPENSIVE_FLOPS = 16
 """Simple operations that take about as long as an expensive one."""
@@ -106,7 +106,7 @@ def _reads(user: HloInstruction, number: int, count: int) -> int:
         summed = attrs.rhs_contracting_dims if number else attrs.lhs_contracting_dims
     elif user.opcode == "reduce-window" and number < len(user.operands) // 2:
         window: Window = user.attrs.window
-        return count * math.prod(window.sizes)
+        return count if accumulated_dimension(user) is not None else count * math.prod(window.sizes)
     elif user.opcode == "gather" and number == 1:
         summed = tuple(range(len(dims)))[user.attrs.index_vector_dim :][:1]
     return count * math.prod(dims[d] for d in summed)

@@ -18,7 +18,7 @@ from xlalite.backends.codegen.elements.registers import Registers, flatten, unfl
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value
-from xlalite.hlo.types.window import Window, WindowDimension
+from xlalite.passes.fusion.fusible import accumulated_dimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _STRIP = 64
@@ -30,18 +30,12 @@ IndexOf = Callable[[Position, Position], Index]
 
 def plan_cumulative(request: KernelRequest, shape: KernelShape) -> CumulativeKernel | Declined:
     """The kernel of a window reduction that accumulates along one dimension."""
-    window: Window = request.body.root.attrs.window
-    moving = [dim for dim, one in enumerate(window.dimensions) if one != WindowDimension(1)]
-    dims = shape.domain.dims
-    if len(moving) != 1:
-        return Declined("its window does not move along one dimension alone")
-    (dimension,) = moving
-    size, one = dims[dimension], window.dimensions[dimension]
-    if one == WindowDimension(size, pad_low=size - 1):
+    root, dims = request.body.root, shape.domain.dims
+    dimension = accumulated_dimension(root)
+    assert dimension is not None, "kernels of this kind are asked for accumulations"
+    if not root.attrs.window.dimensions[dimension].pad_high:
         return CumulativeKernel(request, dims, dimension, is_backward=False)
-    if one != WindowDimension(size, pad_high=size - 1):
-        return Declined("its window is not all that comes before, or after")
-    if Combiner.of(request.body.root).monoids is None:
+    if Combiner.of(root).monoids is None:
         return Declined("it begins at the end, and order matters")
     return CumulativeKernel(request, dims, dimension, is_backward=True)
 

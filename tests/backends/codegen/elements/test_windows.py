@@ -112,3 +112,30 @@ ENTRY e {
   ROOT w = (f32[8,11], s32[8,11]) reduce-window(x, i, n, z), window={size=1x3 stride=1x2 pad=0_0x1_1}, to_apply=f }"""
     executable = check(text, rng.standard_normal((8, 21)).astype(np.float32))
     assert kernels(executable)[-1] == "loop"
+
+
+def test_what_comes_before_and_after_shares_the_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    text = f"""HloModule m
+{combiner("maximum", "f32")}ENTRY e {{
+  x = f32[2,9,10,5] parameter(0)
+  z = f32[] constant(0)
+  zeros = f32[2,9,10,5] broadcast(z), dimensions={{}}
+  y = f32[2,9,10,5] maximum(x, zeros)
+  n = f32[] constant(-inf)
+  w = f32[2,5,5,5] reduce-window(y, n), window={{size=1x3x2x1 stride=1x2x2x1 pad=0_0x1_1x0_0x0_0}}, to_apply=f
+  ROOT r = f32[2,5,5,5] negate(w) }}"""
+    executable = check(text, rng.standard_normal((2, 9, 10, 5)).astype(np.float32))
+    assert kernels(executable) == ["loop"]
+
+
+def test_an_expensive_operand_of_windows_that_overlap_is_computed_once(
+    check: Any, kernels: Any, rng: np.random.Generator
+) -> None:
+    text = f"""HloModule m
+{combiner("add", "f32")}ENTRY e {{
+  x = f32[40,50] parameter(0)
+  y = f32[40,50] tanh(x)
+  z = f32[] constant(0)
+  ROOT w = f32[36,46] reduce-window(y, z), window={{size=5x5}}, to_apply=f }}"""
+    executable = check(text, rng.standard_normal((40, 50)).astype(np.float32), ulps=16)
+    assert kernels(executable) == ["loop", "loop"]

@@ -76,3 +76,11 @@ def test_a_window_that_is_shorter_is_no_accumulation(check: Any, kernels: Any, r
     text = cumulative("f32", (4, 40), 1, ADD, backward=False).replace("pad=0_0x39_0", "pad=0_0x38_1")
     executable = check(text, rng.standard_normal((4, 40)).astype(np.float32), np.float32(0), ulps=16)
     assert kernels(executable) == ["loop"]
+
+
+def test_what_computes_the_elements_shares_the_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    for backward in (False, True):
+        text = cumulative("f32", (30, 70), 1, ADD, backward=backward)
+        text = text.replace("reduce-window(x,", "reduce-window(y,").replace("  s =", "  y = f32[30,70] tanh(x)\n  s =")
+        executable = check(text, rng.standard_normal((30, 70)).astype(np.float32), np.float32(0), ulps=64)
+        assert kernels(executable) == ["cumulative"]
