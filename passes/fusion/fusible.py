@@ -34,10 +34,8 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
     if instruction.opcode == "transpose":
         moves = moves_minor_dimension(instruction)
         return "it moves the minor dimension and has a tiled kernel of its own" if moves else None
-    if instruction.opcode == "bitcast-convert":
-        same = instruction.operand(0).shape.dtype.size_bytes == instruction.shape.dtype.size_bytes
-        return None if same and instruction.operand(0).shape.dims == instruction.shape.dims else "it changes the width"
-    if instruction.op.is_elementwise or instruction.opcode in _MOVEMENT or _is_small_window(instruction):
+    is_movement = instruction.opcode in _MOVEMENT or instruction.opcode == "bitcast-convert"
+    if instruction.op.is_elementwise or is_movement or _is_small_window(instruction):
         return None
     return f"{instruction.opcode} has a kernel of its own"
 

@@ -62,7 +62,8 @@ class Evaluations:
                     if user.op.is_elementwise or user.opcode == "copy":
                         found[index] = count
                     else:
-                        found[self._index((user, number, index))] = _reads(user, number, count)
+                        for part in range(_parts_joined(user)):
+                            found[self._index((user, number, index, part))] = _reads(user, number, count)
         return found
 
     def _index(self, what: object) -> int:
@@ -91,6 +92,13 @@ def recomputed_flops(instruction: HloInstruction, count: int) -> int:
         return 0
     work = EXPENSIVE_FLOPS if is_expensive(instruction) else 1
     return max(0, count - instruction.shape.element_count) * work
+
+
+def _parts_joined(user: HloInstruction) -> int:
+    """At how many indices of its operand an instruction reads for one index of its own, each with code of its own."""
+    if user.opcode != "bitcast-convert":
+        return 1
+    return max(1, user.shape.dtype.bits // user.operand(0).shape.dtype.bits)
 
 
 def _reads(user: HloInstruction, number: int, count: int) -> int:

@@ -43,8 +43,8 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
         np.testing.assert_array_equal(found, expected, err_msg=context)
         return
     wide: Any = np.complex128 if dtype.is_complex else np.float64
-    one, other = found.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
+        one, other = found.astype(wide), expected.astype(wide)
         size = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
         precision: Any = np.float32 if dtype.component.bits < 64 else np.float64
         allowed = ulps * float(np.finfo(precision).eps) * size

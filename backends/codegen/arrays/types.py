@@ -49,6 +49,11 @@ class Representation:
         return self.memory.size_bytes * self.parts
 
     @property
+    def word(self) -> Type:
+        """The integer type of the bits of one part in memory."""
+        return integer(self.memory.bits)
+
+    @property
     def is_narrow_float(self) -> bool:
         """Whether values are computed in f32 and rounded after each operation."""
         return self.register is F32 and self.dtype is not DType.F32 and self.parts == 1

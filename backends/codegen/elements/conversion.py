@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.arrays.index import Index
+from collections.abc import Sequence
+
+from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.types import (
     Element,
     from_memory,
@@ -12,6 +14,7 @@ from xlalite.backends.codegen.arrays.types import (
     to_memory,
 )
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.registers import flatten
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value, integer, zero
 from xlalite.backends.codegen.math.floating import round_to_odd_single
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -91,15 +94,68 @@ def _resize_float(fb: FunctionBuilder, value: Value, register: object) -> Value:
 
 
 def _bitcast_convert(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    """Equal widths only; other widths are not elementwise and are rewritten before code generation."""
+    """The bits of the operand's element, some of them for a narrower type, or those of several for a wider one."""
     fb, operand = emitter.fb, instruction.operand(0)
-    element = emitter.element(operand, index)
     source, target = operand.shape.dtype, instruction.shape.dtype
+    if source.bits > target.bits:
+        return _part(emitter, operand, target, index)
+    if source.bits < target.bits:
+        parts = [(*index, Affine(number)) for number in range(target.bits // source.bits)]
+        return _joined(fb, emitter.unify([emitter.element(operand, part) for part in parts]), source, target)
+    element = emitter.element(operand, index)
+    return element if isinstance(element, tuple) else _from_bits(fb, target, _bits(fb, source, element))
+
+
+def _part(emitter: ElementEmitter, operand: HloInstruction, target: DType, index: Index) -> Element:
+    """The part of a wide element that the last position counts, the lowest bits being the first."""
+    fb, source, (*place, last) = emitter.fb, operand.shape.dtype, index
+    number: Element = emitter.math.vector(last)
+    if isinstance(last, Affine) and last.step == 0:
+        number = emitter.math.scalar(last.base)
+    number, element = emitter.unify((number, emitter.element(operand, tuple(place))))
+    assert isinstance(number, Value), "a position is one register"
     if isinstance(element, tuple):
-        return element
-    stored = to_memory(fb, source, element)
-    wanted = stored.type.with_scalar(representation(target).memory)
-    return from_memory(fb, target, fb.bitcast(stored, wanted))
+        real, imaginary = (_bits(fb, source.component, part) for part in element)
+        word = fb.select(fb.icmp("eq", number, 0), real, imaginary)
+        high = fb.lshr(word, target.component.bits)
+        return _from_bits(fb, target.component, word), _from_bits(fb, target.component, high)
+    word = _bits(fb, source, element)
+    return _from_bits(fb, target, fb.lshr(word, fb.mul(fb.trunc(number, word.type), target.bits)))
+
+
+def _joined(fb: FunctionBuilder, parts: Sequence[Element], source: DType, target: DType) -> Element:
+    """A wide element of its parts, the first being the lowest bits."""
+    if target.is_complex:
+        first, second = (_joined(fb, flatten([part]), source.component, target.component) for part in parts)
+        assert isinstance(first, Value), "the parts of a complex number are real"
+        assert isinstance(second, Value), "the parts of a complex number are real"
+        return first, second
+    word: Value | None = None
+    for number, part in enumerate(parts):
+        assert isinstance(part, Value), "a real number is one register"
+        bits = _bits(fb, source, part)
+        if source.bits < 8:
+            bits = fb.and_(bits, (1 << source.bits) - 1)
+        bits = fb.shl(fb.zext(bits, representation(target).word), number * source.bits)
+        word = bits if word is None else fb.or_(word, bits)
+    assert word is not None, "there are parts"
+    return _from_bits(fb, target, word)
+
+
+def _bits(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
+    """What is stored for a value (one part), as an integer."""
+    stored = to_memory(fb, dtype, value)
+    return fb.bitcast(stored, stored.type.with_scalar(representation(dtype).word))
+
+
+def _from_bits(fb: FunctionBuilder, dtype: DType, bits: Value) -> Value:
+    """The value (one part) of which the lowest bits are stored."""
+    held = representation(dtype)
+    if bits.type.bits > held.word.bits:
+        bits = fb.trunc(bits, held.word)
+    if dtype.bits < 8:
+        bits = fb.and_(bits, (1 << dtype.bits) - 1)
+    return from_memory(fb, dtype, fb.bitcast(bits, bits.type.with_scalar(held.memory)))
 
 
 def _reduce_precision(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

@@ -176,6 +176,17 @@ def _relate_reshape(boundaries: Boundaries, instruction: HloInstruction) -> None
             boundaries.tie(operand, places[after], instruction, dimension)
 
 
+def _relate_bitcast_convert(boundaries: Boundaries, instruction: HloInstruction) -> None:
+    """The parts of an element stay a dimension of their own; all others are walked alike."""
+    operand = instruction.operand(0)
+    common = min(operand.shape.rank, instruction.shape.rank)
+    for dimension in range(1, common):
+        boundaries.tie(operand, dimension, instruction, dimension)
+    for array in (operand, instruction):
+        if array.shape.rank > common > 0:
+            boundaries.cut(array, common)
+
+
 def _elements_after(instruction: HloInstruction, dimension: int) -> int:
     return math.prod(instruction.shape.dims[dimension:])
 
@@ -278,6 +289,7 @@ _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "transpose": _relate_transpose,
     "reshape": _relate_reshape,
     "bitcast": _relate_reshape,
+    "bitcast-convert": _relate_bitcast_convert,
     "gather": _relate_gather,
     "iota": _relate_iota,
     "dot": _relate_dot,

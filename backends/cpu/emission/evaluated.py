@@ -23,8 +23,6 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     if instruction.opcode == "fusion":
         missing = _without_rule(instruction.called_computations[0])
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
-    if _changes_width(instruction):
-        return "no kernel changes the width of elements"
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
@@ -56,13 +54,7 @@ def _has_rule(instruction: HloInstruction) -> bool:
         return instruction.is_root
     if instruction.opcode == "constant" and instruction.shape.rank:
         return is_uniform(instruction.attrs.literal.value)
-    return (instruction.opcode in ELEMENT_RULES or instruction.opcode == "parameter") and not _changes_width(
-        instruction
-    )
-
-
-def _changes_width(instruction: HloInstruction) -> bool:
-    return instruction.opcode == "bitcast-convert" and instruction.shape.dims != instruction.operand(0).shape.dims
+    return instruction.opcode in ELEMENT_RULES or instruction.opcode == "parameter"
 
 
 def evaluated_module(instruction: HloInstruction) -> HloModule:

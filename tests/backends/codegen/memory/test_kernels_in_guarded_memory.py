@@ -98,6 +98,11 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
             copied = [f"x = {t}[{n + 2}] copy(p0)"]
             update = f"{t}[{n + 2}] dynamic-update-slice(x, p1, p2)"
             yield program(update, f"{t}[{n + 2}]", line, "s32[]", lines=copied)
+            for part in ("u2", "s16", "c64"):
+                parts = DType(t).bits // DType(part).bits
+                if t != "pred" and parts > 1 and DType(t).is_complex == DType(part).is_complex:
+                    yield program(f"{part}[{n},{parts}] bitcast-convert(p0)", line)
+                    yield program(f"{line} bitcast-convert(p0)", f"{part}[{n},{parts}]")
             if t not in ("pred", "c64", "c128"):
                 yield program(f"{line} iota(), iota_dimension=0")
 
