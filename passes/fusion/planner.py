@@ -7,7 +7,7 @@ record with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from xlalite.hlo.ir.computation import HloComputation
@@ -357,14 +357,32 @@ def _is_updated_in_place(update: HloInstruction) -> bool:
 
 
 def _touches_updated_memory(producer: HloInstruction, group: KernelGroup) -> bool:
-    """Whether a kernel that updates in place would read other elements than the one it replaces at a time."""
+    """Whether a kernel that updates in place would read other elements than the one it replaces at a time.
+
+    An update that would come to that is not begun: what it is made of would be written one by one.
+    """
     update = group.root
     target = _memory(update.operand(0))
-    is_window = producer.opcode == "dynamic-slice" and producer.operand(0) is update.operand(0)
-    if is_window and producer.operands[1:] == update.operands[2:]:
-        same_sizes = producer.shape.dims == update.operand(1).shape.dims
-        return not same_sizes or group.place_of_operand(producer)[0] is not Place.FULL
-    return _memory(producer) is target or any(_memory(operand) is target for operand in producer.operands)
+    for one in _only_for(producer) if producer in update.operands else (producer,):
+        is_window = one.opcode == "dynamic-slice" and one.operand(0) is update.operand(0)
+        if is_window and one.operands[1:] == update.operands[2:] and one.shape.dims == update.operand(1).shape.dims:
+            if one is producer and group.place_of_operand(one)[0] is not Place.FULL:
+                return True
+        elif _memory(one) is target or any(_memory(operand) is target for operand in one.operands):
+            return True
+    return False
+
+
+def _only_for(producer: HloInstruction) -> Collection[HloInstruction]:
+    """What would be fused with a producer because nothing else needs it."""
+    found: dict[HloInstruction, None] = {producer: None}
+    waiting = [producer]
+    while waiting:
+        for operand in waiting.pop().operands:
+            if operand not in found and why_not_fusible(operand) is None and all(u in found for u in operand.users):
+                found[operand] = None
+                waiting.append(operand)
+    return found
 
 
 def _memory(instruction: HloInstruction) -> HloInstruction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from xlalite.hlo.building.construct import binary, broadcast, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -12,6 +14,14 @@ from xlalite.passes.rewriting.patterns import same, splat_bool, splat_integer, s
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 
 _REFLEXIVE = frozenset({Direction.EQ, Direction.GE, Direction.LE})
+_RELATION = {
+    Direction.EQ: operator.eq,
+    Direction.NE: operator.ne,
+    Direction.GE: operator.ge,
+    Direction.GT: operator.gt,
+    Direction.LE: operator.le,
+    Direction.LT: operator.lt,
+}
 
 
 def compare_constant_to_the_right(instruction: HloInstruction) -> RuleResult:
@@ -36,17 +46,17 @@ def compare_with_itself(instruction: HloInstruction) -> RuleResult:
 
 
 def compare_with_extreme(instruction: HloInstruction) -> RuleResult:
-    """A < lowest and A > highest are false, A >= lowest and A <= highest true, for integers."""
+    """A < c = false for c up to the least value of A, an integer or iota, true beyond its greatest; so for >, ==."""
     lhs, bound = instruction.operand(0), splat_integer(instruction.operand(1))
     if bound is None:
         return None
-    lowest, highest = integer_range(lhs.shape.dtype)
-    direction = instruction.attrs.direction
-    if (direction is Direction.LT and bound == lowest) or (direction is Direction.GT and bound == highest):
-        return splat_like(False, instruction)
-    if (direction is Direction.GE and bound == lowest) or (direction is Direction.LE and bound == highest):
-        return splat_like(True, instruction)
-    return None
+    lowest, highest = _range(lhs)
+    direction: Direction = instruction.attrs.direction
+    relation = _RELATION[direction]
+    if direction in (Direction.EQ, Direction.NE) and lowest <= bound <= highest:
+        return None
+    answer = relation(lowest, bound)
+    return splat_like(answer, instruction) if relation(highest, bound) is answer else None
 
 
 def compare_pred_with_constant(instruction: HloInstruction) -> RuleResult:
@@ -150,6 +160,16 @@ def _select(condition: HloInstruction, on_true: HloInstruction, on_false: HloIns
 
 def _spread(bound: HloInstruction, like: HloInstruction) -> HloInstruction:
     return broadcast(bound, like.shape.dims) if bound.shape.is_scalar else bound
+
+
+def _range(instruction: HloInstruction) -> tuple[int, int]:
+    """The least and the greatest value that an element may have: those of its type, or of an iota."""
+    lowest, highest = integer_range(instruction.shape.dtype)
+    source = instruction.operand(0) if instruction.opcode == "broadcast" else instruction
+    if source.opcode != "iota":
+        return lowest, highest
+    last = source.shape.dims[source.attrs.iota_dimension] - 1
+    return (0, last) if 0 <= last <= highest else (lowest, highest)
 
 
 RULES: tuple[RewriteRule, ...] = (

@@ -24,6 +24,7 @@ from xlalite.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplif
 
 F32, S32, U32, PRED = DType.F32, DType.S32, DType.U32, DType.PRED
 DIMS = (2, 3)
+ROWS = np.array([[0], [1]], np.int32)
 
 
 class Values:
@@ -39,6 +40,7 @@ class Values:
         self.k, self.k2 = b.parameter(Shape.array(S32), "k"), b.parameter(Shape.array(S32), "k2")
         self.flag = b.parameter(Shape.array(PRED), "flag")
         self.v = b.parameter(Shape.array(F32, (3,)), "v")
+        self.v0 = b.parameter(Shape.array(F32, (2,)), "v0")
         self.empty = b.parameter(Shape.array(F32, (2, 0)), "empty")
         self.square = b.parameter(Shape.array(F32, (3, 3)), "square")
         self.column = b.parameter(Shape.array(F32, (2, 1)), "column")
@@ -113,11 +115,35 @@ class Values:
         )  # fmt: skip
         return self.b.op("gather", (value, indices), attrs)
 
-    def scatter(self, value: Handle, indices: Handle, updates: Handle) -> Handle:
+    def gather_points(self, value: Handle, *components: Handle) -> Handle:
+        attrs = GatherAttrs(
+            collapsed_slice_dims=(0, 1), start_index_map=(0, 1), index_vector_dim=1, slice_sizes=(1, 1)
+        )  # fmt: skip
+        return self.b.op("gather", (value, self.cat(1, *components)), attrs)
+
+    def scatter(self, value: Handle, indices: Handle, updates: Handle, combine: str = "add") -> Handle:
         attrs = ScatterAttrs(
             update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,), index_vector_dim=1
         )
+        return self.b.op("scatter", (value, indices, updates), attrs, (self.b.scalar_function(combine, value.dtype),))
+
+    def scatter_points(self, value: Handle, indices: Handle, updates: Handle) -> Handle:
+        attrs = ScatterAttrs(inserted_window_dims=(0, 1), scatter_dims_to_operand_dims=(0, 1), index_vector_dim=1)
         return self.b.op("scatter", (value, indices, updates), attrs, (self.b.scalar_function("add", value.dtype),))
+
+    def scatter_in_rows(self, value: Handle, indices: Handle, updates: Handle) -> Handle:
+        attrs = ScatterAttrs(
+            inserted_window_dims=(1,), scatter_dims_to_operand_dims=(1,), input_batching_dims=(0,),
+            scatter_indices_batching_dims=(0,), index_vector_dim=indices.shape.rank,
+        )  # fmt: skip
+        return self.b.op("scatter", (value, indices, updates), attrs, (self.b.scalar_function("add", value.dtype),))
+
+    def scatter_window(self, value: Handle, indices: Handle, update: Handle) -> Handle:
+        attrs = ScatterAttrs(update_window_dims=(0, 1), scatter_dims_to_operand_dims=(0, 1), index_vector_dim=0)
+        return self.b.op("scatter", (value, indices, update), attrs, (self.b.scalar_function("subtract", value.dtype),))
+
+    def count(self, dims: tuple[int, ...], along: int) -> Handle:
+        return self.b.op("iota", (), OPS["iota"].attrs(along), shape=Shape.array(S32, dims))
 
     def twice_padded(self, first: float, second: float) -> Handle:
         filler = self.num(first, F32)
@@ -250,6 +276,16 @@ CASES = (
         "compare_with_extreme",
         lambda v: v.cmp(v.u, v.full(0, v.u), "GE"),
         lambda v: v.cmp(v.u, v.full(0, v.u), "GT"),
+    ),
+    Case(
+        "compare_with_extreme",
+        lambda v: v.cmp(v.count(DIMS, 1), v.full(3, v.i), "LT"),
+        lambda v: v.cmp(v.count(DIMS, 1), v.full(2, v.i), "LT"),
+    ),
+    Case(
+        "compare_with_extreme",
+        lambda v: v.cmp(v.count(DIMS, 1), v.full(-1, v.i), "EQ"),
+        lambda v: v.cmp(v.count(DIMS, 1), v.full(0, v.i), "EQ"),
     ),
     Case(
         "compare_pred_with_constant",
@@ -480,6 +516,26 @@ CASES = (
         "gather_of_one_window",
         lambda v: v.gather(v.square, v.k, (1, 3), (0,)),
         lambda v: v.gather(v.square, v.rs(v.i, 6), (1, 3), (1,)),
+    ),
+    Case(
+        "gather_at_own_position",
+        lambda v: v.gather_points(v.x, v.count((2, 1), 0), v.cut(v.i, (0, 2, 1), (1, 2, 1))),
+        lambda v: v.gather_points(v.square, v.count((2, 1), 0), v.cut(v.i, (0, 2, 1), (1, 2, 1))),
+    ),
+    Case(
+        "scatter_at_own_position",
+        lambda v: v.scatter_points(v.x, v.cat(1, v.b.constant(ROWS), v.cut(v.i, (0, 2, 1), (1, 2, 1))), v.v0),
+        lambda v: v.scatter_points(v.x, v.cat(1, v.b.constant(ROWS[::-1]), v.cut(v.i, (0, 2, 1), (1, 2, 1))), v.v0),
+    ),
+    Case(
+        "scatter_into_broadcast",
+        lambda v: v.scatter_in_rows(v.full(0.5, v.x), v.rs(v.cut(v.i, (0, 2, 1), (1, 2, 1)), 2), v.v0),
+        lambda v: v.scatter_in_rows(v.full(0.5, v.x), v.i, v.y),
+    ),
+    Case(
+        "scatter_of_one_window",
+        lambda v: v.scatter_window(v.square, v.b.constant(np.array([1, 0], np.int32)), v.x),
+        lambda v: v.scatter_window(v.square, v.b.constant(np.array([2, 0], np.int32)), v.x),
     ),
     Case(
         "scatter_of_nothing",
