@@ -25,6 +25,7 @@ class KernelKind(enum.Enum):
     SELECT_AND_SCATTER = "select and scatter"
     SORT = "sort"
     TOP = "top"
+    FFT = "fft"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -51,6 +52,7 @@ WHOLE_ARRAY_KINDS = {
     "select-and-scatter": KernelKind.SELECT_AND_SCATTER,
     "sort": KernelKind.SORT,
     "topk": KernelKind.TOP,
+    "fft": KernelKind.FFT,
 }
 """Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
 

@@ -15,6 +15,7 @@ from xlalite.backends.codegen.kernels.concatenate import plan_concatenate
 from xlalite.backends.codegen.kernels.cumulative import plan_cumulative
 from xlalite.backends.codegen.kernels.dot import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import kernel_work
+from xlalite.backends.codegen.kernels.fft.kernel import plan_fft
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.loop import plan_loop
@@ -37,6 +38,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.SELECT_AND_SCATTER: plan_select_and_scatter,
     KernelKind.SORT: plan_sort,
     KernelKind.TOP: plan_top,
+    KernelKind.FFT: plan_fft,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -4,8 +4,10 @@ Sizes leave 0, 1, 2 ... elements beyond full vectors; 65 leaves one, whatever th
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from xlalite.hlo.types.dtype import DType
@@ -206,6 +208,39 @@ def test_kernels_stay_in_their_arrays(
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
     run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
+
+
+def transforms(sizes: Sequence[int]) -> Iterator[str]:
+    """Fourier transforms of lines one after the other, of lines beside each other, and of a line by itself."""
+    for n in sizes:
+        for t in ("c64", "c128"):
+            for kind in ("FFT", "IFFT"):
+                for dims, lengths in (
+                    ((3, n), n),
+                    ((n, 3), 3),
+                    ((n, 3), f"{n},3"),
+                    ((5, n), f"5,{n}"),
+                    ((16 * n,), 16 * n),
+                ):
+                    shape = f"{t}[{','.join(map(str, dims))}]"
+                    yield program(f"{shape} fft(p0), fft_type={kind}, fft_length={{{lengths}}}", shape)
+
+
+def near(found: object, expected: object) -> None:
+    """Close in units of the largest number."""
+    one, other = np.asarray(found), np.asarray(expected)
+    largest = np.max(np.abs(other), initial=0.0)
+    np.testing.assert_allclose(one, other, rtol=0, atol=8 * float(np.finfo(other.dtype).eps) * largest)
+
+
+def test_transforms_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    texts = sample(list(transforms(USUAL_SIZES)), isa, 36)
+    run_guarded([replace(make_kernel(text, whole=True), check=near) for text in texts], isa=isa)
+
+
+@pytest.mark.slow
+def test_transforms_of_many_sizes_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([replace(make_kernel(text, whole=True), check=near) for text in transforms(MANY_SIZES)], isa=isa)
 
 
 def test_large_kernels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:

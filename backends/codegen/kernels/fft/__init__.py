@@ -1,0 +1,1 @@
+"""Fourier transforms: numbers (`plan`, `twiddles`), lines in lanes (`butterflies`, `passes`, `moves`), `kernel`."""

@@ -1,0 +1,90 @@
+"""Fourier transforms agree with the evaluator, which computes in double precision, and with the definition."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+LENGTHS = (*range(71), 97, 100, 101, 128, 243, 256, 1000, 1009, 4096)
+"""All small ones, products of all radices, primes, long ones."""
+
+
+def fft_text(dtype: str, dims: tuple[int, ...], kind: str, lengths: tuple[int, ...]) -> str:
+    shape = f"{dtype}[{','.join(map(str, dims))}]"
+    attributes = f"fft_type={kind}, fft_length={{{','.join(map(str, lengths))}}}"
+    return f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} fft(x), {attributes} }}"
+
+
+def signal(rng: np.random.Generator, dtype: str, dims: tuple[int, ...]) -> np.ndarray:
+    values = rng.standard_normal(dims) + 1j * rng.standard_normal(dims)
+    return values.astype(np.complex64 if dtype == "c64" else np.complex128)
+
+
+def root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.abs(values) ** 2)))
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_of_any_length(check: Any, kernels: Any, rng: np.random.Generator, length: int) -> None:
+    for dtype, kind, count in (("c64", "FFT", 3), ("c128", "IFFT", 17)):
+        text = fft_text(dtype, (count, length), kind, (length,))
+        executable = check(text, signal(rng, dtype, (count, length)), ulps=6, num_threads=1)
+        assert kernels(executable) == (["fft"] if length else ["loop"])
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 11, 16, 30, 49, 60])
+def test_the_definition(compile_text: Any, rng: np.random.Generator, length: int) -> None:
+    numbers = np.arange(length)
+    matrix = np.exp(-2j * np.pi * (np.outer(numbers, numbers) % length) / length)
+    x = signal(rng, "c64", (2, length))
+    found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+    np.testing.assert_allclose(found, x.astype(np.complex128) @ matrix, rtol=0, atol=4e-7 * length)
+
+
+SIZES = (
+    *(((2, 5, 7), 2), ((3, 20, 37), 2), ((1, 9), 2), ((9, 1), 2), ((64, 48), 2), ((2, 3, 4, 5), 3), ((6, 18, 20), 3)),
+    *(((17, 1, 16), 3), ((2, 11, 13), 2), ((4, 0, 3), 2), ((0, 8), 1), ((3, 16, 4096), 2)),
+)
+
+
+@pytest.mark.parametrize(("dims", "rank"), SIZES)
+def test_several_dimensions(check: Any, rng: np.random.Generator, dims: tuple[int, ...], rank: int) -> None:
+    for dtype in ("c64", "c128"):
+        for kind in ("FFT", "IFFT"):
+            check(fft_text(dtype, dims, kind, dims[-rank:]), signal(rng, dtype, dims), ulps=6)
+
+
+@pytest.mark.parametrize(("length", "limit"), [(64, 0.8), (1000, 1.1), (1009, 1.8), (4096, 1.2), (1 << 15, 1.35)])
+def test_errors_are_those_of_its_precision(
+    compile_text: Any, rng: np.random.Generator, length: int, limit: float
+) -> None:
+    """Root mean squares; the limits are what SciPy errs by and a little more (of 1009 elements, 2)."""
+    for count in (1, 16):
+        x = signal(rng, "c64", (count, length))
+        expected = np.fft.fft(x.astype(np.complex128))
+        found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+        assert root_mean_square(found - expected) < limit * np.finfo(np.float32).eps * root_mean_square(expected)
+
+
+@pytest.mark.parametrize(("dims", "rank"), [((40, 100), 1), ((35, 1009), 1), ((7, 4096), 1), ((9, 40, 36), 2)])
+def test_threads_change_no_bit(compile_text: Any, rng: np.random.Generator, dims: tuple[int, ...], rank: int) -> None:
+    x = signal(rng, "c64", dims)
+    found = [
+        compile_text(fft_text("c64", dims, "IFFT", dims[-rank:]), num_threads=threads)(x).tobytes()
+        for threads in (1, 2, 5)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 22, 64, 300, 1009, 4096])
+def test_special_numbers(compile_text: Any, rng: np.random.Generator, length: int) -> None:
+    """A line with NaN or an infinity has no finite sum; lines beside it are not touched. Zeros give zeros."""
+    x = signal(rng, "c64", (20, length))
+    x[3, length // 2], x[5, 0], x[7, -1] = np.nan, np.inf, complex(1, -np.inf)
+    x[9] = -0.0
+    found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+    assert not np.isfinite(found[[3, 5, 7]]).all(axis=1).any()
+    assert np.isfinite(np.delete(found, [3, 5, 7], axis=0)).all()
+    assert (found[9] == 0).all()
+    one = compile_text(fft_text("c64", (length,), "FFT", (length,)))(x[3])
+    assert not np.isfinite(one).all()
