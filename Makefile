@@ -33,4 +33,4 @@ docs: ## Check that the documents agree with the code
 	$(PYTHON) -m pytest -q tests/test_docs.py
 
 bench: ## Run the benchmarks (alone on the machine, please)
-	$(PYTHON) -m pytest -q -s -m 'slow or not slow' tests/benchmarks
+	$(PYTHON) tests/benchmarks/run.py

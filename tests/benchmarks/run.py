@@ -1,51 +1,137 @@
-"""Runs the benchmarks beside their peers: `python tests/benchmarks/run.py [--only WORD] [--seconds S] [--markdown]`.
+"""Runs the benchmarks beside their peers: `python tests/benchmarks/run.py [--only WORD] [--seconds S] [--json FILE]`.
 
-Contestants of one workload take turns in one process, so that a machine whose speed drifts treats them alike.
-Reported are the best and the median time of a call, and the ratio of the best times to xlalite's. A peer that is not
-installed is left out with a word.
+Contestants of one workload take turns in one process, so that a machine whose speed drifts treats them alike; before,
+their results are compared. Reported for each workload: the best time of our call, how many times as long jax and the
+best peer take (above 1: we are faster), the same for the time of all processors together, which part of the machine's
+limit we reach, and our memory at its peak. `--times` adds every contestant. A peer that is not installed is left out
+with a word. The limit is the larger of two times: of moving arguments and results at the bandwidth of a cache that
+holds them or of memory, and of the arithmetic at the peak of multiplications with additions, all processors at work.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import arrays
-import numpy_functions
-import training
-from harness import Result, Workload, measure, peer_notes
+from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, training
+from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, growth_bytes, measure, peer_notes
+
+ROOMS = (arrays, products, indexing, ordering, pooling, networks, programming, training)
+
+_TITLES = ("workload", "time", "jax", "best peer", "", "jax, CPU", "best, CPU", "limit", "MiB")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found about a workload.
+
+    Attributes:
+        name: What is done, with sizes.
+        times: Seconds by contestant; none if results disagree.
+        share: Which part of the machine's limit we reach; 0 if unknown.
+        peak_bytes: What our program holds at its peak, arguments and results included.
+        growth_bytes: How much the resident set grew during a call.
+        problem: How results disagree.
+    """
+
+    name: str
+    times: Mapping[str, Times]
+    share: float = 0.0
+    peak_bytes: int = 0
+    growth_bytes: int = 0
+    problem: str = ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Gives 1 if results of any workload disagree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="run workloads whose name contains this word")
+    parser.add_argument("--only", "--filter", default="", help="run workloads whose name contains this word")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each workload")
     parser.add_argument("--markdown", action="store_true", help="print a table for docs/benchmarks.md")
+    parser.add_argument("--times", action="store_true", help="print the time of every contestant")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures into a file")
+    parser.add_argument("--list", action="store_true", help="print the names of the workloads")
     chosen = parser.parse_args(arguments)
-    workloads: list[Workload] = [*arrays.workloads(), *numpy_functions.workloads(), *training.workloads()]
+    wanted = [each for each in workloads() if chosen.only in each.name]
+    if chosen.list:
+        print("\n".join(each.name for each in wanted))
+        return 0
     for note in peer_notes():
         print(note)
+    machine = roofline.measured(min(0.2, chosen.seconds))
+    print(machine)
+    print(_line(_TITLES, markdown=chosen.markdown))
     if chosen.markdown:
-        print("| workload | contestant | best | median | best / xlalite |\n|---|---|---|---|---|")
-    for workload in workloads:
-        if chosen.only in workload.name:
-            _report(workload, measure(workload, chosen.seconds), markdown=chosen.markdown)
-    return 0
+        print("|---|" + "--:|" * (len(_TITLES) - 1))
+    rows = []
+    for each in wanted:
+        rows.append(_run(each, machine, chosen.seconds))
+        _print(rows[-1], markdown=chosen.markdown, times=chosen.times)
+    if chosen.json:
+        chosen.json.write_text(
+            json.dumps({"machine": asdict(machine), "rows": [asdict(row) for row in rows]}, indent=1)
+        )
+    return int(any(row.problem for row in rows))
 
 
-def _report(workload: Workload, results: Sequence[Result], *, markdown: bool) -> None:
-    own = next((result.best for result in results if result.contestant.startswith("xlalite")), None)
-    for result in results:
-        ratio = f"{result.best / own:.2f}" if own else "-"
-        cells = (workload.name, result.contestant, _time(result.best), _time(result.median), ratio)
-        if markdown:
-            print("| " + " | ".join(cells) + " |")
-        else:
-            print(f"{cells[0]:<38} {cells[1]:<22} {cells[2]:>10} {cells[3]:>10} {cells[4]:>6}", flush=True)
+def workloads() -> list[Workload]:
+    """All of them."""
+    return [each for room in ROOMS for each in room.workloads()]
+
+
+def _run(workload: Workload, machine: roofline.Roofline, seconds: float) -> Row:
+    found = workload.build(**workload.sizes)
+    calls = found.enter()
+    try:
+        if found.tolerance is not None:
+            agree(calls, found.tolerance)
+    except DisagreementError as problem:
+        return Row(workload.name, {}, problem=str(problem))
+    times = measure(calls, seconds)
+    share = machine.seconds(*found.work()) / times[OWN].best
+    return Row(workload.name, times, share, found.peak_bytes(), growth_bytes(calls[OWN]))
+
+
+def _print(row: Row, *, markdown: bool, times: bool) -> None:
+    if row.problem:
+        print(_line((row.name, row.problem, *[""] * (len(_TITLES) - 2)), markdown=markdown), flush=True)
+        return
+    own = row.times[OWN]
+    peers = {name: taken for name, taken in row.times.items() if not name.startswith(OWN)}
+    jax = peers.get("jax")
+    best = min(peers, key=lambda name: peers[name].best, default="")
+    least = min((taken.cpu for taken in peers.values()), default=0.0)
+    cells = (
+        row.name,
+        _time(own.best),
+        _ratio(jax.best if jax else 0, own.best),
+        _ratio(peers[best].best if best else 0, own.best),
+        best,
+        _ratio(jax.cpu if jax else 0, own.cpu),
+        _ratio(least, own.cpu),
+        f"{row.share:.0%}" if row.share else "",
+        f"{row.peak_bytes / 2**20:.1f}" if row.peak_bytes else "",
+    )
+    print(_line(cells, markdown=markdown), flush=True)
+    if times:
+        for name, taken in row.times.items():
+            print(f"    {name:<24} best {_time(taken.best)}, median {_time(taken.median)}, CPU {_time(taken.cpu)}")
+
+
+def _line(cells: Sequence[str], *, markdown: bool) -> str:
+    if markdown:
+        return "| " + " | ".join(cells) + " |"
+    return f"{cells[0]:<64}" + "".join(f" {cell:>9}" for cell in cells[1:])
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    return f"{theirs / ours:.2f}" if theirs and ours else ""
 
 
 def _time(seconds: float) -> str:

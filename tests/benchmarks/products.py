@@ -1,0 +1,94 @@
+"""Products of matrices, Fourier transforms and factorisations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from benchmarks.harness import Contest, Workload, workload
+from benchmarks.programs import function_contest, signed, text_contest
+
+
+def workloads() -> list[Workload]:
+    """All of them."""
+    return [
+        *(
+            workload("matmul {m}x{k} by {k}x{n}", _matmul, m=m, k=k, n=n)
+            for m, k, n in (
+                (63, 63, 63),
+                (64, 64, 64),
+                (256, 256, 256),
+                (777, 777, 777),
+                (1024, 1024, 1024),
+                (1000, 777, 63),
+                (1, 4097, 1000),
+                (4097, 63, 1),
+            )
+        ),
+        workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
+        workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
+        workload("fft {rows} of {length}", _fft, rows=64, length=4096),
+        workload("fft {rows} of {length}", _fft, rows=63, length=1000),
+        workload("fft {rows} of {length}", _fft, rows=16, length=4097),
+        workload("fft in two dimensions {rows}x{length}", partial(_fft, "2"), rows=512, length=512),
+        workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=8, size=200),
+        workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=200, size=31),
+    ]
+
+
+def _matmul(m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    body = (
+        f"  x = f32[{m},{k}] parameter(0)\n  y = f32[{k},{n}] parameter(1)\n"
+        f"  ROOT r = f32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+    )
+    return text_contest(body, signed((m, k), (k, n)), plain=lambda np_: np_.matmul, torch=lambda t: t.matmul)
+
+
+def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    return function_contest(None, signed((m, k), (n, k)), lambda np_: lambda x, y: x @ y.T)
+
+
+def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    return function_contest(None, signed((batch, m, k), (batch, k, n)), lambda np_: lambda x, y: x @ y)
+
+
+def _fft(dimensions: str = "1", rows: int = 3, length: int = 7) -> Contest:
+    lengths, name = (f"{rows},{length}", "fft2") if dimensions == "2" else (f"{length}", "fft")
+    shape = f"c64[{rows},{length}]"
+    body = f"  x = {shape} parameter(0)\n  ROOT r = {shape} fft(x), fft_type=FFT, fft_length={{{lengths}}}\n"
+    real, imaginary = signed((rows, length), (rows, length))
+    transformed = rows * length if dimensions == "2" else length
+
+    def scipy_fft(_: Any) -> Callable[[Any], Any]:
+        import scipy.fft
+
+        function: Callable[[Any], Any] = getattr(scipy.fft, name)
+        return function
+
+    return text_contest(
+        body,
+        [(real + 1j * imaginary).astype(np.complex64)],
+        plain=lambda np_: getattr(np_.fft, name),
+        scipy=scipy_fft,
+        flops=int(5 * rows * length * np.log2(transformed)),
+    )
+
+
+def _cholesky(batch: int = 2, size: int = 5) -> Contest:
+    shape = f"f32[{batch},{size},{size}]"
+    body = f"""
+  x = {shape} parameter(0)
+  c = {shape} cholesky(x), lower=true
+  i = s32[{size},{size}] iota(), iota_dimension=0
+  j = s32[{size},{size}] iota(), iota_dimension=1
+  low = pred[{size},{size}] compare(i, j), direction=GE
+  lows = pred[{batch},{size},{size}] broadcast(low), dimensions={{1,2}}
+  z = f32[] constant(0)
+  zs = {shape} broadcast(z), dimensions={{}}
+  ROOT r = {shape} select(lows, c, zs)
+"""
+    (x,) = signed((batch, size, size))
+    positive = x @ np.swapaxes(x, 1, 2) + size * np.eye(size, dtype=np.float32)
+    return text_contest(body, [positive], plain=lambda np_: np_.linalg.cholesky, flops=batch * size**3 // 3)
