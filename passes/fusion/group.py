@@ -8,8 +8,19 @@ from dataclasses import dataclass, field, replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
+from xlalite.passes.fusion.fusible import is_expensive, why_not_fusible
 from xlalite.passes.fusion.kernel_shape import KernelKind
-from xlalite.passes.fusion.work import MAX_INDICES, RECOMPUTED_FLOPS, Evaluations, evaluations, recomputed_flops
+from xlalite.passes.fusion.work import (
+    EXPENSIVE_FLOPS,
+    MAX_INDICES,
+    RECOMPUTED_FLOPS,
+    Evaluations,
+    evaluations,
+    recomputed_flops,
+)
+
+_FEW = 8
+"""An array is worth keeping when it has fewer elements than this for each that is read."""
 
 
 @dataclass(eq=False, slots=True)
@@ -101,6 +112,16 @@ class KernelGroup:
         if again > RECOMPUTED_FLOPS * self.domain.element_count:
             return "the kernel would do more work again than it saves"
         return None
+
+    def needs_few(self, producer: HloInstruction) -> bool:
+        """Whether computing the elements that members read costs next to nothing beside keeping all of them."""
+        if why_not_fusible(producer) is not None or self.domain is None or self.evaluations is None:
+            return False
+        if self.place_of_operand(producer)[0] is not Place.OTHER:
+            return False
+        count = sum(self.evaluations.by_index(producer, Place.OTHER, self.readers(producer)).values())
+        work = EXPENSIVE_FLOPS if is_expensive(producer) else 1
+        return count * work * _FEW <= producer.shape.element_count
 
     def in_post_order(self) -> tuple[HloInstruction, ...]:
         """The members, operands first."""

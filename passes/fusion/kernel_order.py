@@ -28,6 +28,10 @@ class KernelOrder:
         """Gives a new step its height."""
         self._heights[step] = self._least_height(step)
 
+    def height(self, step: Step) -> int:
+        """More than those of all steps that read what it gives."""
+        return self._heights[step]
+
     def leads_to(self, starts: Iterable[HloInstruction], goals: Collection[KernelGroup], limit: int) -> bool:
         """Whether what reads the starts, outside the goals, leads to a goal; also true when `limit` looks do not tell.
 

@@ -75,6 +75,7 @@ class FusionPlanner:
             groups.append(group)
         for group in groups:
             self._add_immediates(group)
+        groups.sort(key=self._order.height)
         return [group for group in groups if len(group) > 1 and group.domain is not None]
 
     def _join_users(self, producer: HloInstruction) -> bool:
@@ -85,13 +86,25 @@ class FusionPlanner:
         outside = any(user not in self._groups_of for user in producer.users)
         if not groups or producer.control_predecessors or producer.control_successors:
             return False
-        if len(groups) == 1 and not outside:
-            return self._join_one(producer, groups[0])
+        if not outside:
+            groups = self._groups_for_all(producer, groups)
+            if len(groups) < 2:
+                return not groups or self._join_one(producer, groups[0])
         if is_cheap_to_repeat(producer) and why_not_fusible(producer) is None:
             return self._join_all(producer, groups, outside=outside)
         if producer.opcode == "reduce" and not outside and self._join_siblings(producer, groups):
             return True
         return any(self._join_as_output(producer, group) for group in groups)
+
+    def _groups_for_all(self, producer: HloInstruction, groups: list[KernelGroup]) -> list[KernelGroup]:
+        """The one kernel that needs all of a producer, when others, which then compute theirs, need few elements."""
+        few = [group for group in groups if group.needs_few(producer)] if len(groups) > 1 else []
+        if len(groups) - len(few) > 1:
+            return groups
+        joined = [group for group in few if self._join_one(producer, group)]
+        for group in joined:
+            group.duplicates.add(producer)
+        return [group for group in groups if group not in joined]
 
     def _join_one(self, producer: HloInstruction, group: KernelGroup) -> bool:
         reason = self._try_join(producer, group)
