@@ -6,6 +6,7 @@ import math
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.types.convolution_dims import ConvolutionDims
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
 
@@ -13,6 +14,7 @@ _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice",
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
 _LARGEST_WINDOW = 64
 """Elements of a window that a kernel combines wherever it reads the reduction."""
+_MOST_FEATURE_PAIRS = 1 << 16
 _CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
 
 
@@ -36,6 +38,8 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
         return "it moves the minor dimension and has a tiled kernel of its own" if moves else None
     is_movement = instruction.opcode in _MOVEMENT or instruction.opcode == "bitcast-convert"
     if instruction.op.is_elementwise or is_movement or _is_small_window(instruction):
+        return None
+    if instruction.opcode == "convolution" and not has_many_features(instruction):
         return None
     return f"{instruction.opcode} has a kernel of its own"
 
@@ -67,6 +71,13 @@ def _is_small_window(instruction: HloInstruction) -> bool:
     )
 
 
+def has_many_features(convolution: HloInstruction) -> bool:
+    """Whether the kernel of a convolution has so many pairs of features that it does not stay in the caches."""
+    dims: ConvolutionDims = convolution.attrs.dim_labels
+    sizes = convolution.operand(1).shape.dims
+    return sizes[dims.kernel_input_feature] * sizes[dims.kernel_output_feature] > _MOST_FEATURE_PAIRS
+
+
 def is_cheap_to_repeat(instruction: HloInstruction) -> bool:
     """Whether several kernels may compute it for themselves rather than share an array."""
     if instruction.opcode in _CHEAP_TO_REPEAT or is_immediate(instruction) or instruction.shape.is_scalar:
@@ -93,4 +104,4 @@ def is_expensive(instruction: HloInstruction) -> bool:
     """Whether computing an element costs much more than loading it."""
     if instruction.op.has(Trait.TRANSCENDENTAL) or instruction.opcode in _EXPENSIVE:
         return instruction.shape.dtype is not DType.PRED
-    return instruction.opcode in ("reduce", "reduce-window", "dot")
+    return instruction.opcode in ("reduce", "reduce-window", "dot", "convolution")

@@ -115,6 +115,9 @@ def _reads(user: HloInstruction, number: int, count: int) -> int:
     elif user.opcode == "reduce-window" and number < len(user.operands) // 2:
         window: Window = user.attrs.window
         return count if accumulated_dimension(user) is not None else count * math.prod(window.sizes)
+    elif user.opcode == "convolution":
+        kernel, labels = user.operand(1).shape.dims, user.attrs.dim_labels
+        return count * math.prod(size for dim, size in enumerate(kernel) if dim != labels.kernel_output_feature)
     elif user.opcode == "gather" and number == 1:
         summed = tuple(range(len(dims)))[user.attrs.index_vector_dim :][:1]
     return count * math.prod(dims[d] for d in summed)

@@ -34,7 +34,7 @@ def _dot(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
         if level == len(sizes):
             left = convert_element(emitter.fb, outer.vector(lhs, tuple(lhs_index)), lhs.shape.dtype, kept)
             right = convert_element(emitter.fb, outer.vector(rhs, tuple(rhs_index)), rhs.shape.dtype, kept)
-            return _multiply_add(outer, kept, total, left, right)
+            return multiply_add(outer, kept, total, left, right)
         if sizes[level] == 0:
             return total
         with emitter.fb.carried_loop(0, sizes[level], 1, flatten([total])) as loop:
@@ -64,7 +64,8 @@ def _operand_indices(instruction: HloInstruction, index: Index) -> tuple[list[Po
     return lhs_index, rhs_index
 
 
-def _multiply_add(emitter: ElementEmitter, kept: DType, total: Element, left: Element, right: Element) -> Element:
+def multiply_add(emitter: ElementEmitter, kept: DType, total: Element, left: Element, right: Element) -> Element:
+    """Total + left * right in the type that sums are kept in."""
     fb = emitter.fb
     if isinstance(total, tuple):
         assert isinstance(left, tuple), "both operands were converted to the complex type"

@@ -53,6 +53,12 @@ class Region:
         (found,) = self.read((inside,), source)
         return found if self.is_everywhere else self.select(found, outside())
 
+    def within(self, emitter: ElementEmitter) -> Region:
+        """The same conditions for what is emitted in an inner block."""
+        inner = Region(emitter)
+        inner._uniform, inner._lanes = self._uniform, self._lanes
+        return inner
+
     @property
     def is_everywhere(self) -> bool:
         """Whether there is no condition."""

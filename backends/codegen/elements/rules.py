@@ -5,6 +5,7 @@ from __future__ import annotations
 from xlalite.backends.codegen.elements import (
     comparison,
     conversion,
+    convolution,
     dot,
     elementwise_binary,
     elementwise_ternary,
@@ -28,5 +29,6 @@ ELEMENT_RULES: dict[str, ElementRule] = {
     **gathering.ELEMENT_RULES,
     **reduction.ELEMENT_RULES,
     **dot.ELEMENT_RULES,
+    **convolution.ELEMENT_RULES,
     **random.ELEMENT_RULES,
 }

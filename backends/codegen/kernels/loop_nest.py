@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
@@ -21,7 +21,8 @@ Visit = Callable[[Index, int, "Value | None"], None]
 
 
 def loop_nest_extent(dims: tuple[int, ...]) -> int:
-    """The parallel extent: the outermost dimension, or blocks of a one-dimensional array."""
+    """The parallel extent: the outermost dimension that has a size, or blocks of a one-dimensional array."""
+    dims = dims[_leading_ones(dims) :]
     if not dims:
         return 1
     return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
@@ -29,7 +30,11 @@ def loop_nest_extent(dims: tuple[int, ...]) -> int:
 
 def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit) -> None:
     """Emits the loops over the entry's part of the extent."""
-    if not dims:
+    ones = _leading_ones(dims)
+    if ones:
+        inner = dims[ones:]
+        loop_nest(entry, inner, lanes, lambda index, width, mask: visit((*(ZERO,) * ones, *index), width, mask))
+    elif not dims:
         visit((), 1, None)
     elif 0 in dims:
         return
@@ -38,6 +43,11 @@ def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visi
     else:
         with task_loops(entry, dims[:-1]) as outer:
             for_lanes(entry.fb, dims[-1], lanes, lambda at, width, mask: visit((*outer, at), width, mask))
+
+
+def _leading_ones(dims: Sequence[int]) -> int:
+    """How many dimensions in front of the last have one element and another behind them."""
+    return next((number for number, size in enumerate(dims[:-1]) if size != 1), max(len(dims) - 1, 0))
 
 
 def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:

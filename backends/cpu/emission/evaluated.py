@@ -14,6 +14,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.fusion.fusible import has_many_features
 from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS
 from xlalite.passes.simplify.constant_folding import is_uniform
 
@@ -28,6 +29,8 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     )
     if not has_rule and instruction.opcode not in WHOLE_ARRAY_KINDS:
         return f"no kernel computes {instruction.opcode}"
+    if instruction.opcode == "convolution" and has_many_features(instruction):
+        return "its kernel does not stay in the caches, and the evaluator multiplies matrices"
     for function in instruction.called_computations:
         missing = _without_rule(function)
         if missing:

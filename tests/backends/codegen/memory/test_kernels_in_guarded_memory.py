@@ -199,7 +199,19 @@ def windows(sizes: Sequence[int]) -> Iterator[str]:
                         yield program(call, operand, result, f"{t}[]", functions=add + pick)
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows)
+def convolutions(sizes: Sequence[int]) -> Iterator[str]:
+    """Along features and along space, dense and by groups, with borders."""
+    for n in sizes:
+        for t in NUMBERS:
+            dense = "window={size=3 pad=1_1}, dim_labels="
+            yield program(f"{t}[2,5,{n}] convolution(p0, p1), {dense}b0f_0io->b0f", f"{t}[2,5,3]", f"{t}[3,3,{n}]")
+            yield program(f"{t}[2,3,{n}] convolution(p0, p1), {dense}bf0_oi0->bf0", f"{t}[2,5,{n}]", f"{t}[3,5,3]")
+            if n:
+                groups = f"{dense}b0f_0io->b0f, feature_group_count={n}"
+                yield program(f"{t}[1,6,{n}] convolution(p0, p1), {groups}", f"{t}[1,6,{n}]", f"{t}[3,1,{n}]")
+
+
+FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

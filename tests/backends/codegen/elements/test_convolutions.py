@@ -1,0 +1,131 @@
+"""Convolutions of any form find what the evaluator finds."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.types.dtype import DType
+
+
+def any_convolution(chance: random.Random, dtype: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """A module with one convolution, the sizes of its input and of its kernel."""
+    space = chance.choice((0, 1, 1, 2, 2, 3))
+    fields: list[list[str]] = [[], [], [], [], [], []]
+    inputs, kernels, outputs = [], [], []
+    for _ in range(space):
+        size, window, stride = chance.choice((1, 4, 7)), chance.choice((1, 2, 3, 5)), chance.choice((1, 1, 2))
+        low, high = chance.choice((0, 1, 2, -1)), chance.choice((0, 1, 3, -1))
+        base, dilation, reversal = chance.choice((1, 1, 2)), chance.choice((1, 1, 2)), chance.choice((0, 0, 1))
+        room = low + (size - 1) * base + 1 + high - ((window - 1) * dilation + 1)
+        if room < 0:
+            low, room = low - room, 0
+        inputs.append(size)
+        kernels.append(window)
+        outputs.append(room // stride + 1)
+        for field, text in zip(fields, (window, stride, f"{low}_{high}", base, dilation, reversal), strict=True):
+            field.append(str(text))
+    names = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
+    window_text = " ".join(f"{name}={'x'.join(field)}" for name, field in zip(names, fields, strict=True))
+    groups = chance.choice((1, 1, 2, 3))
+    kind = chance.choice(("feature", "batch"))
+    batch, features = chance.choice((1, 2)), chance.choice((1, 3, 10))
+    result_features = groups * chance.choice((1, 2, 9))
+    sizes = {"b": batch * (groups if kind == "batch" else 1), "f": features * (groups if kind == "feature" else 1)}
+    kernel_sizes = {"i": features, "o": result_features}
+    result_sizes = {"b": batch, "f": result_features}
+    labels = []
+    dims = []
+    for letters, known, spatial in (
+        ("bf", sizes, inputs),
+        ("io", kernel_sizes, kernels),
+        ("bf", result_sizes, outputs),
+    ):
+        order = [*letters, *map(str, range(space))]
+        chance.shuffle(order)
+        labels.append("".join(order))
+        dims.append(tuple(known[one] if one in known else spatial[int(one)] for one in order))
+    shapes = [f"{dtype}[{','.join(map(str, one))}]" for one in dims]
+    window = f"window={{{window_text}}}, " if space else ""
+    return (
+        f"""HloModule m
+ENTRY e {{
+  x = {shapes[0]} parameter(0)
+  k = {shapes[1]} parameter(1)
+  ROOT c = {shapes[2]} convolution(x, k), {window}dim_labels={labels[0]}_{labels[1]}->{labels[2]},
+    {kind}_group_count={groups} }}""",
+        dims[0],
+        dims[1],
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8", "s32", "u16", "c64", "pred"])
+def test_convolutions_of_any_form(check: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
+    chance = random.Random(dtype)
+    for _ in range(8):
+        text, lhs, rhs = any_convolution(chance, dtype)
+        arguments = [rng.integers(0, 4, sizes).astype(DType(dtype).numpy) for sizes in (lhs, rhs)]
+        executable = check(text, *arguments, optimize=False, ulps=32)
+        assert kernels(executable) == ["loop"], text
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ((2, 9, 9, 19), (3, 3, 19, 33), (2, 9, 9, 33), "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+        ((2, 9, 33, 20), (7, 9, 3, 3), (2, 7, 33, 20), "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01"),
+        (
+            (1, 8, 8, 40),
+            (3, 3, 1, 40),
+            (1, 4, 4, 40),
+            "window={size=3x3 stride=2x2 pad=0_1x0_1}, dim_labels=b01f_01io->b01f, feature_group_count=40",
+        ),
+        ((1, 30, 5), (6, 5, 4), (1, 25, 4), "window={size=6}, dim_labels=b0f_0io->b0f"),
+    ],
+)
+def test_layers(
+    check: Any,
+    rng: np.random.Generator,
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: tuple[int, ...],
+    attributes: str,
+    threads: int,
+) -> None:
+    shapes = [f"f32[{','.join(map(str, sizes))}]" for sizes in (lhs, rhs, result)]
+    text = f"""HloModule m
+ENTRY e {{
+  x = {shapes[0]} parameter(0)
+  k = {shapes[1]} parameter(1)
+  ROOT c = {shapes[2]} convolution(x, k), {attributes} }}"""
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in (lhs, rhs)]
+    check(text, *arguments, num_threads=threads, ulps=32)
+
+
+def test_an_infinity_beside_padding_stays_one(check: Any) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,5,1] parameter(0)
+  k = f32[3,1,1] parameter(1)
+  ROOT c = f32[1,5,1] convolution(x, k), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f }"""
+    x = np.array([np.inf, 1, 2, 3, -np.inf], np.float32).reshape(1, 5, 1)
+    check(text, x, np.array([np.inf, 1, 1], np.float32).reshape(3, 1, 1))
+
+
+def test_what_follows_shares_the_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,9,9,4] parameter(0)
+  k = f32[3,3,4,20] parameter(1)
+  b = f32[20] parameter(2)
+  c = f32[1,9,9,20] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  a = f32[1,9,9,20] broadcast(b), dimensions={3}
+  s = f32[1,9,9,20] add(c, a)
+  z = f32[] constant(0)
+  zeros = f32[1,9,9,20] broadcast(z), dimensions={}
+  ROOT r = f32[1,9,9,20] maximum(s, zeros) }"""
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((1, 9, 9, 4), (3, 3, 4, 20), (20,))]
+    executable = check(text, *arguments, ulps=32, num_threads=2)
+    assert kernels(executable) == ["loop"]
