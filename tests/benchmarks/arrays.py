@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from benchmarks.harness import Contest, Workload, has, workload
-from benchmarks.programs import dims, floats, function_contest, signed, text_contest
+from benchmarks.programs import dims, floats, function_contest, onnx_program, signed, text_contest
 
 import xlalite as xl
 
@@ -102,10 +102,13 @@ def _softmax(dtype: str, rows: int = 5, columns: int = 7) -> Contest:
   ROOT r = {dtype}[{rows},{columns}] convert(d)
 """
     arguments = _in_type(dtype, floats((rows, columns)))
-    tolerance = _tolerance(dtype)
-    return text_contest(
-        body, arguments, plain=_plain_softmax, torch=lambda t: lambda x: t.softmax(x, 1), tolerance=tolerance
-    )
+    sizes = f"[{rows},{columns}]"
+    narrow = {
+        "torch": lambda torch: lambda x: torch.softmax(x, 1),
+        "onnxruntime": onnx_program(f"float{sizes} x", f"float{sizes} y", "y = Softmax<axis=1>(x)"),
+    }
+    others = narrow if dtype == "f32" else {}
+    return text_contest(body, arguments, plain=_plain_softmax, tolerance=_tolerance(dtype), **others)
 
 
 def _plain_softmax(np_: Any) -> Callable[[Any], Any]:
@@ -221,7 +224,15 @@ def _transpose(order: Sequence[int], **sizes: int) -> Contest:
         f"  x = f32[{dims(shape)}] parameter(0)\n"
         f"  ROOT r = f32[{dims(result)}] transpose(x), dimensions={{{dims(order)}}}\n"
     )
-    return text_contest(body, floats(shape), plain=lambda np_: lambda x: np_.transpose(x, order).copy(), tolerance=0)
+    return text_contest(
+        body,
+        floats(shape),
+        plain=lambda np_: lambda x: np_.transpose(x, order).copy(),
+        onnxruntime=onnx_program(
+            f"float[{dims(shape)}] x", f"float[{dims(result)}] y", f"y = Transpose<perm=[{dims(order)}]>(x)"
+        ),
+        tolerance=0,
+    )
 
 
 def _concatenate(axis: int, rows: int = 5, columns: int = 7) -> Contest:

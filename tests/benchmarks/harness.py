@@ -13,13 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 Call = Callable[[], object]
 
 OWN = "xlalite"
-PEERS = ("jax", "numpy", "scipy", "numba", "torch")
+PEERS = ("jax", "numpy", "scipy", "numba", "onnxruntime", "torch")
 """Packages that workloads may be given functions for; the result of each is waited for."""
 
 
@@ -182,8 +181,9 @@ def growth_bytes(call: Call) -> int:
 
 
 def has(package: str) -> bool:
-    """Whether a peer is installed."""
-    return importlib.util.find_spec(package) is not None
+    """Whether a peer is installed, and what states its programs."""
+    needed = (package, "onnx") if package == "onnxruntime" else (package,)
+    return all(importlib.util.find_spec(each) is not None for each in needed)
 
 
 def peer_notes() -> list[str]:
@@ -198,15 +198,9 @@ def _entered(package: str, make: Callable[[ModuleType], Any], arguments: Sequenc
         compiled, devices = module.jit(function), [module.device_put(each) for each in arguments]
         return lambda: module.block_until_ready(compiled(*devices))
     if package == "torch":
-        tensors = [_as_torch(module, each) for each in arguments]
+        tensors = [module.from_numpy(each) for each in arguments]
         return lambda: function(*tensors)
     return lambda: function(*arguments)
-
-
-def _as_torch(torch: ModuleType, array: np.ndarray) -> Any:
-    if array.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
-    return torch.from_numpy(array)
 
 
 def _repeats(call: Call) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import function_contest, indices, signed, text_contest
+from benchmarks.programs import function_contest, indices, onnx_program, signed, text_contest
 
 import xlalite as xl
 
@@ -45,7 +45,10 @@ def _gather(rows: int = 9, width: int = 5, count: int = 7) -> Contest:
         body,
         [*signed((rows, width)), indices(rows, count)],
         plain=lambda np_: lambda x, i: x[i],
-        torch=lambda t: lambda x, i: t.index_select(x, 0, i),
+        torch=lambda torch: lambda x, i: torch.index_select(x, 0, i),
+        onnxruntime=onnx_program(
+            f"float[{rows},{width}] x, int32[{count}] i", f"float[{count},{width}] y", "y = Gather<axis=0>(x, i)"
+        ),
         traffic=(moved + 4 * count, moved),
         tolerance=0,
     )

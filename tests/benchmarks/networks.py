@@ -145,7 +145,9 @@ def _lstm(gradient: bool, steps: int = 3, batch: int = 2, inputs: int = 3, hidde
 
     x, w, u, b = signed((steps, batch, inputs), (inputs, 4 * hidden), (hidden, 4 * hidden), (4 * hidden,))
     arguments = [x, w / np.float32(inputs**0.5), u / np.float32(hidden**0.5), b]
-    return function_contest(own, arguments, tolerance=1e-3, jax=in_jax, numpy=lambda _: plain)
+    products = 2 * steps * batch * (inputs + hidden) * 4 * hidden
+    flops = products * 3 if gradient else products
+    return function_contest(own, arguments, tolerance=1e-3, jax=in_jax, numpy=lambda _: plain, flops=flops)
 
 
 def _lstm_backward(trail: Sequence[tuple[np.ndarray, ...]], u: np.ndarray, dh: np.ndarray) -> list[np.ndarray]:

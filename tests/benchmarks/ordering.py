@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import dims, signed, text_contest
+from benchmarks.programs import dims, onnx_program, signed, text_contest
 
 
 def workloads() -> list[Workload]:
@@ -99,6 +99,11 @@ def _top(rows: int = 5, columns: int = 11, most: int = 3) -> Contest:
         signed((rows, columns)),
         numpy=lambda _: plain,
         jax=lambda jax: lambda x: tuple(jax.lax.top_k(x, most)),
+        onnxruntime=onnx_program(
+            f"float[{rows},{columns}] x",
+            f"float[{rows},{most}] v, int64[{rows},{most}] i",
+            f"k = Constant<value_ints=[{most}]>() v, i = TopK(x, k)",
+        ),
         tolerance=0,
         flops=0,
     )

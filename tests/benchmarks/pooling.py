@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import dims, signed, text_contest
+from benchmarks.programs import dims, onnx_program, signed, text_contest
 
 
 def workloads() -> list[Workload]:
@@ -91,8 +91,18 @@ def _pool(
     images, cotangents = signed(pool.shape, pool.result)
     forward = partial(_in_jax, pool, kind)
     if not gradient:
+        name = "MaxPool" if kind == "max" else "AveragePool"
+        in_onnx = onnx_program(
+            f"float[{dims(pool.shape)}] x",
+            f"float[{dims(pool.result)}] y",
+            f"y = {name}<kernel_shape=[{size},{size}], strides=[2,2]>(x)",
+        )
         return text_contest(
-            _forward_text(pool, kind), [images], numpy=lambda _: partial(_forward, pool, kind), jax=forward
+            _forward_text(pool, kind),
+            [images],
+            numpy=lambda _: partial(_forward, pool, kind),
+            jax=forward,
+            onnxruntime=in_onnx if layout == "NCHW" else None,
         )
     if kind == "max":
         return text_contest(

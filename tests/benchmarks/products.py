@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import function_contest, signed, text_contest
+from benchmarks.programs import function_contest, onnx_program, signed, text_contest
 
 
 def workloads() -> list[Workload]:
@@ -43,7 +43,14 @@ def _matmul(m: int = 3, k: int = 5, n: int = 7) -> Contest:
         f"  x = f32[{m},{k}] parameter(0)\n  y = f32[{k},{n}] parameter(1)\n"
         f"  ROOT r = f32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
     )
-    return text_contest(body, signed((m, k), (k, n)), plain=lambda np_: np_.matmul, torch=lambda t: t.matmul)
+    inputs = f"float[{m},{k}] x, float[{k},{n}] y"
+    return text_contest(
+        body,
+        signed((m, k), (k, n)),
+        plain=lambda np_: np_.matmul,
+        torch=lambda torch: torch.matmul,
+        onnxruntime=onnx_program(inputs, f"float[{m},{n}] r", "r = MatMul(x, y)"),
+    )
 
 
 def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:

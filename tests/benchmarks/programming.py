@@ -50,6 +50,7 @@ def _heat(rows: int = 5, columns: int = 7, steps: int = 3) -> Contest:
         numpy=lambda _: plain,
         jax=lambda jax: lambda x: jax.lax.fori_loop(0, steps, lambda _, a: step(jax.numpy, a), x),
         numba=lambda numba: _heat_loops(numba, steps),
+        flops=7 * rows * columns * steps,
     )
 
 

@@ -40,6 +40,22 @@ def function_contest(
     return contest(compiled, arguments, compiled.executable(*arguments), plain=plain, **options)
 
 
+def onnx_program(inputs: str, outputs: str, lines: str) -> Callable[[Any], Callable[..., Any]]:
+    """What makes a function of ONNX text for onnxruntime: `float[2,3] x` and the like, and `y = Softmax(x)`."""
+
+    def make(onnxruntime: Any) -> Callable[..., Any]:
+        from onnx.parser import parse_model
+
+        text = f'<ir_version: 8, opset_import: ["": 17]>\nmain ({inputs}) => ({outputs}) {{ {lines} }}'
+        session = onnxruntime.InferenceSession(
+            parse_model(text).SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        names = [each.name for each in session.get_inputs()]
+        return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
+
+    return make
+
+
 def floats(*shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
     """Positive random numbers, far enough from zero for logarithms and divisions."""
     rng = np.random.default_rng(seed)

@@ -127,7 +127,7 @@ def _print(row: Row, *, markdown: bool, times: bool) -> None:
 def _line(cells: Sequence[str], *, markdown: bool) -> str:
     if markdown:
         return "| " + " | ".join(cells) + " |"
-    return f"{cells[0]:<64}" + "".join(f" {cell:>9}" for cell in cells[1:])
+    return f"{cells[0]:<64}" + "".join(f" {cell:>11}" for cell in cells[1:])
 
 
 def _ratio(theirs: float, ours: float) -> str:
