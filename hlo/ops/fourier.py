@@ -32,6 +32,11 @@ class FftType(enum.Enum):
     IRFFT = "IRFFT"
     """The inverse of RFFT."""
 
+    @property
+    def is_real(self) -> bool:
+        """Whether the signal is real."""
+        return self in (FftType.RFFT, FftType.IRFFT)
+
 
 @dataclass(frozen=True, slots=True)
 class FftAttrs:

@@ -36,6 +36,7 @@ class Lines:
         count: How many lines.
         swaps: Whether the array has imaginary parts where buffers have real ones; makes a transform its inverse.
         scale: What elements are multiplied by where they are written.
+        parts: Numbers of an element in memory; one where elements are real and imaginary parts not kept.
     """
 
     place: Value
@@ -44,6 +45,7 @@ class Lines:
     count: int
     swaps: bool
     scale: float = 1.0
+    parts: int = 2
 
 
 def load_columns(fb: FunctionBuilder, lanes: Lanes, lines: Lines, buffer: Value) -> None:
@@ -151,16 +153,19 @@ def _exchange(
 
 def _place(fb: FunctionBuilder, lanes: Lanes, lines: Lines, row: Value, element: Value | int) -> Value:
     """Where an element lies of lines that lie one after the other."""
-    return fb.gep(lanes.scalar, lines.place, fb.mul(fb.add(fb.mul(row, lines.step), element), 2))
+    return fb.gep(lanes.scalar, lines.place, fb.mul(fb.add(fb.mul(row, lines.step), element), lines.parts))
 
 
 def _read(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count: int) -> Complex:
     """Elements that are neighbours in memory, as many as lanes or fewer."""
-    pairs, size = vector(lanes.scalar, 2 * lanes.count), lanes.scalar.size_bytes
+    numbers, size = vector(lanes.scalar, lines.parts * lanes.count), lanes.scalar.size_bytes
     if count == lanes.count:
-        found = fb.load(pairs, place, size)
+        found = fb.load(numbers, place, size)
     else:
-        found = fb.masked_load(pairs, place, lane_mask(2 * lanes.count, 2 * count), zero(pairs), size)
+        mask = lane_mask(numbers.lanes, lines.parts * count)
+        found = fb.masked_load(numbers, place, mask, zero(numbers), size)
+    if lines.parts == 1:
+        return found, zero(numbers)
     real, imaginary = (fb.shuffle(found, None, range(part, 2 * lanes.count, 2)) for part in (0, 1))
     return (imaginary, real) if lines.swaps else (real, imaginary)
 
@@ -170,8 +175,8 @@ def _write(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count:
     if lines.scale != 1.0:
         real, imaginary = fb.fmul(real, lines.scale), fb.fmul(imaginary, lines.scale)
     order = [lane + part * lanes.count for lane in range(lanes.count) for part in (0, 1)]
-    pairs, size = fb.shuffle(real, imaginary, order), lanes.scalar.size_bytes
+    numbers, size = fb.shuffle(real, imaginary, order) if lines.parts == 2 else real, lanes.scalar.size_bytes
     if count == lanes.count:
-        fb.store(pairs, place, size)
+        fb.store(numbers, place, size)
     else:
-        fb.masked_store(pairs, place, lane_mask(2 * lanes.count, 2 * count), size)
+        fb.masked_store(numbers, place, lane_mask(numbers.type.lanes, lines.parts * count), size)

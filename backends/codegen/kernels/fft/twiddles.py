@@ -25,7 +25,7 @@ def roots(numerators: Array, count: int) -> Array:
 def pass_table(radix: int, groups: int, dtype: DType) -> bytes:
     """What a pass multiplies by: `[groups, radix - 1]` complex numbers."""
     numerators = np.multiply.outer(np.arange(groups), np.arange(1, radix))
-    return _interleaved(roots(numerators, radix * groups), dtype)
+    return interleaved(roots(numerators, radix * groups), dtype)
 
 
 def turns(rows: Array, columns: int, count: int, lanes: int, dtype: DType) -> bytes:
@@ -46,8 +46,9 @@ def chirp(plan: LinePlan, dtype: DType) -> tuple[bytes, bytes]:
     wrapped = np.zeros(plan.size, line.dtype)
     wrapped[: plan.length] = line.conj()
     wrapped[plan.size - plan.length + 1 :] = line[1:][::-1].conj()
-    return _interleaved(line, dtype), _interleaved(np.fft.fft(wrapped) / plan.size, dtype)
+    return interleaved(line, dtype), interleaved(np.fft.fft(wrapped) / plan.size, dtype)
 
 
-def _interleaved(table: Array, dtype: DType) -> bytes:
+def interleaved(table: Array, dtype: DType) -> bytes:
+    """Complex numbers as pairs of a type."""
     return np.stack([table.real, table.imag], axis=-1).astype(dtype.numpy).tobytes()

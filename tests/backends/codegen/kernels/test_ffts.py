@@ -7,17 +7,28 @@ import pytest
 
 LENGTHS = (*range(71), 97, 100, 101, 128, 243, 256, 1000, 1009, 4096)
 """All small ones, products of all radices, primes, long ones."""
+KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")
 
 
-def fft_text(dtype: str, dims: tuple[int, ...], kind: str, lengths: tuple[int, ...]) -> str:
-    shape = f"{dtype}[{','.join(map(str, dims))}]"
+def fft_text(dtype: str, dims: tuple[int, ...], kind: str, rank: int = 1) -> str:
+    """A transform of the last dimensions of a signal of some sizes; the type is that of the spectrum."""
+    lengths = dims[-rank:]
+    spectrum = (*dims[:-1], (dims[-1] // 2 + 1 if dims[-1] else 0) if kind in ("RFFT", "IRFFT") else dims[-1])
+    real = {"c64": "f32", "c128": "f64"}[dtype] if kind in ("RFFT", "IRFFT") else dtype
+    shapes = [f"{real}[{','.join(map(str, dims))}]", f"{dtype}[{','.join(map(str, spectrum))}]"]
+    source, target = reversed(shapes) if kind in ("IFFT", "IRFFT") else shapes
     attributes = f"fft_type={kind}, fft_length={{{','.join(map(str, lengths))}}}"
-    return f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} fft(x), {attributes} }}"
+    return f"HloModule m\nENTRY e {{\n  x = {source} parameter(0)\n  ROOT r = {target} fft(x), {attributes} }}"
 
 
-def signal(rng: np.random.Generator, dtype: str, dims: tuple[int, ...]) -> np.ndarray:
+def operand(rng: np.random.Generator, dtype: str, dims: tuple[int, ...], kind: str = "FFT") -> np.ndarray:
+    """Random numbers for it; imaginary parts that have to be ignored are some."""
+    if kind == "IRFFT":
+        dims = (*dims[:-1], dims[-1] // 2 + 1 if dims[-1] else 0)
     values = rng.standard_normal(dims) + 1j * rng.standard_normal(dims)
-    return values.astype(np.complex64 if dtype == "c64" else np.complex128)
+    wide = values.real if kind == "RFFT" else values
+    narrow = np.float32 if kind == "RFFT" else np.complex64
+    return wide.astype(narrow) if dtype == "c64" else wide
 
 
 def root_mean_square(values: np.ndarray) -> float:
@@ -26,9 +37,9 @@ def root_mean_square(values: np.ndarray) -> float:
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_rows_of_any_length(check: Any, kernels: Any, rng: np.random.Generator, length: int) -> None:
-    for dtype, kind, count in (("c64", "FFT", 3), ("c128", "IFFT", 17)):
-        text = fft_text(dtype, (count, length), kind, (length,))
-        executable = check(text, signal(rng, dtype, (count, length)), ulps=6, num_threads=1)
+    for dtype, kind, count in (("c64", "FFT", 3), ("c128", "IFFT", 17), ("c128", "RFFT", 3), ("c64", "IRFFT", 17)):
+        dims = (count, length)
+        executable = check(fft_text(dtype, dims, kind), operand(rng, dtype, dims, kind), ulps=6, num_threads=1)
         assert kernels(executable) == (["fft"] if length else ["loop"])
 
 
@@ -36,8 +47,8 @@ def test_rows_of_any_length(check: Any, kernels: Any, rng: np.random.Generator, 
 def test_the_definition(compile_text: Any, rng: np.random.Generator, length: int) -> None:
     numbers = np.arange(length)
     matrix = np.exp(-2j * np.pi * (np.outer(numbers, numbers) % length) / length)
-    x = signal(rng, "c64", (2, length))
-    found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+    x = operand(rng, "c64", (2, length))
+    found = compile_text(fft_text("c64", x.shape, "FFT"))(x)
     np.testing.assert_allclose(found, x.astype(np.complex128) @ matrix, rtol=0, atol=4e-7 * length)
 
 
@@ -50,8 +61,8 @@ SIZES = (
 @pytest.mark.parametrize(("dims", "rank"), SIZES)
 def test_several_dimensions(check: Any, rng: np.random.Generator, dims: tuple[int, ...], rank: int) -> None:
     for dtype in ("c64", "c128"):
-        for kind in ("FFT", "IFFT"):
-            check(fft_text(dtype, dims, kind, dims[-rank:]), signal(rng, dtype, dims), ulps=6)
+        for kind in KINDS:
+            check(fft_text(dtype, dims, kind, rank), operand(rng, dtype, dims, kind), ulps=6)
 
 
 @pytest.mark.parametrize(("length", "limit"), [(64, 0.8), (1000, 1.1), (1009, 1.8), (4096, 1.2), (1 << 15, 1.35)])
@@ -60,31 +71,36 @@ def test_errors_are_those_of_its_precision(
 ) -> None:
     """Root mean squares; the limits are what SciPy errs by and a little more (of 1009 elements, 2)."""
     for count in (1, 16):
-        x = signal(rng, "c64", (count, length))
+        x = operand(rng, "c64", (count, length))
         expected = np.fft.fft(x.astype(np.complex128))
-        found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+        found = compile_text(fft_text("c64", x.shape, "FFT"))(x)
         assert root_mean_square(found - expected) < limit * np.finfo(np.float32).eps * root_mean_square(expected)
+
+
+@pytest.mark.parametrize("length", [50, 96, 8192, 1 << 16, 3**9, 5**6])
+def test_a_real_line_of_its_own(check: Any, rng: np.random.Generator, length: int) -> None:
+    for kind in ("RFFT", "IRFFT"):
+        check(fft_text("c64", (length,), kind), operand(rng, "c64", (length,), kind), ulps=6)
 
 
 @pytest.mark.parametrize(("dims", "rank"), [((40, 100), 1), ((35, 1009), 1), ((7, 4096), 1), ((9, 40, 36), 2)])
 def test_threads_change_no_bit(compile_text: Any, rng: np.random.Generator, dims: tuple[int, ...], rank: int) -> None:
-    x = signal(rng, "c64", dims)
-    found = [
-        compile_text(fft_text("c64", dims, "IFFT", dims[-rank:]), num_threads=threads)(x).tobytes()
-        for threads in (1, 2, 5)
-    ]
-    assert found[0] == found[1] == found[2]
+    for kind in ("IFFT", "RFFT"):
+        x = operand(rng, "c64", dims, kind)
+        text = fft_text("c64", dims, kind, rank)
+        found = [compile_text(text, num_threads=threads)(x).tobytes() for threads in (1, 2, 5)]
+        assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 22, 64, 300, 1009, 4096])
 def test_special_numbers(compile_text: Any, rng: np.random.Generator, length: int) -> None:
     """A line with NaN or an infinity has no finite sum; lines beside it are not touched. Zeros give zeros."""
-    x = signal(rng, "c64", (20, length))
+    x = operand(rng, "c64", (20, length))
     x[3, length // 2], x[5, 0], x[7, -1] = np.nan, np.inf, complex(1, -np.inf)
     x[9] = -0.0
-    found = compile_text(fft_text("c64", x.shape, "FFT", (length,)))(x)
+    found = compile_text(fft_text("c64", x.shape, "FFT"))(x)
     assert not np.isfinite(found[[3, 5, 7]]).all(axis=1).any()
     assert np.isfinite(np.delete(found, [3, 5, 7], axis=0)).all()
     assert (found[9] == 0).all()
-    one = compile_text(fft_text("c64", (length,), "FFT", (length,)))(x[3])
+    one = compile_text(fft_text("c64", (length,), "FFT"))(x[3])
     assert not np.isfinite(one).all()

@@ -225,17 +225,15 @@ def test_kernels_stay_in_their_arrays(
 def transforms(sizes: Sequence[int]) -> Iterator[str]:
     """Fourier transforms of lines one after the other, of lines beside each other, and of a line by itself."""
     for n in sizes:
-        for t in ("c64", "c128"):
-            for kind in ("FFT", "IFFT"):
-                for dims, lengths in (
-                    ((3, n), n),
-                    ((n, 3), 3),
-                    ((n, 3), f"{n},3"),
-                    ((5, n), f"5,{n}"),
-                    ((16 * n,), 16 * n),
-                ):
-                    shape = f"{t}[{','.join(map(str, dims))}]"
-                    yield program(f"{shape} fft(p0), fft_type={kind}, fft_length={{{lengths}}}", shape)
+        for numbers, spectra in (("c64", "c64"), ("c128", "c128"), ("f32", "c64"), ("f64", "c128")):
+            for dims, rank in (((3, n), 1), ((n, 3), 1), ((n, 3), 2), ((5, n), 2), ((16 * n,), 1), ((n * n,), 1)):
+                is_real = numbers != spectra
+                frequencies = dims[-1] // 2 + bool(dims[-1]) if is_real else dims[-1]
+                signal = f"{numbers}[{','.join(map(str, dims))}]"
+                spectrum = f"{spectra}[{','.join(map(str, (*dims[:-1], frequencies)))}]"
+                lengths = f"fft_length={{{','.join(map(str, dims[-rank:]))}}}"
+                yield program(f"{spectrum} fft(p0), fft_type={'R' * is_real}FFT, {lengths}", signal)
+                yield program(f"{signal} fft(p0), fft_type=I{'R' * is_real}FFT, {lengths}", spectrum)
 
 
 def near(found: object, expected: object) -> None:

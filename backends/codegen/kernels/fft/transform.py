@@ -1,0 +1,320 @@
+"""The code of a Fourier transform: the lines of one dimension after the other, as many at once as there are lanes.
+
+The last dimension is the first of a forward transform and the last of the inverse of a real one; the others are
+transformed where they lie. Lines beside each other are lanes as they are; lines one after the other are transposed on
+the way, and a long line becomes a matrix whose columns and rows are lines (`plan`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xlalite.backends.codegen.kernels.fft import real
+from xlalite.backends.codegen.kernels.fft.butterflies import Complex, multiply
+from xlalite.backends.codegen.kernels.fft.moves import (
+    Lines,
+    load_columns,
+    load_rows,
+    store_columns,
+    store_rows,
+    store_turned,
+)
+from xlalite.backends.codegen.kernels.fft.passes import Lanes, transform_lines
+from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
+from xlalite.backends.codegen.kernels.fft.twiddles import turns
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.ops.fourier import FftType
+from xlalite.hlo.types.literal import Array
+
+_WHOLE_TABLE = 1 << 14
+"""Elements of a line from which the factors of a split are products of two, so that tables stay small."""
+_FINE = 32
+"""Rows of the finer of the two tables; a multiple of every lane count."""
+
+_Bounds = tuple[Value, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """The dimensions of a transform, and how each is computed.
+
+    Attributes:
+        lanes: How lines lie in lanes.
+        kind: Which transform.
+        lengths: Sizes of the signal.
+        across: How the dimensions but the last are transformed.
+        along: How the last one is, or its complex line of half the length.
+    """
+
+    lanes: Lanes
+    kind: FftType
+    lengths: tuple[int, ...]
+    across: tuple[LinePlan, ...]
+    along: LinePlan | SplitPlan
+
+    @property
+    def unit(self) -> int:
+        """Transforms that are computed at once."""
+        return self.lanes.count if len(self.lengths) == 1 and isinstance(self.along, LinePlan) else 1
+
+    @property
+    def is_inverse(self) -> bool:
+        """Whether results are divided by their number."""
+        return self.kind in (FftType.IFFT, FftType.IRFFT)
+
+    @property
+    def is_halved(self) -> bool:
+        """Whether a real line is a complex one of half the length."""
+        return self.kind.is_real and self.lengths[-1] % 2 == 0
+
+    @property
+    def width(self) -> int:
+        """Complex elements of a row: of the signal, or of its spectrum if the signal is real."""
+        return self.lengths[-1] // 2 + 1 if self.kind.is_real else self.lengths[-1]
+
+    @property
+    def signal(self) -> tuple[int, int]:
+        """Numbers of an element of a row of the signal, and how many of these there are."""
+        if self.is_halved:
+            return 2, self.lengths[-1] // 2
+        return (1 if self.kind.is_real else 2), self.lengths[-1]
+
+    @property
+    def area_bytes(self) -> tuple[int, ...]:
+        """What `Areas` need."""
+        side, element = self.lanes.count, self.lanes.element_bytes()
+        split = isinstance(self.along, SplitPlan)
+        plans = [*self.across]
+        plans += [self.along.rows, self.along.columns] if isinstance(self.along, SplitPlan) else [self.along]
+        longest = max(*(plan.size for plan in plans), 0 if split else self.width)
+        buffer = _whole(longest, side) * element
+        turned = 0
+        if isinstance(self.along, SplitPlan):
+            turned = _whole(self.along.columns.length, side) * -(-self.along.rows.length // side) * element
+        number = 2 * self.lanes.scalar.size_bytes
+        row = self.lengths[-1] * number if split and self.kind.is_real else 0
+        is_kept = self.kind is FftType.IRFFT and len(self.lengths) > 1
+        spectrum = math.prod(self.lengths[:-1]) * self.width * number if is_kept else 0
+        return buffer, buffer, turned, side * element, row, row if not self.is_halved else 0, spectrum
+
+
+@dataclass(frozen=True, slots=True)
+class Areas:
+    """Memory of a running kernel.
+
+    Attributes:
+        buffer: Lines in lanes.
+        other: As much.
+        turned: What lies between the two halves of a split line.
+        tile: A block of elements.
+        row: A complex line.
+        other_row: As much.
+        spectrum: What lies between the dimensions across and the last one.
+    """
+
+    buffer: Value
+    other: Value
+    turned: Value
+    tile: Value
+    row: Value
+    other_row: Value
+    spectrum: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The code of a kernel.
+
+    Attributes:
+        fb: Where it goes.
+        dimensions: What it computes.
+        areas: Its memory.
+    """
+
+    fb: FunctionBuilder
+    dimensions: Dimensions
+    areas: Areas
+
+    def emit(self, source: Value, target: Value, batch: int, bounds: _Bounds) -> None:
+        """Computes the units inside the bounds."""
+        fb, own = self.fb, self.dimensions
+        if own.unit > 1:
+            self._rows(source, target, batch, bounds)
+            return
+        rows = math.prod(own.lengths[:-1])
+        parts, count = own.signal
+        sizes = [parts * count * rows, 2 * own.width * rows]
+        with fb.loop(*bounds) as number:
+            places = (source, target) if own.kind is not FftType.IRFFT else (target, source)
+            signal, spectrum = (
+                fb.gep(own.lanes.scalar, place, fb.mul(number, size)) for place, size in zip(places, sizes, strict=True)
+            )
+            if own.kind is FftType.IRFFT:
+                self._rows(self._across(spectrum, self.areas.spectrum), signal, rows, None)
+            else:
+                self._rows(signal, spectrum, rows, None)
+                self._across(spectrum, spectrum)
+
+    def _at(self, pointer: Value, element: Value) -> Value:
+        return self.fb.gep(self.dimensions.lanes.scalar, pointer, self.fb.mul(element, 2))
+
+    def _scale(self, dimension: int) -> float:
+        return 1 / self.dimensions.lengths[dimension] if self.dimensions.is_inverse else 1.0
+
+    def _groups(self, count: int, bounds: _Bounds | None, body: Callable[[Value, int], None]) -> None:
+        """Calls the body with (first line, lines): for all that fill lanes, and for the others."""
+        fb, side = self.fb, self.dimensions.lanes.count
+        full = count // side
+        begin, end = (0, full) if bounds is None else (bounds[0], fb.smin(bounds[1], full))
+        if full:
+            with fb.loop(begin, end) as group:
+                body(fb.mul(group, side), side)
+        if count % side:
+            if bounds is None:
+                body(fb.constant(I64, full * side), count % side)
+                return
+            with fb.if_(fb.icmp("sgt", bounds[1], full)):
+                body(fb.constant(I64, full * side), count % side)
+
+    # The last dimension
+
+    def _rows(self, source: Value, target: Value, count: int, bounds: _Bounds | None) -> None:
+        """Transforms rows; bounds are groups of them."""
+        fb, own = self.fb, self.dimensions
+        signal, spectrum = own.signal, (2, own.width)
+        (from_parts, from_length), (to_parts, to_length) = (
+            (spectrum, signal) if own.kind is FftType.IRFFT else (signal, spectrum)
+        )
+
+        def place(pointer: Value, number: Value, size: int) -> Value:
+            return fb.gep(own.lanes.scalar, pointer, fb.mul(number, size))
+
+        if isinstance(own.along, SplitPlan):
+            with fb.loop(0, count) as row:
+                origin = place(source, row, from_parts * from_length)
+                self._split_row(own.along, origin, place(target, row, to_parts * to_length))
+            return
+        plan = own.along
+
+        def group(first: Value, lines: int) -> None:
+            origin, to = place(source, first, from_parts * from_length), place(target, first, to_parts * to_length)
+            read = Lines(origin, from_length, from_length, lines, own.is_inverse, 1.0, from_parts)
+            load_rows(fb, own.lanes, read, self.areas.buffer, self.areas.tile)
+            found = self._lines(plan)
+            written = Lines(to, to_length, to_length, lines, own.is_inverse, self._scale(-1), to_parts)
+            store_rows(fb, own.lanes, written, found, self.areas.tile)
+
+        self._groups(count, bounds, group)
+
+    def _lines(self, plan: LinePlan) -> Value:
+        """Transforms what is in the first buffer; where it is then."""
+        fb, own = self.fb, self.dimensions
+        source, other = self.areas.buffer, self.areas.other
+        if own.kind is FftType.IRFFT and own.is_halved:
+            real.lines_together(fb, own.lanes, plan.length, source, other)
+            source, other = other, source
+        elif own.kind is FftType.IRFFT:
+            real.mirror_lines(fb, own.lanes, plan.length, source)
+        found = transform_lines(fb, own.lanes, plan, (source, other), source)
+        if own.kind is not FftType.RFFT or not own.is_halved:
+            return found
+        other = self.areas.other if found is self.areas.buffer else self.areas.buffer
+        real.lines_apart(fb, own.lanes, plan.length, found, other)
+        return other
+
+    def _split_row(self, plan: SplitPlan, source: Value, target: Value) -> None:
+        """Transforms a line of its own."""
+        fb, own, row, other = self.fb, self.dimensions, self.areas.row, self.areas.other_row
+        lanes, length = own.lanes, own.lengths[-1]
+        match own.kind, own.is_halved:
+            case FftType.RFFT, True:
+                self._split(plan, source, row)
+                real.row_apart(fb, lanes, length // 2, row, target)
+            case FftType.IRFFT, True:
+                real.row_together(fb, lanes, length // 2, source, row)
+                self._split(plan, row, target)
+            case FftType.RFFT, False:
+                real.row_with_zeros(fb, lanes, length, source, row)
+                self._split(plan, row, other)
+                fb.memmove(target, other, own.width * 2 * lanes.scalar.size_bytes, align=lanes.scalar.size_bytes)
+            case FftType.IRFFT, False:
+                real.mirror_row(fb, lanes, length, source, row)
+                self._split(plan, row, other)
+                real.real_parts_of_row(fb, lanes, length, other, target)
+            case _:
+                self._split(plan, source, target)
+
+    def _split(self, plan: SplitPlan, source: Value, target: Value) -> None:
+        fb, own, areas = self.fb, self.dimensions, self.areas
+        lanes, swaps = own.lanes, own.is_inverse
+        rows, columns = plan.rows.length, plan.columns.length
+        registers = -(-rows // lanes.count)
+        factors = self._factors(rows, columns)
+        buffers = areas.buffer, areas.other
+
+        def down(first: Value, lines: int) -> None:
+            load_columns(fb, lanes, Lines(self._at(source, first), rows, columns, lines, swaps), areas.buffer)
+            found = transform_lines(fb, lanes, plan.rows, buffers, areas.buffer)
+            place = lanes.at(fb, areas.turned, fb.mul(first, registers))
+            register = fb.udiv(first, lanes.count)
+            store_turned(fb, lanes, rows, found, place, areas.tile, lambda row: factors(register, row))
+
+        def across(first: Value, lines: int) -> None:
+            place = lanes.at(fb, areas.turned, fb.udiv(first, lanes.count))
+            found = transform_lines(fb, lanes, plan.columns, buffers, place, registers)
+            written = Lines(self._at(target, first), columns, rows, lines, swaps, self._scale(-1))
+            store_columns(fb, lanes, written, found)
+
+        self._groups(columns, None, down)
+        self._groups(rows, None, across)
+
+    def _factors(self, rows: int, columns: int) -> Callable[[Value, Value], Complex]:
+        """(register of columns, row) -> what elements are multiplied by between the halves."""
+        fb, lanes = self.fb, self.dimensions.lanes
+        registers = -(-columns // lanes.count)
+        whole = _whole(rows, lanes.count)
+
+        def table(numbers: Array) -> Callable[[Value, Value], Complex]:
+            held = fb.module.constant_bytes(turns(numbers, columns, rows * columns, lanes.count, lanes.dtype))
+            return lambda register, row: lanes.load(fb, held, fb.add(fb.mul(row, registers), register))
+
+        if whole * columns <= _WHOLE_TABLE:
+            return table(np.arange(whole))
+        fine, coarse = table(np.arange(_FINE)), table(np.arange(0, whole, _FINE))
+        return lambda register, row: multiply(
+            fb, fine(register, fb.and_(row, _FINE - 1)), coarse(register, fb.udiv(row, _FINE))
+        )
+
+    # The others
+
+    def _across(self, source: Value, target: Value) -> Value:
+        """Transforms the dimensions but the last; where the result lies, the source if there is nothing to do."""
+        for dimension in reversed(range(len(self.dimensions.lengths) - 1)):
+            if self.dimensions.lengths[dimension] > 1:
+                self._columns(source, target, dimension)
+                source = target
+        return source
+
+    def _columns(self, source: Value, target: Value, dimension: int) -> None:
+        fb, own, areas = self.fb, self.dimensions, self.areas
+        plan, inner = own.across[dimension], math.prod((*own.lengths[dimension + 1 : -1], own.width))
+        with fb.loop(0, math.prod(own.lengths[:dimension])) as outer:
+            start = fb.mul(outer, plan.length * inner)
+
+            def group(first: Value, lines: int) -> None:
+                at = fb.add(start, first)
+                read = Lines(self._at(source, at), plan.length, inner, lines, own.is_inverse)
+                load_columns(fb, own.lanes, read, areas.buffer)
+                found = transform_lines(fb, own.lanes, plan, (areas.buffer, areas.other), areas.buffer)
+                written = replace(read, place=self._at(target, at), scale=self._scale(dimension))
+                store_columns(fb, own.lanes, written, found)
+
+            self._groups(inner, None, group)
+
+
+def _whole(count: int, unit: int) -> int:
+    return -(-count // unit) * unit
