@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -169,17 +168,6 @@ def measure(contestants: Mapping[str, Call], seconds: float) -> Mapping[str, Tim
     return {name: _summary(taken) for name, taken in times.items()}
 
 
-def growth_bytes(call: Call) -> int:
-    """How much the resident set grew at its peak during a call; 0 where the system does not tell."""
-    clear = Path("/proc/self/clear_refs")
-    if not clear.exists():
-        return 0
-    clear.write_text("5")
-    before = _resident_kib("VmRSS")
-    call()
-    return max(0, _resident_kib("VmHWM") - before) * 1024
-
-
 def has(package: str) -> bool:
     """Whether a peer is installed, and what states its programs."""
     needed = (package, "onnx") if package == "onnxruntime" else (package,)
@@ -215,8 +203,3 @@ def _repeats(call: Call) -> int:
 def _summary(taken: Sequence[tuple[float, float]]) -> Times:
     walls, cpus = zip(*taken, strict=True)
     return Times(min(walls), statistics.median(walls), min(cpus))
-
-
-def _resident_kib(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))

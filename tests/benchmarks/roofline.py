@@ -1,12 +1,13 @@
 """What this machine can do at most: bytes read and copied, and multiplications with additions, a second.
 
-Measured by loops of LLVM IR on all processors at once; bandwidth for three sizes of data, since what fits into a cache
-is faster there than any memory.
+Measured by loops of LLVM IR on all processors at once; bandwidth for several sizes of data, since caches are faster
+than memory.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 _LANES, _UNROLL = 16, 8
-SIZES = (1 << 20, 1 << 24, 1 << 28)
+SIZES = (1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 """Bytes of data that bandwidth is measured for."""
 
 
@@ -26,7 +27,7 @@ class Bandwidth:
     """Bytes a second for data of a size.
 
     Attributes:
-        size_bytes: Up to how much data this holds; the last level holds for all above.
+        size_bytes: How much data.
         read: Bytes read.
         copied: Bytes read and bytes written together.
     """
@@ -45,8 +46,8 @@ class Roofline:
 
     def seconds(self, read: int, written: int, flops: int) -> float:
         """The least time in which so much can be done."""
-        fitting = (level for level in self.levels if read + written <= level.size_bytes)
-        level = next(fitting, self.levels[-1])
+        moved = max(1, read + written)
+        level = min(self.levels, key=lambda each: abs(math.log(moved / each.size_bytes)))
         copied = 2 * min(read, written)
         rest = (read - written) / level.read if read > written else (written - read) / level.copied
         return max(copied / level.copied + rest, flops / self.flops)
@@ -57,7 +58,7 @@ class Roofline:
 
 
 def measured(seconds: float = 0.2) -> Roofline:
-    """Measures for about so many seconds each of ten figures."""
+    """Measures for about so many seconds each figure."""
     threads = os.cpu_count() or 1
     functions, engine = _loops()
     with ThreadPoolExecutor(threads) as pool:

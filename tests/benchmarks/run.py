@@ -3,9 +3,11 @@
 Contestants of one workload take turns in one process, so that a machine whose speed drifts treats them alike; before,
 their results are compared. Reported for each workload: the best time of our call, how many times as long jax and the
 best peer take (above 1: we are faster), the same for the time of all processors together, which part of the machine's
-limit we reach, and our memory at its peak. `--times` adds every contestant. A peer that is not installed is left out
-with a word. The limit is the larger of two times: of moving arguments and results at the bandwidth of a cache that
-holds them or of memory, and of the arithmetic at the peak of multiplications with additions, all processors at work.
+limit we reach, and what our program promises to hold at its peak (`memory.py` measures that, in processes of their
+own). `--times` adds every contestant. A peer that is not installed is left out with a word.
+
+The limit is the larger of two times: of moving arguments and results at the bandwidth measured for about so much data,
+and of the arithmetic at the peak of multiplications with additions, all processors at work.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, training
-from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, growth_bytes, measure, peer_notes
+from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, measure, peer_notes
 
 ROOMS = (arrays, products, indexing, ordering, pooling, networks, programming, training)
 
@@ -36,7 +38,6 @@ class Row:
         times: Seconds by contestant; none if results disagree.
         share: Which part of the machine's limit we reach; 0 if unknown.
         peak_bytes: What our program holds at its peak, arguments and results included.
-        growth_bytes: How much the resident set grew during a call.
         problem: How results disagree.
     """
 
@@ -44,7 +45,6 @@ class Row:
     times: Mapping[str, Times]
     share: float = 0.0
     peak_bytes: int = 0
-    growth_bytes: int = 0
     problem: str = ""
 
 
@@ -95,7 +95,7 @@ def _run(workload: Workload, machine: roofline.Roofline, seconds: float) -> Row:
         return Row(workload.name, {}, problem=str(problem))
     times = measure(calls, seconds)
     share = machine.seconds(*found.work()) / times[OWN].best
-    return Row(workload.name, times, share, found.peak_bytes(), growth_bytes(calls[OWN]))
+    return Row(workload.name, times, share, found.peak_bytes())
 
 
 def _print(row: Row, *, markdown: bool, times: bool) -> None:

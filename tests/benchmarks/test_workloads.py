@@ -75,7 +75,10 @@ def test_the_limit_is_the_slower_of_memory_and_arithmetic() -> None:
     assert machine.seconds(50, 50, 0) == 100 / 5
     assert machine.seconds(80, 20, 0) == 40 / 5 + 60 / 10
     assert machine.seconds(5000, 0, 0) == 5000 / 2
+    assert machine.seconds(150, 150, 0) == 300 / 5
+    assert machine.seconds(200, 200, 0) == 400 / 1
     assert machine.seconds(10, 0, 400) == 100
+    assert machine.seconds(0, 0, 0) == 0
 
 
 def test_loops_of_the_machine_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
