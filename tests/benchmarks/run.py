@@ -21,10 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, training
+from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, spectra, training
 from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, measure, peer_notes
 
-ROOMS = (arrays, products, indexing, ordering, pooling, networks, programming, training)
+ROOMS = (arrays, products, indexing, ordering, pooling, spectra, networks, programming, training)
 
 _TITLES = ("workload", "time", "jax", "best peer", "", "jax, CPU", "best, CPU", "limit", "MiB")
 
