@@ -24,10 +24,10 @@ def overwritable_operands(instruction: HloInstruction) -> tuple[int, ...]:
 def _updated_parameter(body: HloComputation, fusion: HloInstruction) -> tuple[int, ...]:
     """The parameter that the fusion's root updates, if nothing else in the fusion reads it."""
     root = body.root
-    if root.opcode != "dynamic-update-slice":
+    if root.opcode not in ("dynamic-update-slice", "scatter"):
         return ()
     target = root.operand(0)
-    while target.opcode in ("bitcast", "reshape") and target.user_count == 1:
+    while root.opcode != "scatter" and target.opcode in ("bitcast", "reshape") and target.user_count == 1:
         target = target.operand(0)
     if target.opcode != "parameter" or root.operands.count(root.operand(0)) != 1:
         return ()
@@ -39,6 +39,8 @@ def _updated_parameter(body: HloComputation, fusion: HloInstruction) -> tuple[in
 
 def _reads_what_is_updated(reader: HloInstruction, update: HloInstruction) -> bool:
     """Whether a dynamic-slice takes the very elements that an update replaces, each needed for itself only."""
+    if update.opcode != "dynamic-update-slice":
+        return False
     is_window = reader.opcode == "dynamic-slice" and reader.operand(0) is update.operand(0)
     if not is_window or reader.operands[1:] != update.operands[2:] or reader.shape.dims != update.operand(1).shape.dims:
         return False

@@ -84,6 +84,8 @@ def operand_place(user: HloInstruction, number: int, place: Place, domain: Domai
         return place
     if user.opcode == "dynamic-update-slice" and place is Place.FULL and number == 1:
         return Place.FULL
+    if user.opcode == "scatter" and place is Place.FULL and number < len(user.operands) // 2:
+        return Place.FULL
     if user.opcode == "broadcast" and place is Place.FULL and domain.columns:
         return Place.ROW if tuple(user.attrs.dimensions) == domain.rows else Place.OTHER
     return Place.OTHER

@@ -109,9 +109,16 @@ class KernelGroup:
         if len(by_index) > MAX_INDICES:
             return "the kernel would read it at more indices than it should have code for"
         again = self.recomputed_flops + recomputed_flops(producer, sum(by_index.values()))
-        if again > RECOMPUTED_FLOPS * self.domain.element_count:
+        if again > self._recomputed_at_most():
             return "the kernel would do more work again than it saves"
         return None
+
+    def _recomputed_at_most(self) -> int:
+        """Operations that may be done again; a scatter of narrow windows has nothing that they would hide behind."""
+        assert self.domain is not None, "kernels without an index space take no producers"
+        if self.kind is KernelKind.SCATTER:
+            return self.root.operands[-1].shape.element_count
+        return RECOMPUTED_FLOPS * self.domain.element_count
 
     def needs_few(self, producer: HloInstruction) -> bool:
         """Whether computing the elements that members read costs next to nothing beside keeping all of them."""

@@ -198,6 +198,8 @@ class FusionPlanner:
             return f"{group.root.opcode} takes its operands from memory"
         if group.kind is KernelKind.UPDATE and _touches_updated_memory(producer, group):
             return "it reads, or is, what the kernel updates in place"
+        if group.kind is KernelKind.SCATTER and _is_scattered_into(producer, group.root):
+            return "it reads, or is, what the kernel scatters into"
         if any(reader.opcode == "dot" for reader in group.readers(producer)):
             return "dot takes its operands from memory"
         place, reads = group.place_of_operand(producer)
@@ -328,6 +330,8 @@ def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
     """Whether a kernel around an instruction may compute more than that."""
     if kind is KernelKind.UPDATE:
         return _is_updated_in_place(instruction)
+    if kind is KernelKind.SCATTER:
+        return instruction.shape.is_array and instruction.shape.dtype is instruction.operand(2).shape.dtype
     return kind in _COMPUTING_OPERANDS or why_not_fusible(instruction) is None
 
 
@@ -386,6 +390,14 @@ def _touches_updated_memory(producer: HloInstruction, group: KernelGroup) -> boo
     return False
 
 
+def _is_scattered_into(producer: HloInstruction, scatter: HloInstruction) -> bool:
+    """Whether a producer is, or reads, memory that the scatter may update in place; what needs no array is none."""
+    target = scatter.operand(0)
+    if is_cheap_to_repeat(target):
+        return False
+    return any(_memory(one) is _memory(target) for one in (producer, *producer.operands))
+
+
 def _only_for(producer: HloInstruction) -> Collection[HloInstruction]:
     """What would be fused with a producer because nothing else needs it."""
     found: dict[HloInstruction, None] = {producer: None}
@@ -411,4 +423,8 @@ def _repeats(producer: HloInstruction, group: KernelGroup) -> bool:
     if group.kind is KernelKind.CONCATENATE:
         readers = [reader for reader in group.readers(producer) if reader is not group.root]
         return any(reader.shape.element_count > producer.shape.element_count for reader in readers)
+    if group.kind is KernelKind.SCATTER:
+        assert group.evaluations is not None, "the root is a member"
+        by_index = group.evaluations.by_index(producer, Place.OTHER, group.readers(producer))
+        return sum(by_index.values()) > producer.shape.element_count
     return group.domain.element_count > producer.shape.element_count

@@ -24,6 +24,9 @@ RECOMPUTED_FLOPS = 8
 MAX_INDICES = 64
 """Different indices at which a kernel may read one instruction: each has code of its own."""
 
+PARTS_OF_SCATTER = 4
+"""Parts of what a scatter updates, about: each looks at all indices."""
+
 
 class Evaluations:
     """How often a kernel evaluates its instructions: at how many indices, each so many times.
@@ -106,6 +109,8 @@ def _reads(user: HloInstruction, number: int, count: int) -> int:
     dims = user.operand(number).shape.dims
     if user.opcode == "concatenate":
         return -(-count * math.prod(dims) // max(user.shape.element_count, 1))
+    if user.opcode == "scatter" and number >= len(user.operands) // 2:
+        return math.prod(dims) * (PARTS_OF_SCATTER if number == len(user.operands) // 2 else 1)
     summed: tuple[int, ...] = ()
     if user.opcode == "reduce" and number < len(user.operands) // 2:
         summed = user.attrs.dimensions

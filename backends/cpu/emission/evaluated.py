@@ -22,7 +22,8 @@ from xlalite.passes.simplify.constant_folding import is_uniform
 def why_evaluated(instruction: HloInstruction) -> str | None:
     """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
     if instruction.opcode == "fusion":
-        missing = _without_rule(instruction.called_computations[0])
+        body = instruction.called_computations[0]
+        missing = _without_rule(body, body.root if body.root.opcode in WHOLE_ARRAY_KINDS else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
@@ -38,11 +39,11 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     return None
 
 
-def _without_rule(computation: HloComputation) -> list[str]:
-    """Opcodes in a computation, and in what it calls, that no kernel computes."""
+def _without_rule(computation: HloComputation, has_kernel: HloInstruction | None = None) -> list[str]:
+    """Opcodes in a computation, and in what it calls, that no kernel computes; one instruction has its own kernel."""
     missing: set[str] = set()
     for instruction in computation.instructions:
-        if not _has_rule(instruction):
+        if instruction is not has_kernel and not _has_rule(instruction):
             missing.add("constants of several numbers" if instruction.opcode == "constant" else instruction.opcode)
         for callee in instruction.called_computations:
             missing.update(_without_rule(callee))

@@ -119,7 +119,7 @@ ENTRY e {
   ROOT s = s32[256] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
     scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f }"""
     executable = check(text, rng.integers(-10, 300, 10000).astype(np.int32))
-    assert "scatter" in kernels(executable)
+    assert kernels(executable) == ["scatter"]
 
 
 def test_a_scalar_is_updated_by_all(check: Any, rng: np.random.Generator) -> None:
@@ -167,3 +167,81 @@ ENTRY e {
     x, u = (rng.standard_normal(dims).astype(np.float32) for dims in ((40, 8), (3, 8)))
     executable = check(text, x, u, ulps=32)
     assert executable.as_text("hlo").count(" copy(") <= 1
+
+
+@pytest.mark.parametrize("combine", COMBINERS)
+def test_scatters_compute_what_they_are_given(check: Any, kernels: Any, rng: np.random.Generator, combine: str) -> None:
+    """Zeros, indices and updates of any attributes are computed in the kernel, indices where windows are wide."""
+    chance, make, alone = random.Random(combine), random_windows, 0
+    for _ in range(12):
+        windows = make.any_windows(chance)
+        whole, at, part = (make.sizes(dims) for dims in (windows.operand, windows.indices, windows.result))
+        text = f"""HloModule m
+{combiner(combine, "f32")}ENTRY e {{
+  zero = f32[] parameter(0)
+  x = f32[{whole}] broadcast(zero), dimensions={{}}
+  i = s32[{at}] parameter(1)
+  j = s32[{at}] negate(i)
+  u = f32[{part}] parameter(2)
+  v = f32[{part}] parameter(3)
+  w = f32[{part}] multiply(u, v)
+  ROOT s = f32[{whole}] scatter(x, j, w), to_apply=f, {windows.scatter} }}"""
+        executable = check(
+            text,
+            np.float32(0.5),
+            -make.positions(rng, DType.S32, windows.indices),
+            make.numbers(rng, DType.F32, windows.result),
+            make.numbers(rng, DType.F32, windows.result),
+            ulps=4,
+        )
+        alone += kernels(executable) == ["scatter"]
+    assert alone > 1
+
+
+@pytest.mark.parametrize("source", ["u", "x"])
+def test_a_loop_updates_in_place_what_updates_are_computed_from(
+    check: Any, rng: np.random.Generator, source: str
+) -> None:
+    """Updates that need what they update are computed before the first of them is combined in."""
+    text = f"""HloModule m
+{combiner("add", "f32")}body {{
+  state = (s32[], f32[50,6], f32[50,6], s32[9,1]) parameter(0)
+  n = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  x = f32[50,6] get-tuple-element(state), index=1
+  u = f32[50,6] get-tuple-element(state), index=2
+  i = s32[9,1] get-tuple-element(state), index=3
+  shift = s32[9,1] broadcast(n), dimensions={{}}
+  at = s32[9,1] add(i, shift)
+  rows = f32[9,6] slice({source}), slice={{[1:10], [0:6]}}
+  weight = f32[] convert(n)
+  weights = f32[9,6] broadcast(weight), dimensions={{}}
+  part = f32[9,6] multiply(rows, weights)
+  new = f32[50,6] scatter(x, at, part), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=f
+  ROOT t = (s32[], f32[50,6], f32[50,6], s32[9,1]) tuple(next, new, u, i)
+}}
+condition {{
+  state = (s32[], f32[50,6], f32[50,6], s32[9,1]) parameter(0)
+  n = s32[] get-tuple-element(state), index=0
+  limit = s32[] constant(5)
+  ROOT less = pred[] compare(n, limit), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = f32[50,6] parameter(0)
+  u = f32[50,6] parameter(1)
+  i = s32[9,1] parameter(2)
+  start = (s32[], f32[50,6], f32[50,6], s32[9,1]) tuple(zero, x, u, i)
+  loop = (s32[], f32[50,6], f32[50,6], s32[9,1]) while(start), condition=condition, body=body
+  ROOT result = f32[50,6] get-tuple-element(loop), index=1 }}"""
+    executable = check(
+        text,
+        rng.standard_normal((50, 6)).astype(np.float32),
+        rng.standard_normal((50, 6)).astype(np.float32),
+        rng.integers(-1, 12, (9, 1)).astype(np.int32),
+        ulps=4,
+    )
+    copied = [d.subject[0] for d in executable.decisions() if d.decided_by == "copy-insertion"]
+    assert not [name for name in copied if name.startswith("new")]
