@@ -26,6 +26,8 @@ class KernelKind(enum.Enum):
     SORT = "sort"
     TOP = "top"
     FFT = "fft"
+    CHOLESKY = "cholesky"
+    TRIANGULAR_SOLVE = "triangular solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -53,6 +55,8 @@ WHOLE_ARRAY_KINDS = {
     "sort": KernelKind.SORT,
     "topk": KernelKind.TOP,
     "fft": KernelKind.FFT,
+    "cholesky": KernelKind.CHOLESKY,
+    "triangular-solve": KernelKind.TRIANGULAR_SOLVE,
 }
 """Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
 

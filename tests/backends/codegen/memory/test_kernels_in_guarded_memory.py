@@ -211,7 +211,27 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{t}[1,6,{n}] convolution(p0, p1), {groups}", f"{t}[1,6,{n}]", f"{t}[3,1,{n}]")
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions)
+def systems(sizes: Sequence[int]) -> Iterator[str]:
+    """Factors, NaN since nothing is positive definite here, and triangular systems from either side.
+
+    These have few unknowns, so that all is exact, or many that are zero.
+    """
+    for n in sizes:
+        for t in ("f32", "f64", "c64", "c128", "bf16"):
+            matrix = f"{t}[2,{n},{n}]"
+            for lower in ("true", "false"):
+                negative, operand = [f"z = {matrix} negate(p0)"], "z" if n < 9 else "p0"
+                call = f"{matrix} cholesky({operand}), lower={lower}"
+                yield program(call, matrix, lines=negative if operand == "z" else ())
+                for left, other, result in (("true", "false", f"{t}[2,5,{n}]"), ("false", "true", f"{t}[2,{n},5]")):
+                    attributes = f"lower={lower}, unit_diagonal=true, left_side="
+                    call = f"{result} triangular-solve(p0, p1), {attributes}{left}"
+                    yield program(call, f"{t}[2,5,5]", result)
+                    call = f"{result} triangular-solve(p0, z), {attributes}{other}"
+                    yield program(call, matrix, result, lines=[f"z = {result} subtract(p1, p1)"])
+
+
+FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions, systems)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

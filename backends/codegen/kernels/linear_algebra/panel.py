@@ -1,0 +1,192 @@
+"""Panels: some neighbouring columns of a matrix in scratch memory, a few registers wide, and what rows do to rows.
+
+A panel lies row after row, so that elimination walks through memory in one direction. Numbers are those of registers:
+f32 for narrower types; a row of complex numbers is its real parts, then its imaginary parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
+from xlalite.backends.codegen.arrays.types import Element, representation, round_result
+from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.llvm import F64, I64, FunctionBuilder, TargetInfo, Value, constant
+from xlalite.hlo.types.dtype import DType
+
+_ROWS = 4
+"""Rows that are eliminated together: each row that is subtracted is loaded once for all of them."""
+
+_ALIGNMENT = 64
+
+Row = tuple[Element, ...]
+"""A row of a panel, in vectors."""
+
+Coefficient = Callable[[int, Value], Element]
+"""(one of the rows that are eliminated together, an earlier row) -> how much of the earlier row is taken away."""
+
+Block = Callable[[Value, int, Registers], Registers]
+"""(first of some rows, how many, what is carried from block to block) -> what is carried on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelForm:
+    """The form of the panels of a matrix.
+
+    Attributes:
+        dtype: Type of the matrix.
+        rows: Its rows.
+        lanes: Lanes of a vector.
+        vectors: Vectors of a row.
+    """
+
+    dtype: DType
+    rows: int
+    lanes: int
+    vectors: int
+
+    @staticmethod
+    def of(target: TargetInfo, dtype: DType, rows: int, columns: int) -> PanelForm:
+        """What suits the registers of a machine, no wider than the columns need."""
+        held = representation(dtype)
+        lanes = min(target.lanes(held.register.bits), _power_of_two(columns))
+        vectors = target.vector_registers // 8 // held.parts
+        return PanelForm(dtype, rows, lanes, min(vectors, _power_of_two(-(-columns // lanes))))
+
+    @property
+    def width(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.vectors
+
+    @property
+    def rows_together(self) -> int:
+        """Rows of a block; it divides the width."""
+        return min(_ROWS, self.width)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a panel, a multiple of the alignment."""
+        held = representation(self.dtype)
+        size = self.rows * self.width * held.parts * held.register.size_bytes
+        return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+class Panel:
+    """A panel at an address."""
+
+    def __init__(self, fb: FunctionBuilder, form: PanelForm, pointer: Value) -> None:
+        """Emits into `fb`."""
+        self.fb = fb
+        self.form = form
+        held = representation(form.dtype)
+        part, stride = DType.F64 if held.register is F64 else DType.F32, form.width * held.parts
+        self._views = [
+            ArrayView(fb.gep(held.register, pointer, number * form.width), part, (form.rows, form.width), (stride, 1))
+            for number in range(held.parts)
+        ]
+
+    def read(self, math: IndexMath, index: Index, mask: Value | None = None) -> Element:
+        """The elements at (row, column)."""
+        parts = flatten(view.read(math, index, mask) for view in self._views)
+        return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+    def write(self, math: IndexMath, index: Index, element: Element) -> None:
+        """Stores elements at (row, column)."""
+        for view, part in zip(self._views, flatten([element]), strict=True):
+            view.write(math, index, part)
+
+    def number(self, row: Value, column: Value) -> Element:
+        """One number."""
+        return self.read(IndexMath(self.fb, 1), (Affine(row), Affine(column)))
+
+    def row(self, row: Value) -> Row:
+        """A row."""
+        math = IndexMath(self.fb, self.form.lanes)
+        return tuple(self.read(math, (Affine(row), at)) for at in self.columns())
+
+    def set_row(self, row: Value, vectors: Row) -> None:
+        """Stores a row."""
+        math = IndexMath(self.fb, self.form.lanes)
+        for at, vector in zip(self.columns(), vectors, strict=True):
+            self.write(math, (Affine(row), at), vector)
+
+    def columns(self) -> list[Affine]:
+        """Where the vectors of a row lie."""
+        return [Affine(number * self.form.lanes, 1) for number in range(self.form.vectors)]
+
+    def eliminate(self, first: Value, count: int, coefficient: Coefficient) -> list[Row]:
+        """The rows from `first` on without what all rows before them contribute."""
+        fb = self.fb
+        rows = [self.row(fb.add(first, number)) for number in range(count)]
+        kinds = [vector for row in rows for vector in row]
+        with fb.carried_loop(0, first, 1, flatten(kinds)) as loop:
+            taken = self.row(loop.index)
+            held = unflatten(loop.values, kinds)
+            left: list[Element] = []
+            for number in range(count):
+                factor = coefficient(number, loop.index)
+                row = held[number * len(taken) : (number + 1) * len(taken)]
+                left += self.without(row, factor, taken)
+            loop.yield_(*flatten(left))
+        found = unflatten(loop.results, kinds)
+        return [found[number * len(taken) : (number + 1) * len(taken)] for number in range(count)]
+
+    def without(self, row: Row, factor: Element, taken: Row) -> Row:
+        """The row minus a multiple of another."""
+        spread = self.spread(factor)
+        return tuple(minus_product(self.fb, a, spread, b) for a, b in zip(row, taken, strict=True))
+
+    def spread(self, element: Element) -> Element:
+        """A number in all lanes."""
+        if isinstance(element, tuple):
+            return self.fb.splat(element[0], self.form.lanes), self.fb.splat(element[1], self.form.lanes)
+        return self.fb.splat(element, self.form.lanes)
+
+
+def minus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> Element:
+    """A - b * c."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "all three are complex"
+        assert isinstance(c, tuple), "all three are complex"
+        real = fb.fadd(fb.fsub(a[0], fb.fmul(b[0], c[0])), fb.fmul(b[1], c[1]))
+        return real, fb.fsub(fb.fsub(a[1], fb.fmul(b[0], c[1])), fb.fmul(b[1], c[0]))
+    assert isinstance(b, Value), "none of the three is complex"
+    assert isinstance(c, Value), "none of the three is complex"
+    return fb.fsub(a, fb.fmul(b, c))
+
+
+def conjugate(fb: FunctionBuilder, element: Element) -> Element:
+    """The conjugate of a complex number, a real one itself."""
+    return (element[0], fb.fneg(element[1])) if isinstance(element, tuple) else element
+
+
+def rounded(fb: FunctionBuilder, dtype: DType, element: Element) -> Element:
+    """A number as one of the matrix's type."""
+    return element if isinstance(element, tuple) else round_result(fb, dtype, element)
+
+
+def in_blocks(fb: FunctionBuilder, form: PanelForm, carried: Registers, block: Block) -> Registers:
+    """Goes through all rows in whole blocks, then row by row; what it ends with."""
+    whole = form.rows - form.rows % form.rows_together
+    for begin, end, count in ((0, whole, form.rows_together), (whole, form.rows, 1)):
+        if begin < end:
+            with fb.carried_loop(begin, end, count, carried) as loop:
+                loop.yield_(*block(loop.index, count, loop.values))
+            carried = loop.results
+    return carried
+
+
+def batch_index(fb: FunctionBuilder, dims: Sequence[int], number: Value) -> Index:
+    """Where a matrix stands in a batch of some sizes."""
+    index: list[Position] = []
+    for size in reversed(dims):
+        index.insert(0, Affine(fb.urem(number, size) if size > 1 else constant(I64, 0)))
+        number = fb.udiv(number, size) if size > 1 else number
+    return tuple(index)
+
+
+def _power_of_two(number: int) -> int:
+    """The least one that is not below a positive number."""
+    return 1 << (number - 1).bit_length()
