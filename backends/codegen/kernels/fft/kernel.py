@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.fft.passes import Lanes
@@ -42,6 +42,9 @@ def plan_fft(request: KernelRequest, shape: KernelShape) -> FftKernel | Declined
     halves = kind.is_real and lengths[-1] % 2 == 0
     line = lengths[-1] // 2 if halves else lengths[-1]
     along = _plan_rows(request, lanes, rows, line, is_real=kind.is_real)
+    if len(lengths) == 1 and isinstance(along, LinePlan) and rows < lanes.count:
+        # Idle lanes would only take room in the caches.
+        lanes = replace(lanes, count=max(2, 1 << (rows - 1).bit_length()))
     kernel = FftKernel(request, batch, Dimensions(lanes, kind, lengths, across, along))
     if kernel.scratch_bytes > _MOST_SCRATCH_BYTES:
         return Declined(f"lines of {max(lengths)} elements need more scratch memory than {_MOST_SCRATCH_BYTES} bytes")
