@@ -13,6 +13,7 @@ from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
@@ -39,6 +40,7 @@ def normalization() -> Pipeline:
             RngExpander(),
             RngBitGeneratorExpander(),
             BatchNormExpander(),
+            TopKExpander(),
             DynamicIndexSplitter(),
             CallInliner(),
             ConditionalToSelect(),

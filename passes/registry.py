@@ -18,6 +18,7 @@ from xlalite.passes.normalization.mixed_precision_expander import MixedPrecision
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
+from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 from xlalite.passes.preparation.dot_canonicalizer import DotCanonicalizer
@@ -61,6 +62,7 @@ PASSES: dict[str, type[HloPass]] = {
         RunTimeSizes,
         Scheduler,
         SplatConstants,
+        TopKExpander,
         TripCountAnnotator,
         TupleSimplifier,
         Unschedule,

@@ -8,6 +8,7 @@ from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.normalization.top_k_expander import TopKExpander
 
 
 @pytest.mark.parametrize("shape", ["u32[7]", "u32[4,3]", "u64[5]", "u16[3,3]", "u8[2,5]", "s32[6]", "u32[]", "u32[0]"])
@@ -92,3 +93,28 @@ ENTRY e {{
                                strict=True):  # fmt: skip
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def top_k(result: str, remark: str = "") -> str:
+    return f"""HloModule m
+ENTRY e {{
+  x = f32[4,6] parameter(0)
+  ROOT r = {result} custom-call(x), custom_call_target="TopK"{remark} }}"""
+
+
+def test_the_call_for_the_largest_elements_becomes_topk(transform) -> None:
+    result = transform(TopKExpander(), top_k("(f32[4,2], s32[4,2])"))
+    assert result.module.entry_computation.root.opcode == "topk"
+    assert result.module.entry_computation.root.attrs.k == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        top_k("(f32[4,2], s32[4,2])", ", custom_call_has_side_effect=true"),
+        top_k("(f32[4,2], s64[4,2])"),
+        top_k("(f32[4,2], s32[4,2])").replace("TopK", "Other"),
+    ],
+)
+def test_other_calls_stay(transform, text: str) -> None:
+    assert not transform(TopKExpander(), text, evaluated=False).changed
