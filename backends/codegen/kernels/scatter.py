@@ -17,16 +17,21 @@ from functools import reduce
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.elements.gathering import component_index
 from xlalite.backends.codegen.elements.slicing import wide_index
+from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes
+from xlalite.backends.codegen.kernels.throughput import BYTES_PER_NS
 from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _WIDE_WINDOW = 16
 """Elements of an update beyond which looking at the updates of other parts costs little."""
-_PARTS, _PARTS_OF_WIDE_WINDOWS = 4, 16
+_PARTS, _PARTS_OF_WIDE_WINDOWS = 2, 16
+_SHORTEST_DIVIDED = 4
+_NS_AN_UPDATE = 2.0
+"""What it costs to read an index vector and to see where it points."""
 
 _Range = tuple["Value | int", "Value | int"]
 
@@ -51,7 +56,7 @@ def plan_scatter(request: KernelRequest, shape: KernelShape) -> ScatterKernel | 
 def _split_dim(dims: Sequence[int], lane_dim: int | None) -> int | None:
     """The first dimension that is long enough to be divided, better not that of the lanes; else the longest."""
     candidates = [dim for dim in range(len(dims)) if dim != lane_dim] or list(range(len(dims)))
-    long_ones = [dim for dim in candidates if dims[dim] >= _PARTS]
+    long_ones = [dim for dim in candidates if dims[dim] >= _SHORTEST_DIVIDED]
     return long_ones[0] if long_ones else max(candidates, key=dims.__getitem__, default=None)
 
 
@@ -81,17 +86,31 @@ class ScatterKernel(Kernel):
         parts = _PARTS if math.prod(self.window) < _WIDE_WINDOW else _PARTS_OF_WIDE_WINDOWS
         return max(1, min(self.dims[self.split_dim], parts))
 
+    @property
+    def _copied(self) -> list[int]:
+        """The operands that do not lie in the memory of their results."""
+        targets = self.request.body.root.operands[: len(self.request.body.root.operands) // 2]
+        return [
+            number
+            for number, target in enumerate(targets)
+            if target.opcode != "parameter" or (number, target.attrs.number) not in self.request.in_place
+        ]
+
+    def estimate_ns(self, work: Work) -> float:
+        """By what is copied and what is updated, however large the operands."""
+        operands = self.request.body.root.operands
+        copied = sum(2 * operands[number].shape.size_bytes for number in self._copied)
+        updates = operands[len(operands) // 2 + 1 :]
+        combined = sum(3 * update.shape.size_bytes for update in updates)
+        windows = updates[0].shape.element_count / max(1, math.prod(self.window))
+        return (copied + combined) / BYTES_PER_NS + windows * _NS_AN_UPDATE
+
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Copies the task's part of what does not lie in its operand's memory, and updates it."""
         body = self.request.body
         entry = open_kernel(module, name, self.request)
         part = self._part(entry)
-        count = len(entry.outputs)
-        copied = [
-            number
-            for number, target in enumerate(body.root.operands[:count])
-            if target.opcode != "parameter" or (number, target.attrs.number) not in self.request.in_place
-        ]
+        copied = self._copied
         if copied:
             minor = self.dims[-1] if self.dims else 1
             self._copy(entry, copied, part, lane_count(module, body, minor))

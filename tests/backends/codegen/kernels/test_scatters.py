@@ -245,3 +245,21 @@ ENTRY e {{
     )
     copied = [d.subject[0] for d in executable.decisions() if d.decided_by == "copy-insertion"]
     assert not [name for name in copied if name.startswith("new")]
+
+
+def test_a_small_update_in_place_is_not_split(compile_text: Any) -> None:
+    text = """HloModule m
+f { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[9000,64] parameter(0)
+  t = f32[9000,64] tanh(x)
+  i = s32[2,1] parameter(1)
+  u = f32[2,64] parameter(2)
+  y = f32[9000,64] scatter(t, i, u), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f
+  ROOT s = (f32[9000,64]) tuple(y) }"""
+    executable = compile_text(text, num_threads=2)
+    (decision,) = [d for d in executable.decisions() if d.verdict == "scatter"]
+    assert decision.numbers["tasks"] == 1
