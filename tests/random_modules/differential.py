@@ -37,8 +37,11 @@ def make_case(seed: int) -> Case:
 
 
 def _multiplies_complex_numbers(module: HloModule) -> bool:
-    """Whether a reducer does: products of infinite complex numbers depend on the order, which HLO leaves open."""
+    """Whether a reducer or a factorisation does: with infinite ones the order decides, which HLO leaves open."""
     return any(
+        instruction.opcode in ("cholesky", "triangular-solve") and instruction.shape.dtype.is_complex
+        for instruction in module.instructions()
+    ) or any(
         inner.opcode == "multiply" and inner.shape.dtype.is_complex
         for instruction in module.instructions()
         if instruction.op.calls.applies_to_elements
