@@ -17,6 +17,7 @@ from xlalite.backends.codegen.elements.combiner import Combiner
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.passes.fusion.fusible import accumulated_dimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -117,11 +118,8 @@ class CumulativeKernel(Kernel):
             self._lines(entry, combiner, index_of, rest)
 
     def _index_of(self, entry: KernelEntry, line: Value) -> IndexOf:
-        fb = entry.fb
-        outer: dict[int, Position] = {}
-        for dim in reversed(self._outer):
-            outer[dim] = Affine(fb.urem(line, self.dims[dim]))
-            line = fb.udiv(line, self.dims[dim])
+        numbers = places_of(entry.fb, line, [self.dims[dim] for dim in self._outer])
+        outer = dict(zip(self._outer, numbers, strict=True))
 
         def index_of(at: Position, neighbour: Position) -> Index:
             places = {len(self.dims) - 1: neighbour, self.dimension: at, **outer}

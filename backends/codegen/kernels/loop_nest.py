@@ -65,6 +65,15 @@ def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:
             visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
 
 
+def places_of(fb: FunctionBuilder, number: Value, dims: Sequence[int]) -> tuple[Affine, ...]:
+    """The place along each of some dimensions that a number counts, the last dimension first."""
+    places: list[Affine] = []
+    for size in reversed(dims):
+        places.append(Affine(fb.urem(number, size)) if size > 1 else ZERO)
+        number = fb.udiv(number, size) if size > 1 else number
+    return tuple(reversed(places))
+
+
 @contextmanager
 def task_loops(entry: KernelEntry, dims: Sequence[int]) -> Iterator[Index]:
     """Loops over the task's part of the first of some dimensions and over the others; the index in the innermost."""

@@ -6,10 +6,15 @@ as threads, so a call finds one at once. Memory that a thread gives back is what
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.llvm import I8, I64, FunctionBuilder, Value
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 
 HEADER_BYTES = 64
 MAX_SLOTS = 64
+PART_ALIGNMENT = 64
 
 
 def scratch_area_bytes(slot_bytes: int, num_threads: int) -> int:
@@ -23,7 +28,27 @@ def open_slots(fb: FunctionBuilder, area: Value, num_threads: int) -> None:
     fb.store(fb.constant(I64, absent), area, 8)
 
 
-def take_slot(fb: FunctionBuilder, area: Value, slot_bytes: int) -> tuple[Value, Value]:
+@contextmanager
+def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
+    """The address of a slot that is the running call's own; the area's address follows those of the results."""
+    fb = entry.fb
+    area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
+    address, bit = _take_slot(fb, area, slot_bytes)
+    yield address
+    _give_back_slot(fb, area, bit)
+
+
+def aligned(size_bytes: int) -> int:
+    """Bytes of a part of a slot behind which another part begins on a line of the caches."""
+    return -(-size_bytes // PART_ALIGNMENT) * PART_ALIGNMENT
+
+
+def parts_of(fb: FunctionBuilder, slot: Value, sizes: Sequence[int]) -> list[Value]:
+    """The addresses of parts of a slot, one behind the other."""
+    return [fb.gep(I8, slot, sum(sizes[:number])) for number in range(len(sizes))]
+
+
+def _take_slot(fb: FunctionBuilder, area: Value, slot_bytes: int) -> tuple[Value, Value]:
     """Takes a free slot, waiting for one if need be: (its address, its bit)."""
     with fb.while_loop(()) as loop:
         taken = fb.atomic_load(I64, area, "monotonic", 8)
@@ -39,6 +64,6 @@ def take_slot(fb: FunctionBuilder, area: Value, slot_bytes: int) -> tuple[Value,
     return address, bit
 
 
-def give_back_slot(fb: FunctionBuilder, area: Value, bit: Value) -> None:
+def _give_back_slot(fb: FunctionBuilder, area: Value, bit: Value) -> None:
     """Makes a slot free again."""
     fb.atomic_rmw("and", area, fb.xor(bit, -1), "release")

@@ -20,7 +20,7 @@ from xlalite.backends.codegen.elements.registers import Registers, flatten, unfl
 from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST, window_source
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -78,11 +78,8 @@ class SelectAndScatterKernel(Kernel):
         return entry.function
 
     def _line(self, fb: FunctionBuilder, number: Value) -> dict[int, Position]:
-        found: dict[int, Position] = {}
-        for dim in reversed(self.lines):
-            found[dim] = Affine(fb.urem(number, self.dims[dim]))
-            number = fb.udiv(number, self.dims[dim])
-        return found
+        places = places_of(fb, number, [self.dims[dim] for dim in self.lines])
+        return dict(zip(self.lines, places, strict=True))
 
     def _walk(
         self, fb: FunctionBuilder, sizes: Sequence[int], line: Mapping[int, Position], lanes: int, visit: _Visit

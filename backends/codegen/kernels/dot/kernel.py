@@ -21,14 +21,14 @@ from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
+from xlalite.backends.codegen.kernels.scratch import own_slot
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
     FLOPS_PER_NS,
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
-from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, ModuleBuilder, Value, array, constant
+from xlalite.backends.codegen.llvm import I8, I64, VOID, Function, ModuleBuilder, Value, array, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import dot_flops
 from xlalite.hlo.types.decision import Number
@@ -171,10 +171,8 @@ class _DotEmitter:
     def emit(self) -> None:
         fb, entry = self._fb, self._entry
         if self._slot_bytes:
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
-            self._scratch, bit = take_slot(fb, area, self._slot_bytes)
-            self._pieces()
-            give_back_slot(fb, area, bit)
+            with own_slot(entry, self._slot_bytes) as self._scratch:
+                self._pieces()
             return
         if self._layout.scratch_bytes:
             self._scratch = fb.alloca(array(I8, self._layout.scratch_bytes), align=64)

@@ -11,13 +11,12 @@ from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan, plan_
 from xlalite.backends.codegen.kernels.fft.transform import Areas, Dimensions, Transform
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
-from xlalite.backends.codegen.llvm import I8, PTR, Function, ModuleBuilder
+from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder
 from xlalite.hlo.ops.fourier import FftAttrs, FftType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _MOST_SCRATCH_BYTES = 1 << 28
-_ALIGNMENT = 64
 
 
 def plan_fft(request: KernelRequest, shape: KernelShape) -> FftKernel | Declined:
@@ -87,18 +86,15 @@ class FftKernel(Kernel):
 
     @property
     def _areas(self) -> tuple[int, ...]:
-        return tuple(-(-size // _ALIGNMENT) * _ALIGNMENT for size in self.dimensions.area_bytes)
+        return tuple(map(aligned, self.dimensions.area_bytes))
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Transforms the units [begin, end)."""
         entry = open_kernel(module, name, self.request)
         fb = entry.fb
         if self.batch:
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], 2), 8)
-            slot, bit = take_slot(fb, area, self.scratch_bytes)
-            areas = Areas(*(fb.gep(I8, slot, sum(self._areas[:number])) for number in range(len(self._areas))))
-            code = Transform(fb, self.dimensions, areas)
-            code.emit(entry.inputs[0].pointer, entry.outputs[0].pointer, self.batch, (entry.begin, entry.end))
-            give_back_slot(fb, area, bit)
+            with own_slot(entry, self.scratch_bytes) as slot:
+                code = Transform(fb, self.dimensions, Areas(*parts_of(fb, slot, self._areas)))
+                code.emit(entry.inputs[0].pointer, entry.outputs[0].pointer, self.batch, (entry.begin, entry.end))
         fb.ret()
         return entry.function

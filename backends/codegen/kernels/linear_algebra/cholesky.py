@@ -19,15 +19,14 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kern
 from xlalite.backends.codegen.kernels.linear_algebra.panel import (
     Panel,
     PanelForm,
-    batch_index,
     conjugate,
     in_blocks,
     minus_product,
     rounded,
 )
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
-from xlalite.backends.codegen.llvm import I1, I8, PTR, Function, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
+from xlalite.backends.codegen.kernels.scratch import own_slot
+from xlalite.backends.codegen.llvm import I1, I8, Function, ModuleBuilder, Value
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 
@@ -73,15 +72,12 @@ class CholeskyKernel(Kernel):
         entry = open_kernel(module, name, self.request)
         if self.extent and self.size:
             fb = entry.fb
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
-            slot, bit = take_slot(fb, area, self.scratch_bytes)
-            with fb.loop(entry.begin, entry.end) as number:
-                batch = batch_index(fb, self.batch, number)
+            with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
+                batch = places_of(fb, number, self.batch)
                 self._clear(entry, slot)
                 self._read(entry, slot, batch)
                 (is_positive,) = in_blocks(fb, self.form, (fb.constant(I1, 1),), partial(self._factor, entry, slot))
                 self._write(entry, slot, batch, is_positive)
-            give_back_slot(fb, area, bit)
         entry.fb.ret()
         return entry.function
 

@@ -6,20 +6,20 @@ f32 for narrower types; a row of complex numbers is its real parts, then its ima
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
-from xlalite.backends.codegen.llvm import F64, I64, FunctionBuilder, TargetInfo, Value, constant
+from xlalite.backends.codegen.kernels.scratch import aligned
+from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value
 from xlalite.hlo.types.dtype import DType
 
 _ROWS = 4
 """Rows that are eliminated together: each row that is subtracted is loaded once for all of them."""
 
-_ALIGNMENT = 64
 
 Row = tuple[Element, ...]
 """A row of a panel, in vectors."""
@@ -70,7 +70,7 @@ class PanelForm:
         """Bytes of a panel, a multiple of the alignment."""
         held = representation(self.dtype)
         size = self.rows * self.width * held.parts * held.register.size_bytes
-        return -(-size // _ALIGNMENT) * _ALIGNMENT
+        return aligned(size)
 
 
 class Panel:
@@ -176,15 +176,6 @@ def in_blocks(fb: FunctionBuilder, form: PanelForm, carried: Registers, block: B
                 loop.yield_(*block(loop.index, count, loop.values))
             carried = loop.results
     return carried
-
-
-def batch_index(fb: FunctionBuilder, dims: Sequence[int], number: Value) -> Index:
-    """Where a matrix stands in a batch of some sizes."""
-    index: list[Position] = []
-    for size in reversed(dims):
-        index.insert(0, Affine(fb.urem(number, size) if size > 1 else constant(I64, 0)))
-        number = fb.udiv(number, size) if size > 1 else number
-    return tuple(index)
 
 
 def _power_of_two(number: int) -> int:

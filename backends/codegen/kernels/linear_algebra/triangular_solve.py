@@ -21,13 +21,13 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kern
 from xlalite.backends.codegen.kernels.linear_algebra.panel import (
     Panel,
     PanelForm,
-    batch_index,
     conjugate,
     in_blocks,
     rounded,
 )
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
-from xlalite.backends.codegen.llvm import I64, PTR, Function, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.kernels.loop_nest import places_of
+from xlalite.backends.codegen.kernels.scratch import own_slot
+from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.linear_algebra import Transpose, TriangularSolveAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -86,16 +86,14 @@ class TriangularSolveKernel(Kernel):
         entry = open_kernel(module, name, self.request)
         if self.extent and self.form.rows:
             fb = entry.fb
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
-            slot, bit = take_slot(fb, area, self.scratch_bytes)
-            panel = Panel(fb, self.form, slot)
-            with fb.loop(entry.begin, entry.end) as unit:
-                batch = batch_index(fb, self.batch, fb.udiv(unit, self._strips))
-                begin = fb.mul(fb.urem(unit, self._strips), self.form.width) if self._strips > 1 else 0
-                self._read(entry, panel, batch, begin)
-                in_blocks(fb, self.form, (), partial(self._solve, entry, panel, batch))
-                self._write(entry, panel, batch, begin)
-            give_back_slot(fb, area, bit)
+            with own_slot(entry, self.scratch_bytes) as slot:
+                panel = Panel(fb, self.form, slot)
+                with fb.loop(entry.begin, entry.end) as unit:
+                    batch = places_of(fb, fb.udiv(unit, self._strips), self.batch)
+                    begin = fb.mul(fb.urem(unit, self._strips), self.form.width) if self._strips > 1 else 0
+                    self._read(entry, panel, batch, begin)
+                    in_blocks(fb, self.form, (), partial(self._solve, entry, panel, batch))
+                    self._write(entry, panel, batch, begin)
         entry.fb.ret()
         return entry.function
 

@@ -14,8 +14,8 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
+from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
 from xlalite.backends.codegen.kernels.sort.keys import (
     UNSIGNED,
     as_bits,
@@ -27,12 +27,11 @@ from xlalite.backends.codegen.kernels.sort.keys import (
 )
 from xlalite.backends.codegen.kernels.sort.merge import merge_sort
 from xlalite.backends.codegen.kernels.sort.radix import POSITION, Records, counter_bytes, radix_sort
-from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
+from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
 from xlalite.hlo.ops.evaluation.sorting_evaluation import SortKey, sort_key
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
-_ALIGNMENT = 64
 _NS_A_RECORD = 8.0
 """What a record costs about, by digits; a comparison of a merge costs about as much."""
 
@@ -94,10 +93,10 @@ class SortKernel(Kernel):
     def _buffers(self) -> tuple[int, ...]:
         """Bytes of two buffers of keys, two of positions, and of counters."""
         key = key_type(self.key.side.shape.dtype) if self.key is not None else None
-        keys = _aligned(self._length * key.size_bytes) if key is not None else 0
-        positions = 0 if self.is_reversible else _aligned(self._length * POSITION.size_bytes)
+        keys = aligned(self._length * key.size_bytes) if key is not None else 0
+        positions = 0 if self.is_reversible else aligned(self._length * POSITION.size_bytes)
         counters = counter_bytes(self._length, key, self._lanes(key)) if key is not None else 0
-        return keys, keys, positions, positions, _aligned(counters)
+        return keys, keys, positions, positions, aligned(counters)
 
     def estimate_ns(self, work: Work) -> float:
         """By the digits of keys, or by comparisons."""
@@ -108,22 +107,15 @@ class SortKernel(Kernel):
         """Sorts the rows [begin, end)."""
         entry = open_kernel(module, name, self.request)
         if math.prod(self.dims):
-            fb = entry.fb
-            arguments = fb.parameters[0]
-            number = len(entry.inputs) + len(entry.outputs)
-            area = fb.load(PTR, fb.gep(PTR, arguments, number), 8)
-            slot, bit = take_slot(fb, area, self.scratch_bytes)
-            with fb.loop(entry.begin, entry.end) as row:
+            with own_slot(entry, self.scratch_bytes) as slot, entry.fb.loop(entry.begin, entry.end) as row:
                 self._sort_row(module, entry, slot, row)
-            give_back_slot(fb, area, bit)
         entry.fb.ret()
         return entry.function
 
     def _sort_row(self, module: ModuleBuilder, entry: KernelEntry, slot: Value, row: Value) -> None:
         fb, length = entry.fb, self._length
         lanes = lane_count(module, self.request.body, length)
-        offsets = [sum(self._buffers[:number]) for number in range(len(self._buffers))]
-        keys_a, keys_b, positions_a, positions_b, counters = (fb.gep(I8, slot, offset) for offset in offsets)
+        keys_a, keys_b, positions_a, positions_b, counters = parts_of(fb, slot, self._buffers)
         if not self.is_reversible:
             self._number(entry, positions_a, lanes)
         if self.key is None:
@@ -147,14 +139,9 @@ class SortKernel(Kernel):
 
     def _index(self, fb: FunctionBuilder, row: Value, position: Position) -> Index:
         """Where a position of a row lies."""
-        index: list[Position] = []
-        for dim in reversed(range(len(self.dims))):
-            if dim == self.dimension:
-                index.append(position)
-                continue
-            index.append(Affine(fb.urem(row, self.dims[dim])))
-            row = fb.udiv(row, self.dims[dim])
-        return tuple(reversed(index))
+        before, behind = self.dims[: self.dimension], self.dims[self.dimension + 1 :]
+        others = places_of(fb, row, (*before, *behind))
+        return (*others[: len(before)], position, *others[len(before) :])
 
     def _number(self, entry: KernelEntry, positions: Value, lanes: int) -> None:
         fb, view = entry.fb, self._positions(positions)
@@ -242,7 +229,3 @@ class _ComesBefore:
         (found,) = emitter.apply(sort.called_computations[0], sides)
         assert isinstance(found, Value), "a truth value is one register"
         return found
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -13,15 +13,13 @@ from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes
-from xlalite.backends.codegen.kernels.scratch import give_back_slot, take_slot
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
+from xlalite.backends.codegen.kernels.scratch import PART_ALIGNMENT, aligned, own_slot, parts_of
 from xlalite.backends.codegen.kernels.sort.keys import key_of_number, key_type, read_key, stored_keys
 from xlalite.backends.codegen.kernels.sort.radix import POSITION, Records, counter_bytes, radix_sort
-from xlalite.backends.codegen.llvm import I1, I8, I64, PTR, Function, ModuleBuilder, Type, Value, vector
+from xlalite.backends.codegen.llvm import I1, I64, Function, ModuleBuilder, Type, Value, vector
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
-
-_ALIGNMENT = 64
 
 
 def plan_top(request: KernelRequest, shape: KernelShape) -> TopKernel:
@@ -72,22 +70,26 @@ class TopKernel(Kernel):
 
     @property
     def _buffers(self) -> tuple[int, ...]:
-        keys = _aligned(self._room * self._key.size_bytes)
-        positions = _aligned(self._room * POSITION.size_bytes)
-        return keys, keys, positions, positions, _aligned(counter_bytes(self._room, self._key, self._lanes)), _ALIGNMENT
+        keys = aligned(self._room * self._key.size_bytes)
+        positions = aligned(self._room * POSITION.size_bytes)
+        return (
+            keys,
+            keys,
+            positions,
+            positions,
+            aligned(counter_bytes(self._room, self._key, self._lanes)),
+            PART_ALIGNMENT,
+        )
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Selects from the rows [begin, end)."""
         entry = open_kernel(module, name, self.request)
         if self.extent and self.k:
-            fb = entry.fb
-            area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
-            slot, bit = take_slot(fb, area, self.scratch_bytes)
-            pointers = [fb.gep(I8, slot, sum(self._buffers[:number])) for number in range(len(self._buffers))]
-            with fb.loop(entry.begin, entry.end) as row:
-                positions = self._select(entry, pointers, row)
-                self._write(entry, positions, row)
-            give_back_slot(fb, area, bit)
+            with own_slot(entry, self.scratch_bytes) as slot:
+                pointers = parts_of(entry.fb, slot, self._buffers)
+                with entry.fb.loop(entry.begin, entry.end) as row:
+                    positions = self._select(entry, pointers, row)
+                    self._write(entry, positions, row)
         entry.fb.ret()
         return entry.function
 
@@ -136,7 +138,7 @@ class TopKernel(Kernel):
         fb, keys, positions, spill = entry.fb, pointers[0], pointers[2], pointers[5]
         bits = fb.mask_bits(mask)
         bits = fb.zext(bits, I64) if bits.type is not I64 else bits
-        fb.store(found, spill, _ALIGNMENT)
+        fb.store(found, spill, PART_ALIGNMENT)
         with fb.while_loop([bits, count]) as loop:
             left, place = loop.values
             loop.continue_while(fb.icmp("ne", left, 0))
@@ -156,8 +158,8 @@ class TopKernel(Kernel):
         records = Records(self._room, self._key, self._lanes, (keys, keys_b), (positions, positions_b))
         sorted_keys, sorted_positions = radix_sort(fb, records, counters)
         assert sorted_positions is not None, "these records have positions"
-        fb.memmove(keys, sorted_keys, self.k * self._key.size_bytes, align=_ALIGNMENT)
-        fb.memmove(positions, sorted_positions, self.k * POSITION.size_bytes, align=_ALIGNMENT)
+        fb.memmove(keys, sorted_keys, self.k * self._key.size_bytes, align=PART_ALIGNMENT)
+        fb.memmove(positions, sorted_positions, self.k * POSITION.size_bytes, align=PART_ALIGNMENT)
 
     def _write(self, entry: KernelEntry, positions: Value, row: Value) -> None:
         fb, (values, numbers) = entry.fb, entry.outputs
@@ -175,12 +177,4 @@ class TopKernel(Kernel):
         for_lanes(fb, self.k, self._lanes if self.k > 1 else 1, visit)
 
     def _index(self, entry: KernelEntry, row: Value, position: Position) -> Index:
-        fb, outer = entry.fb, list[Position]()
-        for size in reversed(self.dims[:-1]):
-            outer.insert(0, Affine(fb.urem(row, size)))
-            row = fb.udiv(row, size)
-        return (*outer, position)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+        return (*places_of(entry.fb, row, self.dims[:-1]), position)
