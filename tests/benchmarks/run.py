@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+# The threads of NumPy's products would otherwise watch for work while it is another's turn.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, spectra, training
