@@ -15,7 +15,7 @@ from xlalite.backends.codegen.arrays.types import (
 )
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.registers import flatten
-from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value, integer, zero
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Type, Value, integer, zero
 from xlalite.backends.codegen.math.floating import round_to_odd_single
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -49,9 +49,7 @@ def convert_element(fb: FunctionBuilder, element: Element, source: DType, target
 def _to_integer(fb: FunctionBuilder, value: Value, source: DType, target: DType) -> Value:
     register = value.type.with_scalar(representation(target).register)
     if source.is_floating:
-        convert = fb.fptosi_sat if target.is_signed else fb.fptoui_sat
-        converted = convert(value, register)
-        return _saturate_narrow(fb, converted, target)
+        return _saturate_narrow(fb, _saturated(fb, value, register, is_signed=target.is_signed), target)
     if source is DType.PRED:
         return fb.zext(value, register)
     if register.bits < value.type.bits:
@@ -59,6 +57,20 @@ def _to_integer(fb: FunctionBuilder, value: Value, source: DType, target: DType)
     if register.bits > value.type.bits:
         return (fb.sext if source.is_signed else fb.zext)(value, register)
     return normalize_integer(fb, target, value)
+
+
+def _saturated(fb: FunctionBuilder, value: Value, register: Type, *, is_signed: bool) -> Value:
+    """The nearest integer of a register towards zero, 0 for NaN.
+
+    LLVM's saturating conversions (of version 22) take the lanes of a vector one by one; its plain ones leave open what
+    becomes of numbers out of range, which are not used here.
+    """
+    bits = register.scalar.bits
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if is_signed else (0, 1 << bits)
+    converted = (fb.fptosi if is_signed else fb.fptoui)(value, register)
+    converted = fb.select(fb.fcmp("oge", value, float(high)), high - 1, converted)
+    converted = fb.select(fb.fcmp("olt", value, float(low)), low, converted)
+    return fb.select(fb.fcmp("uno", value, value), 0, converted)
 
 
 def _saturate_narrow(fb: FunctionBuilder, value: Value, target: DType) -> Value:
