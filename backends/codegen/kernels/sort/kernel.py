@@ -25,7 +25,7 @@ from xlalite.backends.codegen.kernels.sort.keys import (
     read_key,
     stored_keys,
 )
-from xlalite.backends.codegen.kernels.sort.merge import merge_sort
+from xlalite.backends.codegen.kernels.sort.merge import ComesBefore, merge_sort
 from xlalite.backends.codegen.kernels.sort.radix import POSITION, Records, counter_bytes, radix_sort
 from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
 from xlalite.hlo.ops.evaluation.sorting_evaluation import SortKey, sort_key
@@ -208,24 +208,16 @@ class SortKernel(Kernel):
 
         for_lanes(fb, self._length, lanes, visit)
 
-    def _comparison(self, entry: KernelEntry, row: Value) -> _ComesBefore:
-        return _ComesBefore(self, entry, row)
+    def _comparison(self, entry: KernelEntry, row: Value) -> ComesBefore:
+        """The comparator, asked for two positions of a row."""
+        fb, sort = entry.fb, self.request.body.root
 
+        def comes_before(a: Value, b: Value) -> Value:
+            emitter = entry.emitter(1)
+            places = [self._index(fb, row, Affine(fb.zext(position, I64))) for position in (a, b)]
+            sides = [emitter.element(operand, place) for operand in sort.operands for place in places]
+            (found,) = emitter.apply(sort.called_computations[0], sides)
+            assert isinstance(found, Value), "a truth value is one register"
+            return found
 
-@dataclass(frozen=True, slots=True)
-class _ComesBefore:
-    """The comparator, asked for two positions of a row."""
-
-    kernel: SortKernel
-    entry: KernelEntry
-    row: Value
-
-    def __call__(self, a: Value, b: Value) -> Value:
-        """Whether a must come before b."""
-        fb, sort = self.entry.fb, self.kernel.request.body.root
-        emitter = self.entry.emitter(1)
-        places = [self.kernel._index(fb, self.row, Affine(fb.zext(position, I64))) for position in (a, b)]
-        sides = [emitter.element(operand, place) for operand in sort.operands for place in places]
-        (found,) = emitter.apply(sort.called_computations[0], sides)
-        assert isinstance(found, Value), "a truth value is one register"
-        return found
+        return comes_before
