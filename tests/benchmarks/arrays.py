@@ -73,7 +73,8 @@ def workloads() -> list[Workload]:
 
 
 def _increment(rows: int = 5, columns: int = 7) -> Contest:
-    return function_contest(None, floats((rows, columns)), lambda np_: lambda x: x + np_.float32(1))
+    in_torch = lambda torch: lambda x: x + 1  # noqa: E731
+    return function_contest(None, floats((rows, columns)), lambda np_: lambda x: x + np_.float32(1), torch=in_torch)
 
 
 def _elementwise(opcode: str, rows: int = 5, columns: int = 7) -> Contest:
@@ -103,12 +104,15 @@ def _softmax(dtype: str, rows: int = 5, columns: int = 7) -> Contest:
 """
     arguments = _in_type(dtype, floats((rows, columns)))
     sizes = f"[{rows},{columns}]"
-    narrow = {
-        "torch": lambda torch: lambda x: torch.softmax(x, 1),
-        "onnxruntime": onnx_program(f"float{sizes} x", f"float{sizes} y", "y = Softmax<axis=1>(x)"),
-    }
-    others = narrow if dtype == "f32" else {}
-    return text_contest(body, arguments, plain=_plain_softmax, tolerance=_tolerance(dtype), **others)
+    in_onnx = onnx_program(f"float{sizes} x", f"float{sizes} y", "y = Softmax<axis=1>(x)")
+    return text_contest(
+        body,
+        arguments,
+        plain=_plain_softmax,
+        torch=lambda torch: lambda x: torch.softmax(x, 1),
+        onnxruntime=in_onnx if dtype == "f32" else None,
+        tolerance=_tolerance(dtype),
+    )
 
 
 def _plain_softmax(np_: Any) -> Callable[[Any], Any]:
@@ -144,7 +148,13 @@ def _layer_norm(dtype: str, rows: int = 5, columns: int = 7) -> Contest:
   ROOT t = {dtype}[{rows},{columns}] convert(o)
 """
     arguments = _in_type(dtype, floats((rows, columns)))
-    return text_contest(body, arguments, plain=_plain_layer_norm, tolerance=_tolerance(dtype))
+    return text_contest(
+        body,
+        arguments,
+        plain=_plain_layer_norm,
+        torch=lambda torch: lambda x: torch.nn.functional.layer_norm(x, (columns,)),
+        tolerance=_tolerance(dtype),
+    )
 
 
 def _plain_layer_norm(np_: Any) -> Callable[[Any], Any]:
@@ -163,7 +173,8 @@ def _sum(axis: str | None, rows: int = 5, columns: int = 7) -> Contest:
         f"  x = f32[{rows},{columns}] parameter(0)\n  z = f32[] constant(0)\n"
         f"  ROOT r = f32[{dims(result)}] reduce(x, z), dimensions={{{axis or '0,1'}}}, to_apply=add_f32\n"
     )
-    return text_contest(body, floats((rows, columns)), plain=lambda np_: lambda x: np_.sum(x, axis=number))
+    plain = lambda np_: lambda x: np_.sum(x, axis=number)  # noqa: E731
+    return text_contest(body, floats((rows, columns)), plain=plain, torch=plain)
 
 
 def _sum_long(count: int = 1001) -> Contest:
@@ -182,7 +193,8 @@ def _log_sum_exp(a: int = 3, b: int = 5, c: int = 7) -> Contest:
 
         return log_sum_exp
 
-    return function_contest(None, signed((a, b, c)), plain, scipy=_scipy_log_sum_exp)
+    in_torch = lambda torch: lambda x: torch.logsumexp(x, 1)  # noqa: E731
+    return function_contest(None, signed((a, b, c)), plain, scipy=_scipy_log_sum_exp, torch=in_torch)
 
 
 def _scipy_log_sum_exp(scipy: Any) -> Callable[[Any], Any]:
@@ -204,7 +216,13 @@ def _group_norm(batch: int = 2, pixels: int = 5, groups: int = 3, channels: int 
 
 def _statistic(name: str, axis: int, rows: int = 5, columns: int = 7) -> Contest:
     return function_contest(
-        None, signed((rows, columns)), lambda np_: lambda x: getattr(np_, name)(x, axis=axis), tolerance=1e-3
+        None,
+        signed((rows, columns)),
+        lambda np_: lambda x: getattr(np_, name)(x, axis=axis),
+        torch=lambda torch: (
+            lambda x: torch.var(x, axis, correction=0) if name == "var" else getattr(torch, name)(x, axis)
+        ),
+        tolerance=1e-3,
     )
 
 
@@ -214,7 +232,9 @@ def _convert(source: str, target: str, rows: int = 5, columns: int = 7) -> Conte
     arguments = [(numbers * np.float32(50)).astype(_TYPES[source])]
     # jax would narrow f64 before it begins.
     peer = "numpy" if source == "f64" else "plain"
-    return text_contest(body, arguments, tolerance=0, **{peer: lambda _: lambda x: x.astype(_TYPES[target])})
+    peers = {peer: lambda _: lambda x: x.astype(_TYPES[target])}
+    in_torch = lambda torch: lambda x: x.to(getattr(torch, _TORCH_TYPES[target]))  # noqa: E731
+    return text_contest(body, arguments, tolerance=0, torch=in_torch, **peers)
 
 
 def _transpose(order: Sequence[int], **sizes: int) -> Contest:
@@ -228,6 +248,7 @@ def _transpose(order: Sequence[int], **sizes: int) -> Contest:
         body,
         floats(shape),
         plain=lambda np_: lambda x: np_.transpose(x, order).copy(),
+        torch=lambda torch: lambda x: x.permute(order).contiguous(),
         onnxruntime=onnx_program(
             f"float[{dims(shape)}] x", f"float[{dims(result)}] y", f"y = Transpose<perm=[{dims(order)}]>(x)"
         ),
@@ -237,9 +258,8 @@ def _transpose(order: Sequence[int], **sizes: int) -> Contest:
 
 def _concatenate(axis: int, rows: int = 5, columns: int = 7) -> Contest:
     shapes = [(rows, columns)] * 3
-    return function_contest(
-        None, floats(*shapes), lambda np_: lambda x, y, z: np_.concatenate([x, y, z], axis), tolerance=0
-    )
+    plain = lambda np_: lambda x, y, z: np_.concatenate([x, y, z], axis)  # noqa: E731
+    return function_contest(None, floats(*shapes), plain, torch=plain, tolerance=0)
 
 
 def _pad(between: int, rows: int = 5, columns: int = 7) -> Contest:
@@ -260,13 +280,18 @@ def _pad(between: int, rows: int = 5, columns: int = 7) -> Contest:
         floats((rows, columns)),
         numpy=lambda _: padded,
         jax=lambda jax: lambda x: jax.lax.pad(x, np.float32(0), low_high_between),
+        torch=None if between else lambda torch: lambda x: torch.nn.functional.pad(x, (1, 3, 1, 3)),
         tolerance=0,
     )
 
 
 def _reverse(rows: int = 5, columns: int = 7) -> Contest:
     return function_contest(
-        None, floats((rows, columns)), lambda np_: lambda x: np_.flip(x, (0, 1)).copy(), tolerance=0
+        None,
+        floats((rows, columns)),
+        lambda np_: lambda x: np_.flip(x, (0, 1)).copy(),
+        torch=lambda torch: lambda x: torch.flip(x, (0, 1)),
+        tolerance=0,
     )
 
 
@@ -289,6 +314,7 @@ def _small_call() -> Contest:
     return Contest(contestants, executable=executable)
 
 
+_TORCH_TYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "s32": "int32", "u8": "uint8"}
 _TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "s32": np.int32, "u8": np.uint8}
 
 

@@ -142,6 +142,8 @@ def leaves(result: object) -> list[np.ndarray]:
     """The arrays of a result, widened for subtraction."""
     if isinstance(result, tuple | list):
         return [leaf for each in result for leaf in leaves(each)]
+    if type(result).__module__ == "torch":
+        result = result.double() if result.is_floating_point() else result  # type: ignore[attr-defined]
     array = np.asarray(result)
     return [array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)]
 
@@ -186,9 +188,15 @@ def _entered(package: str, make: Callable[[ModuleType], Any], arguments: Sequenc
         compiled, devices = module.jit(function), [module.device_put(each) for each in arguments]
         return lambda: module.block_until_ready(compiled(*devices))
     if package == "torch":
-        tensors = [module.from_numpy(each) for each in arguments]
+        tensors = [_tensor(module, each) for each in arguments]
         return lambda: function(*tensors)
     return lambda: function(*arguments)
+
+
+def _tensor(torch: Any, array: np.ndarray) -> Any:
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def _repeats(call: Call) -> int:

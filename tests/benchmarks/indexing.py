@@ -68,7 +68,11 @@ def _scatter_add(rows: int = 9, width: int = 5, count: int = 7) -> Contest:
     )
     x, u = signed((rows, width), (count, width))
     return text_contest(
-        body, [x, indices(rows, count), u], numpy=lambda _: _added, jax=lambda _: lambda x, i, u: x.at[i].add(u)
+        body,
+        [x, indices(rows, count), u],
+        numpy=lambda _: _added,
+        jax=lambda _: lambda x, i, u: x.at[i].add(u),
+        torch=lambda torch: lambda x, i, u: torch.index_add(x, 0, i, u),
     )
 
 
@@ -89,6 +93,7 @@ def _embedding_gradient(rows: int = 9, width: int = 5, count: int = 7) -> Contes
         [indices(rows, count), *signed((count, width))],
         numpy=lambda _: lambda i, u: _added(np.zeros((rows, width), np.float32), i, u),
         jax=lambda jax: lambda i, u: jax.numpy.zeros((rows, width)).at[i].add(u),
+        torch=lambda torch: lambda i, u: torch.zeros((rows, width)).index_add_(0, i, u),
     )
 
 
@@ -128,6 +133,7 @@ scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add_s32
         [indices(bins, count)],
         numpy=lambda _: lambda i: np.bincount(i, minlength=bins),
         jax=lambda jax: lambda i: jax.numpy.bincount(i, length=bins),
+        torch=lambda torch: lambda i: torch.bincount(i, minlength=bins),
         tolerance=0,
     )
 
@@ -187,4 +193,5 @@ def _segment_sum(rows: int = 20, width: int = 3, segments: int = 4) -> Contest:
         [*signed((rows, width)), places],
         numpy=lambda _: lambda x, i: np.add.reduceat(x, starts, axis=0),
         jax=lambda jax: lambda x, i: jax.ops.segment_sum(x, i, segments, indices_are_sorted=True),
+        torch=lambda torch: lambda x, i: torch.zeros((segments, width)).index_add_(0, i, x),
     )

@@ -74,7 +74,14 @@ def _cross_entropy(gradient: bool, rows: int = 5, classes: int = 7) -> Contest:
         return jax.grad(loss) if gradient else loss  # type: ignore[no-any-return]
 
     arguments = [*signed((rows, classes)), indices(classes, rows)]
-    return function_contest(own, arguments, numpy=lambda _: plain, jax=in_jax)
+    in_torch = lambda torch: partial(_cross_entropy_in_torch, gradient, torch)  # noqa: E731
+    return function_contest(own, arguments, numpy=lambda _: plain, jax=in_jax, torch=in_torch)
+
+
+def _cross_entropy_in_torch(gradient: bool, torch: Any, logits: Any, labels: Any) -> Any:
+    logits = logits.detach().requires_grad_(gradient)
+    loss = torch.nn.functional.cross_entropy(logits, labels.long())
+    return torch.autograd.grad(loss, logits)[0] if gradient else loss
 
 
 def _adam(count: int = 3, rows: int = 5, columns: int = 7) -> Contest:

@@ -45,7 +45,8 @@ def _sort(rank: int, axis: int, rows: int = 9, columns: int = 7) -> Contest:
         f"  ROOT r = f32[{dims(shape)}] sort(x), dimensions={{{axis}}}, to_apply=lt_f32\n"
     )
     sort = lambda np_: lambda x: np_.sort(x, axis=axis)  # noqa: E731
-    return text_contest(body, signed(shape), plain=sort, tolerance=0, flops=0)
+    in_torch = lambda torch: lambda x: torch.sort(x, axis).values  # noqa: E731
+    return text_contest(body, signed(shape), plain=sort, torch=in_torch, tolerance=0, flops=0)
 
 
 def _argsort(count: int = 20) -> Contest:
@@ -60,6 +61,7 @@ def _argsort(count: int = 20) -> Contest:
         signed((count,)),
         numpy=lambda _: lambda x: np.argsort(x, kind="stable"),
         jax=lambda jax: jax.numpy.argsort,
+        torch=lambda torch: lambda x: torch.argsort(x, stable=True),
         tolerance=0,
         flops=0,
     )
@@ -99,6 +101,7 @@ def _top(rows: int = 5, columns: int = 11, most: int = 3) -> Contest:
         signed((rows, columns)),
         numpy=lambda _: plain,
         jax=lambda jax: lambda x: tuple(jax.lax.top_k(x, most)),
+        torch=lambda torch: lambda x: tuple(torch.topk(x, most)),
         onnxruntime=onnx_program(
             f"float[{rows},{columns}] x",
             f"float[{rows},{most}] v, int64[{rows},{most}] i",
@@ -114,7 +117,7 @@ _RUNNING = {
     "cumprod": ("mul", "1", np.multiply, "cumprod"),
     "cummax": ("max", "-inf", np.maximum, "cummax"),
 }
-"""The function of scalars, what it starts from, NumPy's function and the name in jax.lax."""
+"""The function of scalars, what it starts from, NumPy's function and the name in jax.lax and torch."""
 
 
 def _running(name: str, rank: int, axis: int, rows: int = 9, columns: int = 7) -> Contest:
@@ -135,9 +138,16 @@ def _running(name: str, rank: int, axis: int, rows: int = 9, columns: int = 7) -
         arguments,
         numpy=lambda _: _accumulate(ufunc, axis),
         jax=lambda jax: lambda x: getattr(jax.lax, jax_name)(x, axis),
+        torch=lambda torch: _running_in_torch(torch, jax_name, axis),
         flops=int(np.prod(shape)),
         tolerance=1e-2,
     )
+
+
+def _running_in_torch(torch: Any, name: str, axis: int) -> Callable[[Any], Any]:
+    if name == "cummax":
+        return lambda x: torch.cummax(x, axis).values
+    return lambda x: getattr(torch, name)(x, axis)
 
 
 def _accumulate(ufunc: Any, axis: int) -> Callable[[Any], Any]:

@@ -103,6 +103,7 @@ def _pool(
             numpy=lambda _: partial(_forward, pool, kind),
             jax=forward,
             onnxruntime=in_onnx if layout == "NCHW" else None,
+            torch=lambda torch: lambda x: _in_torch(pool, kind, torch, x),
         )
     if kind == "max":
         return text_contest(
@@ -110,12 +111,14 @@ def _pool(
             [images, cotangents],
             numpy=lambda _: partial(_max_gradient, pool),
             jax=lambda jax: lambda x, g: jax.vjp(forward(jax), x)[1](g)[0],
+            torch=lambda torch: lambda x, g: _gradient_in_torch(pool, kind, torch, x, g),
         )
     return text_contest(
         _average_gradient_text(pool),
         [cotangents],
         numpy=lambda _: partial(_average_gradient, pool),
         jax=lambda jax: lambda g: jax.vjp(forward(jax), jax.numpy.zeros(pool.shape))[1](g)[0],
+        torch=lambda torch: partial(_gradient_in_torch, pool, kind, torch, torch.zeros(pool.shape)),
     )
 
 
@@ -171,6 +174,18 @@ def _in_jax(pool: _Pool, kind: str, jax: Any) -> Callable[[Any], Any]:
     size, stride = tuple(pool.each(pool.size, 1)), tuple(pool.each(2, 1))
     share = np.float32(1 if kind == "max" else 1 / pool.size**2)
     return lambda x: jax.lax.reduce_window(x, np.float32(start), function, size, stride, "VALID") * share
+
+
+def _in_torch(pool: _Pool, kind: str, torch: Any, x: Any) -> Any:
+    function = getattr(torch.nn.functional, "max_pool2d" if kind == "max" else "avg_pool2d")
+    if pool.first == 2:
+        return function(x, pool.size, 2)
+    return function(x.permute(0, 3, 1, 2), pool.size, 2).permute(0, 2, 3, 1)
+
+
+def _gradient_in_torch(pool: _Pool, kind: str, torch: Any, x: Any, g: Any) -> Any:
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad(_in_torch(pool, kind, torch, x), x, g)[0]
 
 
 def _forward(pool: _Pool, kind: str, x: np.ndarray) -> np.ndarray:

@@ -1,10 +1,6 @@
-"""Products of matrices, Fourier transforms and factorisations."""
+"""Products of matrices and factorisations."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
@@ -29,10 +25,6 @@ def workloads() -> list[Workload]:
         ),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
-        workload("fft {rows} of {length}", _fft, rows=64, length=4096),
-        workload("fft {rows} of {length}", _fft, rows=63, length=1000),
-        workload("fft {rows} of {length}", _fft, rows=16, length=4097),
-        workload("fft in two dimensions {rows}x{length}", partial(_fft, "2"), rows=512, length=512),
         workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=8, size=200),
         workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=200, size=31),
     ]
@@ -54,33 +46,13 @@ def _matmul(m: int = 3, k: int = 5, n: int = 7) -> Contest:
 
 
 def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:
-    return function_contest(None, signed((m, k), (n, k)), lambda np_: lambda x, y: x @ y.T)
+    plain = lambda np_: lambda x, y: x @ y.T  # noqa: E731
+    return function_contest(None, signed((m, k), (n, k)), plain, torch=plain)
 
 
 def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
-    return function_contest(None, signed((batch, m, k), (batch, k, n)), lambda np_: lambda x, y: x @ y)
-
-
-def _fft(dimensions: str = "1", rows: int = 3, length: int = 7) -> Contest:
-    lengths, name = (f"{rows},{length}", "fft2") if dimensions == "2" else (f"{length}", "fft")
-    shape = f"c64[{rows},{length}]"
-    body = f"  x = {shape} parameter(0)\n  ROOT r = {shape} fft(x), fft_type=FFT, fft_length={{{lengths}}}\n"
-    real, imaginary = signed((rows, length), (rows, length))
-    transformed = rows * length if dimensions == "2" else length
-
-    def scipy_fft(_: Any) -> Callable[[Any], Any]:
-        import scipy.fft
-
-        function: Callable[[Any], Any] = getattr(scipy.fft, name)
-        return function
-
-    return text_contest(
-        body,
-        [(real + 1j * imaginary).astype(np.complex64)],
-        plain=lambda np_: getattr(np_.fft, name),
-        scipy=scipy_fft,
-        flops=int(5 * rows * length * np.log2(transformed)),
-    )
+    plain = lambda np_: lambda x, y: x @ y  # noqa: E731
+    return function_contest(None, signed((batch, m, k), (batch, k, n)), plain, torch=plain)
 
 
 def _cholesky(batch: int = 2, size: int = 5) -> Contest:
@@ -98,4 +70,10 @@ def _cholesky(batch: int = 2, size: int = 5) -> Contest:
 """
     (x,) = signed((batch, size, size))
     positive = x @ np.swapaxes(x, 1, 2) + size * np.eye(size, dtype=np.float32)
-    return text_contest(body, [positive], plain=lambda np_: np_.linalg.cholesky, flops=batch * size**3 // 3)
+    return text_contest(
+        body,
+        [positive],
+        plain=lambda np_: np_.linalg.cholesky,
+        torch=lambda t: t.linalg.cholesky,
+        flops=batch * size**3 // 3,
+    )

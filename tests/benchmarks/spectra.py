@@ -13,7 +13,7 @@ from benchmarks.programs import dims, signed, text_contest
 def workloads() -> list[Workload]:
     """All of them."""
     place = " [{rows},{columns}]"
-    lengths = ((64, 4096), (64, 1000), (64, 1009), (1, 1009), (1, 1 << 20), (1000, 16))
+    lengths = ((64, 4096), (64, 1000), (64, 1009), (16, 4097), (1, 1009), (1, 1 << 20), (1000, 16))
     return [
         *(workload("fft of rows" + place, partial(_fft, 1), rows=rows, columns=columns) for rows, columns in lengths),
         workload("fft of both dimensions" + place, partial(_fft, 2), rows=512, columns=512),
@@ -34,6 +34,7 @@ def _fft(rank: int, rows: int = 3, columns: int = 10) -> Contest:
         [(real + 1j * imaginary).astype(np.complex64)],
         plain=lambda np_: lambda x: np_.fft.fftn(x, axes=axes),
         scipy=lambda _: lambda x: _scipy_fft().fftn(x, axes=axes, workers=2),
+        torch=lambda torch: lambda x: torch.fft.fftn(x, dim=axes),
     )
 
 
@@ -47,6 +48,7 @@ def _real_fft(rows: int = 3, columns: int = 10) -> Contest:
         signed((rows, columns)),
         plain=lambda np_: np_.fft.rfft,
         scipy=lambda _: lambda x: _scipy_fft().rfft(x, workers=2),
+        torch=lambda torch: torch.fft.rfft,
     )
 
 
@@ -71,6 +73,7 @@ def _convolution(rows: int = 3, columns: int = 10) -> Contest:
         signed((rows, columns), (rows, columns)),
         plain=lambda np_: convolve(np_.fft),
         scipy=lambda _: convolve(_scipy_fft()),
+        torch=lambda torch: convolve(torch.fft),
     )
 
 
