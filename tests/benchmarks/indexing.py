@@ -31,6 +31,12 @@ def workloads() -> list[Workload]:
         workload(
             "sums of {segments} sorted segments [{rows},{width}]", _segment_sum, rows=100_000, width=1, segments=777
         ),
+        workload(
+            "messages along {edges} edges of {nodes} nodes of {width}", _messages, nodes=10_000, edges=160_000, width=32
+        ),
+        workload(
+            "embedding bags, {batch} of {bag} in {rows}x{width}", _bags, rows=100_000, width=16, batch=2048, bag=26
+        ),
     ]
 
 
@@ -194,4 +200,41 @@ def _segment_sum(rows: int = 20, width: int = 3, segments: int = 4) -> Contest:
         numpy=lambda _: lambda x, i: np.add.reduceat(x, starts, axis=0),
         jax=lambda jax: lambda x, i: jax.ops.segment_sum(x, i, segments, indices_are_sorted=True),
         torch=lambda torch: lambda x, i: torch.zeros((segments, width)).index_add_(0, i, x),
+    )
+
+
+def _messages(nodes: int = 9, edges: int = 20, width: int = 3) -> Contest:
+    """A layer of a graph network: each node adds up what the sources of its edges send, weighted."""
+
+    def own(x: Any, source: Any, target: Any, weights: Any) -> Any:
+        sent = xl.gather(x, source) * xl.expand_dims(weights, 1)
+        return xl.nn.relu(xl.unsorted_segment_sum(sent, target, nodes))
+
+    def plain(x: np.ndarray, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.maximum(_added(np.zeros_like(x), target, x[source] * weights[:, None]), 0)
+
+    def in_jax(jax: Any) -> Any:
+        return lambda x, source, target, weights: jax.nn.relu(
+            jax.ops.segment_sum(x[source] * weights[:, None], target, nodes)
+        )
+
+    def in_torch(torch: Any) -> Any:
+        return lambda x, source, target, weights: torch.relu(
+            torch.zeros((nodes, width)).index_add_(0, target, x[source] * weights[:, None])
+        )
+
+    x, weights = signed((nodes, width), (edges,))
+    arguments = [x, indices(nodes, edges), indices(nodes, edges, seed=2), weights]
+    return function_contest(own, arguments, numpy=lambda _: plain, jax=in_jax, torch=in_torch)
+
+
+def _bags(rows: int = 9, width: int = 5, batch: int = 7, bag: int = 3) -> Contest:
+    """Sums of the rows that each bag names, as recommendation models read sparse features."""
+    moved = 4 * batch * bag * width
+    return function_contest(
+        lambda x, i: xl.reduce_sum(xl.gather(x, i), 1),
+        [*signed((rows, width)), indices(rows, batch, bag)],
+        plain=lambda np_: lambda x, i: x[i].sum(1),
+        torch=lambda torch: lambda x, i: torch.nn.functional.embedding_bag(i, x, mode="sum"),
+        traffic=(moved + 4 * batch * bag, 4 * batch * width),
     )

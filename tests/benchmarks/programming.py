@@ -19,6 +19,7 @@ def workloads() -> list[Workload]:
         workload("heat equation by rolls [{rows},{columns}], {steps} steps", _heat, rows=63, columns=1000, steps=100),
         workload("viterbi, {states} states, {steps} steps", _viterbi, states=64, steps=1000),
         workload("levenshtein, {long} and {short} letters", _levenshtein, long=1000, short=777),
+        workload("beam search, {beams} beams of {words} words, {steps} steps", _beam, beams=8, words=1000, steps=64),
     ]
 
 
@@ -289,3 +290,74 @@ def _levenshtein_loops(numba: Any) -> Callable[[Any, Any], Any]:
         return row[-1]
 
     return numba.njit(levenshtein)  # type: ignore[no-any-return]
+
+
+def _beam(beams: int = 2, words: int = 7, steps: int = 3) -> Contest:
+    """Scores of the best paths from word to word, given what each move is worth."""
+
+    def onward(top: Callable[[Any], Any], reshape: Callable[..., Any], score: Any, moves: Any) -> tuple[Any, Any]:
+        best, place = top(reshape(reshape(score, (beams, 1)) + moves, (beams * words,)))
+        return best, place % words
+
+    score, word, table = f"f32[{beams}]", f"s32[{beams}]", f"f32[{words},{words}]"
+    state = f"(s32[], {score}, {word}, {table})"
+    computations = f"""
+below {{
+  s = {state} parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  limit = s32[] constant({steps})
+  ROOT r = pred[] compare(n, limit), direction=LT
+}}
+step {{
+  s = {state} parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  old = {score} get-tuple-element(s), index=1
+  last = {word} get-tuple-element(s), index=2
+  worth = {table} get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  moves = f32[{beams},{words}] gather(worth, last), offset_dims={{1}}, collapsed_slice_dims={{0}}, \
+start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,{words}}}
+  from = f32[{beams},{words}] broadcast(old), dimensions={{0}}
+  all = f32[{beams},{words}] add(from, moves)
+  flat = f32[{beams * words}] reshape(all)
+  best = ({score}, {word}) topk(flat), k={beams}, largest=true
+  new = {score} get-tuple-element(best), index=0
+  place = {word} get-tuple-element(best), index=1
+  many = s32[] constant({words})
+  each = {word} broadcast(many), dimensions={{}}
+  found = {word} remainder(place, each)
+  ROOT t = {state} tuple(next, new, found, worth)
+}}
+"""
+    body = f"""
+  worth = {table} parameter(0)
+  z = s32[] constant(0)
+  nothing = f32[] constant(0)
+  start = {score} broadcast(nothing), dimensions={{}}
+  first = {word} iota(), iota_dimension=0
+  t = {state} tuple(z, start, first, worth)
+  w = {state} while(t), condition=below, body=step
+  ROOT r = {score} get-tuple-element(w), index=1
+"""
+
+    def plain(worth: np.ndarray) -> Any:
+        def top(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            order = np.argsort(-x, kind="stable")[:beams]
+            return x[order], order
+
+        score, word = np.zeros(beams, np.float32), np.arange(beams)
+        for _ in range(steps):
+            score, word = onward(top, np.reshape, score, worth[word])
+        return score
+
+    def in_jax(jax: Any) -> Callable[[Any], Any]:
+        def step(worth: Any, state: Any) -> Any:
+            score, word = state
+            return onward(lambda x: jax.lax.top_k(x, beams), jax.numpy.reshape, score, worth[word])
+
+        start = np.zeros(beams, np.float32), np.arange(beams, dtype=np.int32)
+        return lambda worth: jax.lax.fori_loop(0, steps, lambda _, state: step(worth, state), start)[0]
+
+    arguments = signed((words, words))
+    return text_contest(body, arguments, computations=computations, numpy=lambda _: plain, jax=in_jax, tolerance=1e-5)
