@@ -127,10 +127,7 @@ def emit_expm1(fb: FunctionBuilder, x: Value) -> Value:
 def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     """(e**x - 1) / 2 for an x within the bounds."""
     format_ = format_of(x)
-    shifted = fb.fma(x, LOG2_E, format_.rounder)
-    n = fb.fsub(shifted, format_.rounder)
-    start = fb.fma(n, -LN2_HIGH[format_.type], x)
-    correction = fb.fmul(n, -LN2_LOW[format_.type])
+    shifted, start, correction = reduce_by_ln2(fb, x)
     r = fb.fadd(start, correction)
     s = power_of_low_bits(fb, shifted, format_.bias - 1)
     square = fb.fmul(r, r)
@@ -142,6 +139,14 @@ def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
         return fb.fadd(high, fb.fma(s, tail, fb.fadd(low, base_low)))
     tail = fb.fma(square, horner(fb, r, EXPM1[F32]), correction)
     return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
+
+
+def reduce_by_ln2(fb: FunctionBuilder, x: Value) -> tuple[Value, Value, Value]:
+    """The n in the low bits of the first, and r as a sum of an exact part and a small one, with x = n ln 2 + r."""
+    format_ = format_of(x)
+    shifted = fb.fma(x, LOG2_E, format_.rounder)
+    n = fb.fsub(shifted, format_.rounder)
+    return shifted, fb.fma(n, -LN2_HIGH[format_.type], x), fb.fmul(n, -LN2_LOW[format_.type])
 
 
 # (e**(-2 r) - 1) / r, error 2^-28.2 relative to e**(-2 r) on |r| <= 0.1735.

@@ -90,6 +90,11 @@ def power_of_low_bits(fb: FunctionBuilder, shifted: Value, bias: int) -> Value:
     return float_of(fb, fb.shl(biased, format_.mantissa_bits), format_)
 
 
+def rough_inverse(fb: FunctionBuilder, x: Value) -> Value:
+    """1 / x to 13 % for an f32 x in [2**-126, 2**126]; for corrections. Beyond a finite number, 0 for infinity."""
+    return float_of(fb, fb.smax(fb.sub(fb.constant(bits_of_type(x), 0x7EF311C7), bits_of(fb, x)), 0), SINGLE)
+
+
 def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Value:
     """`x * 2**exponent`, rounded once, for x in [1/4, 4] or NaN.
 

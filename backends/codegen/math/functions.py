@@ -9,7 +9,9 @@ from xlalite.backends.codegen.math import (
     exponential,
     hyperbolic,
     inverse_hyperbolic,
+    inverse_hyperbolic_single,
     inverse_trigonometric,
+    inverse_trigonometric_single,
     logarithm,
     power,
     remainder,
@@ -28,14 +30,14 @@ class MathFunction:
         arity: number of operands.
         inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
             the module is defined once and called.
-        in_double: whether f32 is computed in f64 and rounded.
+        single: the same for f32, where that is other code.
         places: in how many places of a module the code may stand; None for what is an instruction or two.
     """
 
     emit: Callable[..., Value]
     arity: int = 1
     inlined: tuple[Type, ...] = (F32,)
-    in_double: bool = False
+    single: Callable[..., Value] | None = None
     places: int | None = 64
 
 
@@ -49,19 +51,21 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "log10": MathFunction(logarithm.emit_log10),
     "tanh": MathFunction(hyperbolic.emit_tanh),
     "logistic": MathFunction(hyperbolic.emit_logistic),
-    "sinh": MathFunction(hyperbolic.emit_sinh, in_double=True, inlined=()),
-    "cosh": MathFunction(hyperbolic.emit_cosh, in_double=True, inlined=()),
+    "sinh": MathFunction(hyperbolic.emit_sinh, single=hyperbolic.emit_sinh_single, inlined=()),
+    "cosh": MathFunction(hyperbolic.emit_cosh, single=hyperbolic.emit_cosh_single, inlined=()),
     "erf": MathFunction(error_function.emit_erf),
     "sine": MathFunction(trigonometric.emit_sin),
     "cosine": MathFunction(trigonometric.emit_cos),
     "tan": MathFunction(trigonometric.emit_tan),
-    "asin": MathFunction(inverse_trigonometric.emit_asin, in_double=True, inlined=()),
-    "acos": MathFunction(inverse_trigonometric.emit_acos, in_double=True, inlined=()),
-    "atan": MathFunction(inverse_trigonometric.emit_atan, in_double=True, inlined=()),
-    "atan2": MathFunction(inverse_trigonometric.emit_atan2, arity=2, in_double=True, inlined=()),
-    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, in_double=True, inlined=()),
-    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, in_double=True, inlined=()),
-    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, in_double=True, inlined=()),
+    "asin": MathFunction(inverse_trigonometric.emit_asin, single=inverse_trigonometric_single.emit_asin, inlined=()),
+    "acos": MathFunction(inverse_trigonometric.emit_acos, single=inverse_trigonometric_single.emit_acos, inlined=()),
+    "atan": MathFunction(inverse_trigonometric.emit_atan, single=inverse_trigonometric_single.emit_atan, inlined=()),
+    "atan2": MathFunction(
+        inverse_trigonometric.emit_atan2, single=inverse_trigonometric_single.emit_atan2, arity=2, inlined=()
+    ),
+    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, single=inverse_hyperbolic_single.emit_asinh, inlined=()),
+    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, single=inverse_hyperbolic_single.emit_acosh, inlined=()),
+    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, single=inverse_hyperbolic_single.emit_atanh, inlined=()),
     "power": MathFunction(power.emit_pow, arity=2, inlined=()),
     "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
     "cbrt": MathFunction(roots.emit_cbrt),
@@ -107,10 +111,8 @@ def _has_place(fb: FunctionBuilder, name: str, function: MathFunction) -> bool:
 
 
 def _in_place(fb: FunctionBuilder, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
-    if not function.in_double or arguments[0].type.scalar is F64:
-        return function.emit(fb, *arguments)
-    result = function.emit(fb, *[fb.fpext(argument, F64) for argument in arguments])
-    return fb.fptrunc(result, F32)
+    single = arguments[0].type.scalar is F32 and function.single
+    return (single or function.emit)(fb, *arguments)
 
 
 def _shared(fb: FunctionBuilder, name: str, function: MathFunction, type_: Type) -> Function:

@@ -8,14 +8,26 @@ from xlalite.backends.codegen.math.exponential import (
     exp_up_to,
     expm1_pair,
     power_of_exponent,
+    reduce_by_ln2,
 )
-from xlalite.backends.codegen.math.floating import at_least, at_most, scale_by_power_of_two, with_sign_of
+from xlalite.backends.codegen.math.floating import (
+    SINGLE,
+    at_least,
+    at_most,
+    power_of_low_bits,
+    scale_by_power_of_two,
+    with_sign_of,
+)
 from xlalite.backends.codegen.math.polynomial import horner
 
 # Beyond these, tanh is 1 to the last place.
 _TANH_LIMIT = {F32: 9.02, F64: 19.1}
 # tanh x = x + x**3 * p(x**2) on [0, 0.55], error 2^-24.7 of tanh.
 _TANH_SMALL = (-0.3333294689655304, 0.1332072764635086, -0.052671853452920914, 0.016437489539384842)
+
+# (sinh(r) / r - 1) / r**2 and (cosh(r) - 1) / r**2 in powers of r**2 for |r| <= 0.3468; errors 2^-34.3, 2^-33.2.
+_SINH_SHORT = (0.1666666716337204, 0.00833317544311285, 0.00019974067981820554)
+_COSH_SHORT = (0.5, 0.041666459292173386, 0.001393544371239841)
 
 
 def emit_tanh(fb: FunctionBuilder, x: Value) -> Value:
@@ -68,7 +80,7 @@ def _logistic_double(fb: FunctionBuilder, below: Value, negative: Value) -> Valu
 
 
 def emit_sinh(fb: FunctionBuilder, x: Value) -> Value:
-    """(m + m / (1 + m)) / 2 for |x| with m = expm1(|x|); f64 only."""
+    """(m + m / (1 + m)) / 2 for |x| with m = expm1(|x|), of f64."""
     size = fb.fabs(x)
     m, above = expm1_pair(fb, at_most(fb, size, 720.0), 1000.0)
     one_more = dd.add_float(fb, m, fb.constant(x.type, 1.0))
@@ -80,10 +92,44 @@ def emit_sinh(fb: FunctionBuilder, x: Value) -> Value:
 
 
 def emit_cosh(fb: FunctionBuilder, x: Value) -> Value:
-    """(E + 1 / E) / 2 with E = e**|x|; f64 only."""
+    """(E + 1 / E) / 2 with E = e**|x|, of f64."""
     m, above = expm1_pair(fb, at_most(fb, fb.fabs(x), 720.0), 1000.0)
     one = fb.constant(x.type, 1.0)
     power = dd.add_float(fb, m, one)
     inverse = dd.divide(fb, (one, fb.constant(x.type, 0.0)), power)
     half = fb.fmul(dd.collapse(fb, dd.add(fb, power, inverse)), 0.5)
     return fb.fmul(half, power_of_exponent(fb, above))
+
+
+def emit_sinh_single(fb: FunctionBuilder, x: Value) -> Value:
+    """sinh(n ln 2 + r) = sinh(n ln 2) cosh r + cosh(n ln 2) sinh r, of f32."""
+    size = fb.fabs(x)
+    # A quarter of a denormal loses bits.
+    tiny = fb.fcmp("olt", size, 2.0**-12)
+    return with_sign_of(fb, fb.select(tiny, size, _by_addition(fb, size, -1.0)), x)
+
+
+def emit_cosh_single(fb: FunctionBuilder, x: Value) -> Value:
+    """cosh(n ln 2 + r) = cosh(n ln 2) cosh r + sinh(n ln 2) sinh r, of f32."""
+    return _by_addition(fb, fb.fabs(x), 1.0)
+
+
+def _by_addition(fb: FunctionBuilder, size: Value, sign: float) -> Value:
+    """(e**size + sign * e**-size) / 2; what is larger than a quarter of the result is a pair."""
+    shifted, start, correction = reduce_by_ln2(fb, at_most(fb, size, 89.5))
+    # A quarter of the two powers, which stays in range up to the overflow; beyond 2**-30 the second does not count.
+    growing = power_of_low_bits(fb, shifted, SINGLE.bias - 2)
+    n = at_most(fb, fb.fsub(shifted, SINGLE.rounder), 30.0)
+    shrinking = power_of_low_bits(fb, fb.fsub(fb.constant(n.type, SINGLE.rounder), n), SINGLE.bias - 2)
+    signed = fb.fmul(shrinking, sign)
+    base, base_low = dd.fast_two_sum(fb, growing, signed)
+    other = fb.fsub(growing, signed)
+    r = fb.fadd(start, correction)
+    square = fb.fmul(r, r)
+    sine_tail = fb.fma(fb.fmul(square, r), horner(fb, square, _SINH_SHORT), correction)
+    cosine_tail = fb.fmul(square, horner(fb, square, _COSH_SHORT))
+    product, product_low = dd.two_product(fb, other, start)
+    high, low = dd.fast_two_sum(fb, base, product)
+    rest = fb.fma(base, cosine_tail, fb.fma(other, sine_tail, fb.fadd(product_low, base_low)))
+    total = fb.fadd(high, fb.fadd(low, rest))
+    return fb.fadd(total, total)

@@ -91,8 +91,6 @@ def split_normal(fb: FunctionBuilder, x: Value, low: Value | None = None) -> Spl
     # 2**-e as a pattern; where it would be 0 or denormal, low does not count.
     one = format_.bias << format_.mantissa_bits
     inverse = float_of(fb, fb.smax(fb.sub(fb.constant(bits.type, one), exponent_bits), 0), format_)
-    if not format_.is_double:
-        return Split(exponent, fb.fma(low, inverse, fraction))
     high, rest = dd.two_sum(fb, fraction, fb.fmul(low, inverse))
     return Split(exponent, high, rest)
 
@@ -121,7 +119,7 @@ def log_of_split(fb: FunctionBuilder, parts: Split) -> Value:
     scalar = parts.fraction.type.scalar
     rest = _log_rest(fb, parts)
     rest = fb.fma(parts.exponent, LN2_LOW[scalar], rest)
-    if scalar is F64:
+    if scalar is F64 or parts.fraction_low is not None:
         # One place for the sum's rounding error: the large terms are added exactly.
         high, low = dd.fast_two_sum(fb, fb.fmul(parts.exponent, LN2_HIGH[scalar]), parts.fraction)
         zero = fb.fcmp("oeq", parts.exponent, 0.0)

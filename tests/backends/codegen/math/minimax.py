@@ -1,4 +1,4 @@
-"""How the polynomial tables of `backends/cpu/math` were made.
+"""How the polynomial tables of `backends/codegen/math` were made.
 
 `fit` finds the best weighted approximation in 200-bit arithmetic, rounds the lowest coefficient to the target format,
 fixes it, and fits the rest again, until every coefficient is rounded. `TABLES` names each table of the package with its
@@ -18,6 +18,7 @@ import mpmath as mp
 import numpy as np
 
 mp.mp.prec = 200
+single = np.float32
 Real = mp.mpf
 Function = Callable[[Real], Real]
 
@@ -119,6 +120,11 @@ def _odd_weight(f: Function) -> Function:
     return _with_limit(lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)), Real(0))
 
 
+def _odd_table(place: str, f: Function, first: Real, degree: int, high: str, error_bits: float) -> Table:
+    """The table of an odd f in f32 for squares up to `high`."""
+    return Table(place, _odd(f, first), degree, Real(0), Real(high), _odd_weight(f), single, error_bits)
+
+
 def _erfc_exponent(x: Real) -> Real:
     return -mp.log(mp.erfc(x)) / mp.log(2) / x
 
@@ -148,7 +154,6 @@ _ROOT_HALF, _ROOT = mp.sqrt(2) / 2 - 1, mp.sqrt(2) - 1
 _QUARTER = (mp.pi / 4 * Real("1.01")) ** 2
 _HALF_TURN = (mp.pi / 2 * Real("1.02")) ** 2
 _S = (_ROOT / (mp.sqrt(2) + 1) * Real("1.001")) ** 2
-single = np.float32
 
 TABLES = [
     Table("exponential.EXP[F32]", _EXP_TAIL, 4, -_HALF_LN2, _HALF_LN2, lambda r: r * r, single, 28.2),
@@ -169,6 +174,17 @@ TABLES = [
     Table("logarithm.LOG[F64]", _LOG_TAIL, 18, _ROOT_HALF, _ROOT, _LOG_WEIGHT, error_bits=56.5),
     Table(
         "hyperbolic._TANH_SMALL", _odd(mp.tanh, Real(-1) / 3), 3, 0, Real("0.3025"), _odd_weight(mp.tanh), single, 24.6
+    ),
+    Table("hyperbolic._SINH_SHORT", _odd(mp.sinh, Real(1) / 6), 2, 0, _HALF_LN2**2, _odd_weight(mp.sinh), single, 34.3),
+    Table(
+        "hyperbolic._COSH_SHORT",
+        _with_limit(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, Real(1) / 2),
+        2,
+        0,
+        _HALF_LN2**2,
+        lambda z: z / mp.cosh(mp.sqrt(z)),
+        single,
+        33.2,
     ),
     Table("error_function._SMALL[F32]", _ERF, 5, 0, Real("0.765625"), lambda z: 1 / (1 + _ERF(z)), single, 26.2),
     Table("error_function._SMALL[F64]", _ERF, 14, 0, Real("1.21"), lambda z: 1 / (1 + _ERF(z)), error_bits=56.7),
@@ -198,6 +214,10 @@ TABLES = [
         _odd_weight(mp.atan),
         error_bits=61.6,
     ),
+    _odd_table("inverse_trigonometric_single._ATAN", mp.atan, Real(-1) / 3, 4, "0.1719", 30.3),
+    _odd_table("inverse_trigonometric_single._ASIN", mp.asin, Real(1) / 6, 4, "0.25", 27.6),
+    _odd_table("inverse_hyperbolic_single._ASINH", mp.asinh, Real(-1) / 6, 4, "0.25", 29.5),
+    _odd_table("inverse_hyperbolic_single._ATANH", mp.atanh, Real(1) / 3, 5, "0.25", 29.4),
     Table("power._SHORT_LOG2", _LOG2, 13, _ROOT_HALF, _ROOT, lambda f: 1 / _LOG2(f), error_bits=38.4),
     Table("power._SHORT_EXP2", lambda r: Real(2) ** r, 7, "-.5", ".5", lambda r: Real(2) ** -r, error_bits=34.5),
     Table(
