@@ -43,7 +43,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.decision import Decision, Number
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
@@ -254,7 +254,8 @@ class _ModuleEmitter:
         if symbol not in self._emitted.evaluator_calls:
             self._emitted.evaluator_calls[symbol] = computed.to_string("short_parsable")
         number = self._evaluator_call_numbers.setdefault(symbol, len(self._emitted.evaluator_calls))
-        work = {"bytes": sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes}
+        size = sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes
+        work: dict[str, Number] = {"opcode": instruction.opcode, "bytes": size}
         self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
         pointers = [
             self._address(o, index) for o in instruction.operands for index, leaf in o.shape.leaves() if leaf.is_array
