@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from xlalite.passes.analysis.trip_count import TripCountAnnotator
 from xlalite.passes.core.pipeline import FixPoint, Pipeline
+from xlalite.passes.normalization.async_expander import AsyncExpander
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
 from xlalite.passes.normalization.call_inliner import CallInliner
+from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
@@ -13,6 +15,7 @@ from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
@@ -36,6 +39,9 @@ def normalization() -> Pipeline:
             Unschedule(),
             LayoutNormalization(),
             DeadCodeElimination(),
+            AsyncExpander(),
+            CollectiveExpander(),
+            ScanExpander(),
             MixedPrecisionExpander(),
             RngExpander(),
             RngBitGeneratorExpander(),

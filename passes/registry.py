@@ -7,8 +7,10 @@ from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
 from xlalite.passes.memory.scheduler import Scheduler
+from xlalite.passes.normalization.async_expander import AsyncExpander
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
 from xlalite.passes.normalization.call_inliner import CallInliner
+from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
@@ -18,6 +20,7 @@ from xlalite.passes.normalization.mixed_precision_expander import MixedPrecision
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
+from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
@@ -38,8 +41,10 @@ PASSES: dict[str, type[HloPass]] = {
     hlo_pass.name: hlo_pass
     for hlo_pass in (
         AlgebraicSimplifier,
+        AsyncExpander,
         BatchNormExpander,
         CallInliner,
+        CollectiveExpander,
         CommonSubexpressionElimination,
         ConditionalSimplifier,
         ConditionalToSelect,
@@ -60,6 +65,7 @@ PASSES: dict[str, type[HloPass]] = {
         MixedPrecisionExpander,
         RngExpander,
         RunTimeSizes,
+        ScanExpander,
         Scheduler,
         SplatConstants,
         TopKExpander,

@@ -194,6 +194,14 @@ class Builder:
         """An array with one value everywhere."""
         return self.broadcast(self.constant(value, dtype), dims)
 
+    def zeros(self, shape: Shape) -> Handle:
+        """Zeros of a shape; a token where it has one."""
+        if shape.is_tuple:
+            return self.tuple([self.zeros(element) for element in shape.elements])
+        if not shape.is_array:
+            return self.op("after-all")
+        return self.broadcast(self.constant(np.zeros((), shape.dtype.numpy), shape.dtype), shape.dims)
+
     def match(self, lhs: Handle, rhs: Handle | Number) -> tuple[Handle, Handle]:
         """Both operands at the same sizes: numbers become constants of the other's type, scalars are broadcast."""
         if not isinstance(rhs, Handle):

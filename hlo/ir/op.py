@@ -42,6 +42,8 @@ class Trait(enum.Flag):
     """Costs many machine operations an element."""
     COLLECTIVE = enum.auto()
     """Communicates among replicas or partitions."""
+    OF_DEVICE = enum.auto()
+    """Its value follows from the device that runs the program: the compiler does not know it."""
     CONTROL_FLOW = enum.auto()
     """Runs the computations that it calls as parts of the program."""
     OPAQUE = enum.auto()

@@ -235,6 +235,6 @@ OPS = (
         CollectiveAttrs,
         Trait.COLLECTIVE,
     ),
-    OpDef("partition-id", "number of this partition", 0, _u32, device_number("partition"), traits=Trait.COLLECTIVE),
-    OpDef("replica-id", "number of this replica", 0, _u32, device_number("replica"), traits=Trait.COLLECTIVE),
+    OpDef("partition-id", "number of this partition", 0, _u32, device_number("partition"), traits=Trait.OF_DEVICE),
+    OpDef("replica-id", "number of this replica", 0, _u32, device_number("replica"), traits=Trait.OF_DEVICE),
 )

@@ -102,8 +102,8 @@ _PAIRS_NAME = "_xla_send_recv_source_target_pairs"
 _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
-def _pairs(instruction: HloInstruction) -> list[tuple[int, int]] | None:
-    """(source, target) device numbers; None if the other end is the host."""
+def device_pairs(instruction: HloInstruction) -> list[tuple[int, int]] | None:
+    """(source, target) device numbers of a send or recv; None if the other end is the host."""
     text = dict(instruction.frontend_attributes).get(_PAIRS_NAME)
     if text is None or instruction.attrs.is_host_transfer:
         return None
@@ -122,7 +122,7 @@ def _rank(device: Device, number: int, instruction: HloInstruction) -> int:
 
 
 def _send(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    pairs, channel = _pairs(instruction), instruction.attrs.channel_id or 0
+    pairs, channel = device_pairs(instruction), instruction.attrs.channel_id or 0
     if pairs is None:
         current_transfers("send").send(channel, operands[0])
     else:
@@ -172,7 +172,7 @@ def _recv(instruction: HloInstruction, operands: Sequence[Value], call: Caller) 
 
     The second element, which has no meaning elsewhere, tells recv-done whether to wait.
     """
-    shape, pairs = instruction.shape.elements[0], _pairs(instruction)
+    shape, pairs = instruction.shape.elements[0], device_pairs(instruction)
     if pairs is None:
         data = current_transfers("recv").receive(instruction.attrs.channel_id or 0)
         return _received(data, shape, "recv"), np.zeros((), np.uint32), Token()

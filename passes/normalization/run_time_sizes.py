@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
-from xlalite.hlo.building.construct import element
+from xlalite.hlo.building.construct import element, scalar
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.extraction import extract
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.custom import EVALUATE, CustomCallAttrs
 from xlalite.hlo.ops.evaluation.run_time_sizes import SIZE, bounded, concerns_run_time_sizes
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_body
@@ -27,7 +29,8 @@ class RunTimeSizes(HloPass):
     """Outlines instructions with run-time sizes into custom calls that hold them as HLO text.
 
     All further passes and all kernels then see arrays of known sizes only; the call is evaluated. A group of
-    instructions that hand such arrays to each other becomes one call, together with what lies between them.
+    instructions that hand such arrays to each other becomes one call, together with what lies between them. A size that
+    is asked for and known becomes a constant.
 
     An entry with such parameters or results gets them at their largest sizes, padded; behind the parameters, and behind
     the result in a tuple, follow their sizes, as `hlo.run_time_sizes.bounded_leaves` says. Nothing is donated to it.
@@ -40,6 +43,11 @@ class RunTimeSizes(HloPass):
         changed = _has_run_time_sizes(module.entry_computation)
         if changed:
             _bound_entry(module)
+        for instruction in module.instructions():
+            if instruction.opcode == "get-dimension-size" and not instruction.operand(0).shape.is_dynamic:
+                size = instruction.operand(0).shape.dims[instruction.attrs.dimension]
+                replace(instruction, scalar(size, DType.S32))
+                changed = True
         for computation in module.computations():
             # One that takes or gives such arrays is called by an instruction that moves as a whole.
             if not _has_run_time_sizes(computation):

@@ -19,16 +19,22 @@ class OpExpander(HloPass):
 
     A subclass names the operations and builds the composition; instructions with control dependencies are expanded
     too: the dependencies go over to the result.
+
+    Attributes:
+        opcodes: The operations.
+        users_first: Whether an instruction's users are expanded before it.
     """
 
     opcodes: ClassVar[frozenset[str]] = frozenset()
+    users_first: ClassVar[bool] = False
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:
         """Expands in every computation; says whether there was anything to expand."""
         changed = False
-        for instruction in module.instructions():
-            if instruction.opcode in self.opcodes and self.may_expand(instruction) and self.may_change():
+        found = [instruction for instruction in module.instructions() if instruction.opcode in self.opcodes]
+        for instruction in reversed(found) if self.users_first else found:
+            if instruction.parent is not None and self.may_expand(instruction) and self.may_change():
                 self._replace(instruction, module)
                 changed = True
         return changed

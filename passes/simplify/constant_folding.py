@@ -147,13 +147,13 @@ def _is_suitable(instruction: HloInstruction) -> bool:
         return False
     if not instruction.shape.is_array or instruction.shape.is_dynamic:
         return False
-    return not instruction.is_controlled and _takes_known_time(instruction) and instruction.is_pure
+    return not instruction.is_controlled and _may_run_here(instruction) and instruction.is_pure
 
 
-def _takes_known_time(instruction: HloInstruction) -> bool:
-    """Whether shapes tell its running time: no part of it is a loop, a branch or a call."""
-    return not instruction.op.has(Trait.CONTROL_FLOW) and all(
-        _takes_known_time(inner) for callee in instruction.called_computations for inner in callee.instructions
+def _may_run_here(instruction: HloInstruction) -> bool:
+    """Whether shapes tell its running time - no part of it is a loop, a branch or a call - and any device gives it."""
+    return not instruction.op.traits & (Trait.CONTROL_FLOW | Trait.OF_DEVICE) and all(
+        _may_run_here(inner) for callee in instruction.called_computations for inner in callee.instructions
     )
 
 

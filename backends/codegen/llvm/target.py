@@ -84,8 +84,8 @@ def _host() -> TargetInfo:
 
 
 _FEATURES_BY_ISA = {
-    "SSE2": ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2"),
-    "SSE4_2": ("crc32", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
+    "SSE2": ("64bit", "cmov", "cx16", "cx8", "fxsr", "mmx", "sse", "sse2"),
+    "SSE4_2": ("crc32", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
     "AVX": ("avx", "xsave"),
     "AVX2": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "AVX512": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
+from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, random_state_address
 from xlalite.backends.cpu.native.jit import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
@@ -42,7 +43,7 @@ def link_code(code: ObjectCode, given: HloModule) -> LinkedCode:
     record = CodeRecord.from_json(code.record)
     constants = pooled({**code.constants, **find_constants(record.given_constants, given)})
     calls = bind_evaluator_calls(record.evaluator_calls)
-    imports = dict(runtime_imports())
+    imports = {**runtime_imports(), RANDOM_STATE: random_state_address()}
     imports |= {name: constant.address for name, constant in constants.items()}
     imports |= {name: call.address for name, call in calls.items()}
     linked = link([code], imports)

@@ -12,11 +12,14 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ops import OPS
+from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.ops import OPS, host_transfer
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.fusion.fusible import has_many_features
 from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS
 from xlalite.passes.simplify.constant_folding import is_uniform
+
+_TRANSFERS = frozenset(op.name for op in host_transfer.OPS)
 
 
 def why_evaluated(instruction: HloInstruction) -> str | None:
@@ -25,6 +28,10 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         body = instruction.called_computations[0]
         missing = _without_rule(body, body.root if body.root.opcode in WHOLE_ARRAY_KINDS else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
+    if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE) or instruction.opcode in _TRANSFERS:
+        return "it asks other devices, or the host"
+    if instruction.opcode == "custom-call":
+        return f"it is a custom call of {instruction.attrs.custom_call_target}"
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
@@ -64,6 +71,9 @@ def _has_rule(instruction: HloInstruction) -> bool:
 def evaluated_module(instruction: HloInstruction) -> HloModule:
     """A module that computes one instruction from parameters, one for each operand."""
     module = HloModule(instruction.name)
+    if instruction.module is not None:
+        config = instruction.module.config
+        module.update_config(replica_count=config.replica_count, num_partitions=config.num_partitions)
     copies: dict[HloComputation, HloComputation] = {}
 
     def called(computation: HloComputation) -> HloComputation:
@@ -84,4 +94,4 @@ def evaluated_module(instruction: HloInstruction) -> HloModule:
 
 def evaluator_symbol(module: HloModule) -> str:
     """The name under which code calls it."""
-    return f"xlalite_host_{fingerprint(module)}"
+    return f"xlalite_evaluate_{fingerprint(module)}"

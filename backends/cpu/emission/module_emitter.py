@@ -36,6 +36,7 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
+from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, declare_random_state, emit_advance
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
@@ -80,12 +81,13 @@ class _ModuleEmitter:
         self._chunks = StepChunks(module.entry_computation)
         self._apart: dict[HloComputation, Function] = {}
         self._sharing = ConstantSharing()
-        self._constants: dict[str, Value] = {}
+        self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
             "while": self._emit_while,
             "conditional": self._emit_conditional,
             "call": self._emit_call,
+            "rng-get-and-update-state": self._emit_random_state,
         }
 
     def emit(self) -> EmittedModule:
@@ -112,14 +114,14 @@ class _ModuleEmitter:
     def _constant_pointer(self, literal: Literal) -> Value:
         """Where the value's bytes are; equal bytes are there once, whatever their shapes and types."""
         name = symbol_of(literal)
-        found = self._constants.get(name)
+        found = self._globals.get(name)
         if found is None:
             if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
                 found = self._module.constant_bytes(literal.value.tobytes())
             else:
                 found = self._module.global_variable(name, I8, linkage="external", constant=True, align=64)
                 self._emitted.constants.append(literal)
-            self._constants[name] = found
+            self._globals[name] = found
         return found
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
@@ -203,6 +205,12 @@ class _ModuleEmitter:
 
     def _emit_call(self, instruction: HloInstruction) -> None:
         self._emit_computation(instruction.called_computations[0])
+
+    def _emit_random_state(self, instruction: HloInstruction) -> None:
+        state = self._globals.get(RANDOM_STATE)
+        if state is None:
+            state = self._globals[RANDOM_STATE] = declare_random_state(self._module)
+        emit_advance(self._fb, state, self._address(instruction), instruction.attrs.delta)
 
     def _load_pred(self, instruction: HloInstruction) -> Value:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
