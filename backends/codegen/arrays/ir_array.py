@@ -30,6 +30,7 @@ class ArrayView:
         dims: Sizes.
         strides: Distance of neighbours along each dimension, in elements.
         metadata: LLVM metadata for loads, such as `!invariant.load !0`.
+        streams: Whether whole vectors are stored past the caches; a fence must follow.
     """
 
     pointer: Value
@@ -37,6 +38,7 @@ class ArrayView:
     dims: tuple[int, ...]
     strides: tuple[int, ...]
     metadata: str = ""
+    streams: bool = False
 
     @staticmethod
     def row_major(pointer: Value, dtype: DType, dims: tuple[int, ...], metadata: str = "") -> ArrayView:
@@ -61,7 +63,18 @@ class ArrayView:
         held = representation(self.dtype)
         parts = element if isinstance(element, tuple) else (element,)
         stored = tuple(to_memory(math.fb, self.dtype, _spread(math, part)) for part in parts)
-        _store(math, self.pointer, held, offset, stored, mask)
+        _store(math, self.pointer, held, offset, stored, mask, streams=self.streams)
+
+
+def store_past_caches(fb: FunctionBuilder, value: Value, address: Value, align: int) -> None:
+    """Stores a vector without reading its cache lines first, where its address allows."""
+    whole = min(value.type.size_bytes, fb.module.target.vector_bits // 8)
+    place = fb.and_(fb.ptrtoint(address, I64), whole - 1)
+    choice = fb.if_else(fb.icmp("eq", place, 0), likely=True)
+    with choice.then():
+        fb.store(value, address, whole, metadata=f"!nontemporal {fb.module.metadata('!{i32 1}')}")
+    with choice.otherwise():
+        fb.store(value, address, align)
 
 
 def _spread(math: IndexMath, value: Value) -> Value:
@@ -170,6 +183,8 @@ def _store(
     offset: Position,
     stored: tuple[Value, ...],
     mask: Value | None,
+    *,
+    streams: bool,
 ) -> None:
     fb, align = math.fb, held.memory.size_bytes
     if math.lanes == 1:
@@ -181,10 +196,12 @@ def _store(
     if isinstance(offset, Affine) and offset.step == 1:
         if held.parts == 1:
             address = fb.gep(held.memory, pointer, math.scalar(offset.base))
-            if mask is None:
-                fb.store(stored[0], address, align)
-            else:
+            if mask is not None:
                 fb.masked_store(stored[0], address, mask, align)
+            elif streams:
+                store_past_caches(fb, stored[0], address, align)
+            else:
+                fb.store(stored[0], address, align)
             return
         if mask is None:
             address = fb.gep(held.memory, pointer, fb.mul(math.scalar(offset.base), 2))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.elements.elements import ElementSource
@@ -32,6 +33,8 @@ def plan_concatenate(request: KernelRequest, shape: KernelShape) -> ConcatenateK
 class ConcatenateKernel(Kernel):
     """A concatenation."""
 
+    writes_once: ClassVar[bool] = True
+
     @property
     def extent(self) -> int:
         """The outermost dimension of the result, or blocks of the only one."""
@@ -47,7 +50,7 @@ class ConcatenateKernel(Kernel):
             part = module.unique_name(f"{name}.part")
             function = _emit_function(module, part, self.request, families[first : first + _LOOPS_IN_FUNCTION])
             entry.fb.call(function, *entry.fb.parameters)
-        entry.fb.ret()
+        entry.close()
         return entry.function
 
 
@@ -76,7 +79,7 @@ def _emit_function(
     if families:
         lanes = lane_count(module, body, max(piece.shape.dims[-1] for piece in body.root.operands))
         _ConcatenateEmitter(module, entry, body.root, lanes).emit(families)
-    entry.fb.ret()
+    entry.close()
     return entry.function
 
 

@@ -31,6 +31,7 @@ class KernelRequest:
         target: What the code is for.
         unread: Numbers of results that nobody reads; what is written there does not matter.
         places: Where each array lies, parameters first; empty if each has the argument of its own number.
+        streamed: Numbers of results that are stored past the caches.
     """
 
     body: HloComputation
@@ -38,6 +39,7 @@ class KernelRequest:
     target: TargetInfo = field(default_factory=TargetInfo.host)
     unread: frozenset[int] = frozenset()
     places: tuple[ArrayPlace, ...] = ()
+    streamed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,12 @@ class Kernel(ABC):
     Attributes:
         request: What it computes.
         takes_places: Whether `emit` honours `KernelRequest.places`; the request of another kind has none.
+        writes_once: Whether it writes each element of a result once, in whole vectors, and never reads it; the request
+            of another kind has nothing `streamed`.
     """
 
     takes_places: ClassVar[bool] = False
+    writes_once: ClassVar[bool] = False
 
     request: KernelRequest
 
@@ -82,6 +87,10 @@ class Kernel(ABC):
     def at_places(self, places: tuple[ArrayPlace, ...]) -> Self:
         """The kernel of the same computation whose arrays lie in some places."""
         return replace(self, request=replace(self.request, places=places))
+
+    def streaming(self, results: frozenset[int]) -> Self:
+        """The kernel of the same computation that stores some results past the caches."""
+        return replace(self, request=replace(self.request, streamed=results))
 
     def estimate_ns(self, work: Work) -> float:
         """Time that it takes on one thread, its operations and bytes being counted already."""

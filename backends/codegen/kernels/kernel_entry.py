@@ -8,7 +8,7 @@ extent to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
@@ -51,6 +51,12 @@ class KernelEntry:
         """An element emitter for the body at a lane count; `known` are sources besides the parameters."""
         return ElementEmitter(self.fb, lanes, {**self.sources, **(known or {})}, ELEMENT_RULES, mask)
 
+    def close(self) -> None:
+        """Ends the function; what was stored past the caches is seen before whatever its thread stores next."""
+        if any(view.streams for view in self.outputs) and self.fb.module.target.triple.startswith("x86_64"):
+            self.fb.intrinsic("x86.sse.sfence", VOID, (), ())
+        self.fb.ret()
+
 
 def open_kernel(
     module: ModuleBuilder, name: str, request: KernelRequest, reads: Sequence[HloInstruction] | None = None
@@ -82,10 +88,11 @@ def open_kernel(
     shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
     views = [ArrayView.row_major(address(number), shape.dtype, shape.dims) for number, shape in shapes]
     count = len(read)
+    outputs = [replace(view, streams=number in request.streamed) for number, view in enumerate(views[count:])]
     sources: dict[HloInstruction, ElementSource] = {
         parameter: read_from(view) for parameter, view in zip(read, views[:count], strict=True)
     }
-    return KernelEntry(fb, begin, end, tuple(views[:count]), tuple(views[count:]), sources)
+    return KernelEntry(fb, begin, end, tuple(views[:count]), tuple(outputs), sources)
 
 
 def read_from(view: ArrayView) -> ElementSource:

@@ -36,6 +36,7 @@ class LoopKernel(Kernel):
     """
 
     takes_places: ClassVar[bool] = True
+    writes_once: ClassVar[bool] = True
 
     dims: tuple[int, ...]
 
@@ -58,7 +59,7 @@ class LoopKernel(Kernel):
                 view.write(emitter.math, index, element, mask)
 
         loop_nest(entry, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
-        entry.fb.ret()
+        entry.close()
         return entry.function
 
 

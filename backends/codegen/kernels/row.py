@@ -45,6 +45,7 @@ class RowKernel(Kernel):
     """
 
     takes_places: ClassVar[bool] = True
+    writes_once: ClassVar[bool] = True
 
     plan: RowPlan
 
@@ -69,7 +70,7 @@ class RowKernel(Kernel):
             emitter = _RowEmitter(entry, results_of(body), plan, _row_lanes(module, body, plan))
             with task_loops(entry, row_dims) as index:
                 emitter.emit_row(index)
-        entry.fb.ret()
+        entry.close()
         return entry.function
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.codegen.llvm import TargetInfo
+
 ADD = """add { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT r = f32[] add(a, b) }
@@ -63,6 +65,41 @@ ENTRY e { x = f32[1000,1000] parameter(0)
   ROOT r = f32[1000,1000] dynamic-update-slice(t, e, i, i) }"""
     update = planned(compile_text(text, num_threads=2))[-1]
     assert (update.verdict, update.numbers["tasks"]) == ("update in place", 1)
+
+
+def negated(count: int) -> str:
+    return f"HloModule m\nENTRY e {{\n x = f32[{count}] parameter(0)\n ROOT r = f32[{count}] negate(x)\n}}"
+
+
+def test_results_that_no_cache_holds_are_stored_past_the_caches(compile_text: Any) -> None:
+    """Read and written are 8 bytes an element."""
+    last_cache = TargetInfo.host().cache_bytes[-1]
+    stays, leaves = (compile_text(negated(last_cache // 8 + more)) for more in (0, 1))
+    assert "streamed" not in planned(stays)[-1].numbers
+    assert "nontemporal" not in stays.as_text("llvm")
+    assert planned(leaves)[-1].numbers["streamed"] == 1
+    assert "nontemporal" in leaves.as_text("llvm")
+
+
+def test_what_lies_in_the_memory_of_an_operand_is_not_stored_past_the_caches(compile_text: Any) -> None:
+    program = negated(TargetInfo.host().cache_bytes[-1] // 4)
+    aliased = program.replace("HloModule m", "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }")
+    executable = compile_text(aliased, donate_arguments=True)
+    assert "streamed" not in planned(executable)[-1].numbers
+
+
+def test_small_results_of_large_operands_are_not_stored_past_the_caches(compile_text: Any) -> None:
+    columns = TargetInfo.host().cache_bytes[-1] // 64
+    executable = compile_text(f"""HloModule m
+        sum {{ a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          ROOT c = f32[] add(a, b) }}
+        ENTRY e {{
+          x = f32[32,{columns}] parameter(0)
+          z = f32[] constant(0)
+          ROOT r = f32[32] reduce(x, z), dimensions={{1}}, to_apply=sum
+        }}""")
+    assert "streamed" not in planned(executable)[-1].numbers
 
 
 def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:

@@ -242,6 +242,21 @@ def test_kernels_stay_in_their_arrays(
     run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
 
 
+@pytest.mark.parametrize("family", [moves, mixtures, reductions])
+def test_stores_past_the_caches_stay_in_their_arrays(
+    run_streaming: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]]
+) -> None:
+    """Arrays that end at a page's end begin anywhere, so that some vectors are aligned and others are not."""
+    chosen = sample(list(family((130, 17))), isa, 36)
+    run_streaming([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
+
+
+def test_operations_past_the_caches_stay_in_their_arrays(
+    run_streaming: Any, record_kernel: Any, op_cases: tuple[Any, ...], isa: str
+) -> None:
+    run_streaming([record_kernel(*pair) for pair in sample(operations(op_cases), isa, 60)], isa=isa)
+
+
 def transforms(sizes: Sequence[int]) -> Iterator[str]:
     """Fourier transforms of lines one after the other, of lines beside each other, and of a line by itself."""
     for n in sizes:

@@ -1,5 +1,7 @@
 """Compiles modules and runs them in guarded memory: pickled requests on standard input, answers on standard output.
 
+An argument is how many bytes the last cache is to have, so that small arrays are stored past it.
+
 A request is (HLO text, instruction set, whether to optimise, flat arguments). The answer is (results, overruns), or an
 exception that compiling raised. Each module runs twice: all arrays and the scratch area end at a guard page, then all
 begin at one. On a fault the process dies, and whoever waits for the answer finds the pipe closed.
@@ -13,6 +15,7 @@ import numpy as np
 from guarded_memory import GuardedMemory
 
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.llvm import target
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.text import parse
@@ -85,4 +88,7 @@ def _run(
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        first, second, _ = target.host_cache_bytes()
+        target.host_cache_bytes = lambda: (first, second, int(sys.argv[1]))
     serve()
