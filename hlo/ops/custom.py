@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.evaluation import lapack as lapack  # registers its targets
+from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.ops.sorting import top_elements
 from xlalite.hlo.spelling.attributes import attribute
@@ -152,6 +154,12 @@ def _module_of(text: str) -> HloModule:
     return parse(text)
 
 
+def _flops(instruction: HloInstruction) -> int:
+    """Those of LAPACK's routines; what other targets do is not known."""
+    asked = lapack_call(instruction)
+    return 0 if asked is None else math.prod(asked.batch) * asked.flops
+
+
 OPS = (
     OpDef(
         "custom-call",
@@ -163,5 +171,6 @@ OPS = (
         traits=Trait.OPAQUE,
         explicit_shape=True,
         calls=Calls(("to_apply",), list_name="called_computations", optional=True),
+        flops=_flops,
     ),
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
+from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
 from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
 
@@ -28,6 +29,7 @@ class KernelKind(enum.Enum):
     FFT = "fft"
     CHOLESKY = "cholesky"
     TRIANGULAR_SOLVE = "triangular solve"
+    LU = "lu"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -49,7 +51,7 @@ _FUSION_KIND = {
 }
 
 
-WHOLE_ARRAY_KINDS = {
+_WHOLE_ARRAY_KINDS = {
     "scatter": KernelKind.SCATTER,
     "select-and-scatter": KernelKind.SELECT_AND_SCATTER,
     "sort": KernelKind.SORT,
@@ -58,7 +60,18 @@ WHOLE_ARRAY_KINDS = {
     "cholesky": KernelKind.CHOLESKY,
     "triangular-solve": KernelKind.TRIANGULAR_SOLVE,
 }
-"""Kinds for operations whose elements cannot be computed one by one; no other kind computes these."""
+_LAPACK_KINDS = {
+    "potrf": KernelKind.CHOLESKY,
+    "getrf": KernelKind.LU,
+}
+
+
+def whole_array_kind(instruction: HloInstruction) -> KernelKind | None:
+    """The kind for an operation whose elements cannot be computed one by one; no other kind computes these."""
+    if instruction.opcode == "custom-call":
+        asked = lapack_call(instruction)
+        return None if asked is None else _LAPACK_KINDS.get(asked.routine)
+    return _WHOLE_ARRAY_KINDS.get(instruction.opcode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +108,9 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     whole = Domain(result_dims(root.operand(0) if root.opcode == "tuple" and root.operands else root))
     if root.opcode == "dynamic-update-slice":
         yield KernelKind.UPDATE, Domain(root.operand(1).shape.dims)
-    if root.opcode in WHOLE_ARRAY_KINDS:
-        yield WHOLE_ARRAY_KINDS[root.opcode], whole
+    kind = whole_array_kind(root)
+    if kind is not None:
+        yield kind, whole
         return
     if root.opcode == "transpose" and moves_minor_dimension(root):
         yield KernelKind.TRANSPOSE, whole

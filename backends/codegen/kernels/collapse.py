@@ -46,7 +46,7 @@ def _merged_shape(instruction: HloInstruction, boundaries: Boundaries) -> Shape:
     shape = instruction.shape
     if shape.is_tuple and instruction.opcode == "tuple":
         return Shape.tuple([_merged_shape(operand, boundaries) for operand in instruction.operands])
-    if shape.is_tuple:
+    if shape.is_tuple and instruction.opcode != "custom-call":
         # The element arrays of a variadic reduce have equal sizes; their boundaries are kept under the instruction.
         runs = boundaries.runs(instruction)
         return Shape.tuple([element.with_dims(_merge(element.dims, runs)) for element in shape.elements])

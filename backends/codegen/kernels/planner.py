@@ -19,6 +19,7 @@ from xlalite.backends.codegen.kernels.fft.kernel import plan_fft
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.linear_algebra.cholesky import plan_cholesky
+from xlalite.backends.codegen.kernels.linear_algebra.lu import plan_lu
 from xlalite.backends.codegen.kernels.linear_algebra.triangular_solve import plan_triangular_solve
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
@@ -43,6 +44,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.FFT: plan_fft,
     KernelKind.CHOLESKY: plan_cholesky,
     KernelKind.TRIANGULAR_SOLVE: plan_triangular_solve,
+    KernelKind.LU: plan_lu,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -16,7 +16,7 @@ from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS, host_transfer
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.fusion.fusible import has_many_features
-from xlalite.passes.fusion.kernel_shape import WHOLE_ARRAY_KINDS
+from xlalite.passes.fusion.kernel_shape import whole_array_kind
 from xlalite.passes.simplify.constant_folding import is_uniform
 
 _TRANSFERS = frozenset(op.name for op in host_transfer.OPS)
@@ -26,16 +26,16 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     """Why an instruction is evaluated rather than compiled; None if kernels may be asked."""
     if instruction.opcode == "fusion":
         body = instruction.called_computations[0]
-        missing = _without_rule(body, body.root if body.root.opcode in WHOLE_ARRAY_KINDS else None)
+        missing = _without_rule(body, body.root if whole_array_kind(body.root) else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE) or instruction.opcode in _TRANSFERS:
         return "it asks other devices, or the host"
-    if instruction.opcode == "custom-call":
+    if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:
         return f"it is a custom call of {instruction.attrs.custom_call_target}"
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
-    if not has_rule and instruction.opcode not in WHOLE_ARRAY_KINDS:
+    if not has_rule and whole_array_kind(instruction) is None:
         return f"no kernel computes {instruction.opcode}"
     if instruction.opcode == "convolution" and has_many_features(instruction):
         return "its kernel does not stay in the caches, and the evaluator multiplies matrices"

@@ -8,8 +8,7 @@ Everything is computed in f64 or c128 and rounded once. What LAPACK leaves undef
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -21,23 +20,14 @@ from xlalite.hlo.numerics import elimination, reflections, spectra
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.asynchronous import zero_value
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
+from xlalite.hlo.ops.rules.lapack_calls import Options, read_options
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.surroundings.custom_calls import custom_call
 from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import Shape
 
-Options = Mapping[str, int]
 Routine = Callable[..., tuple[AnyArray | None, ...]]
 """(options, operands [count, ...]) -> results [count, ...]; None for what the options leave out."""
-
-_OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
-
-
-def read_options(instruction: HloInstruction) -> Options:
-    """The numbers in `backend_config`; true is 1."""
-    words = {"true": 1, "false": 0}
-    found = _OPTION.findall(instruction.backend_config)
-    return {name: words[text] if text in words else int(text) for name, text in found}
 
 
 def _letter(options: Options, name: str) -> str:

@@ -6,6 +6,7 @@ from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
+from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
@@ -118,3 +119,34 @@ def test_the_call_for_the_largest_elements_becomes_topk(transform) -> None:
 )
 def test_other_calls_stay(transform, text: str) -> None:
     assert not transform(TopKExpander(), text, evaluated=False).changed
+
+
+SYSTEM = """HloModule m
+ENTRY e {
+  a = f32[2,3,3] parameter(0)
+  b = f32[2,4,3] parameter(1)
+  ROOT r = f32[2,4,3] custom-call(a, b), custom_call_target="lapack_strsm_ffi",
+    backend_config={diag = 78 : ui8, side = 82 : ui8, trans_x = 67 : ui8, uplo = 76 : ui8} }"""
+
+
+def test_the_call_for_a_triangular_system_becomes_triangular_solve(transform) -> None:
+    root = transform(LapackExpander(), SYSTEM).module.entry_computation.root
+    assert root.opcode == "triangular-solve"
+    assert (root.attrs.left_side, root.attrs.lower, root.attrs.unit_diagonal) == (False, True, False)
+    assert root.attrs.transpose_a.value == "ADJOINT"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("strsm", "sgetrf"),
+        ("strsm", "dtrsm"),
+        ("side = 82", "side = 76"),
+        ("uplo = 76", "uplo = 65"),
+        ("[2,3,3]", "[1,3,3]"),
+        ("[2,3,3]", "[2,3,4]"),
+        ('_ffi",', '_ffi", custom_call_has_side_effect=true,'),
+    ],
+)
+def test_calls_for_something_else_stay(transform, old: str, new: str) -> None:
+    assert not transform(LapackExpander(), SYSTEM.replace(old, new), evaluated=False).changed

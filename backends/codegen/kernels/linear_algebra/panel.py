@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
+from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, multiply
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.kernels.scratch import aligned
-from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value
+from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value, zero
 from xlalite.hlo.types.dtype import DType
 
 _ROWS = 4
@@ -106,22 +107,26 @@ class Panel:
         math = IndexMath(self.fb, self.form.lanes)
         return tuple(self.read(math, (Affine(row), at)) for at in self.columns())
 
-    def set_row(self, row: Value, vectors: Row) -> None:
-        """Stores a row."""
+    def set_row(self, row: Value, vectors: Row, first: int = 0) -> None:
+        """Stores a row, or those of its vectors from one on."""
         math = IndexMath(self.fb, self.form.lanes)
-        for at, vector in zip(self.columns(), vectors, strict=True):
+        for at, vector in zip(self.columns()[first:], vectors, strict=True):
             self.write(math, (Affine(row), at), vector)
 
     def columns(self) -> list[Affine]:
         """Where the vectors of a row lie."""
         return [Affine(number * self.form.lanes, 1) for number in range(self.form.vectors)]
 
-    def eliminate(self, first: Value, count: int, coefficient: Coefficient) -> list[Row]:
-        """The rows from `first` on without what all rows before them contribute."""
+    def column_numbers(self, place: Affine) -> Value:
+        """The columns of a vector's lanes."""
+        return IndexMath(self.fb, self.form.lanes).vector(place)
+
+    def eliminate(self, first: Value, count: int, coefficient: Coefficient, until: Value | None = None) -> list[Row]:
+        """The rows from `first` on without what all rows before them, or before `until`, contribute."""
         fb = self.fb
         rows = [self.row(fb.add(first, number)) for number in range(count)]
         kinds = [vector for row in rows for vector in row]
-        with fb.carried_loop(0, first, 1, flatten(kinds)) as loop:
+        with fb.carried_loop(0, first if until is None else until, 1, flatten(kinds)) as loop:
             taken = self.row(loop.index)
             held = unflatten(loop.values, kinds)
             left: list[Element] = []
@@ -155,6 +160,52 @@ def minus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> El
     assert isinstance(b, Value), "none of the three is complex"
     assert isinstance(c, Value), "none of the three is complex"
     return fb.fsub(a, fb.fmul(b, c))
+
+
+def chosen(fb: FunctionBuilder, condition: Value, if_true: Element, if_false: Element) -> Element:
+    """One of two elements, lane by lane."""
+    if isinstance(if_true, tuple):
+        assert isinstance(if_false, tuple), "both are complex"
+        return fb.select(condition, if_true[0], if_false[0]), fb.select(condition, if_true[1], if_false[1])
+    assert isinstance(if_false, Value), "neither is complex"
+    return fb.select(condition, if_true, if_false)
+
+
+def scaled(fb: FunctionBuilder, element: Element, factor: Value) -> Element:
+    """A * b with real b."""
+    if isinstance(element, tuple):
+        return fb.fmul(element[0], factor), fb.fmul(element[1], factor)
+    return fb.fmul(element, factor)
+
+
+def product(fb: FunctionBuilder, a: Element, b: Element) -> Element:
+    """A * b."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "both are complex"
+        return multiply(fb, a, b)
+    assert isinstance(b, Value), "neither is complex"
+    return fb.fmul(a, b)
+
+
+def ones(one: Value, like: Element) -> Element:
+    """A real one as a number of the kind of another."""
+    return (one, zero(one.type)) if isinstance(like, tuple) else one
+
+
+def is_equal(fb: FunctionBuilder, element: Element, number: float) -> Value:
+    """Whether an element is a real number."""
+    if isinstance(element, tuple):
+        return fb.and_(fb.fcmp("oeq", element[0], number), fb.fcmp("oeq", element[1], 0.0))
+    return fb.fcmp("oeq", element, number)
+
+
+def quotient(fb: FunctionBuilder, dtype: DType, dividend: Element, divisor: Element) -> Element:
+    """A / b."""
+    if isinstance(dividend, tuple):
+        assert isinstance(divisor, tuple), "both are complex"
+        return COMPLEX_RULES["divide"](fb, dtype, (dividend, divisor))
+    assert isinstance(divisor, Value), "neither is complex"
+    return fb.fdiv(dividend, divisor)
 
 
 def conjugate(fb: FunctionBuilder, element: Element) -> Element:

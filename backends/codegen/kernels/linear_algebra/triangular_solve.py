@@ -14,7 +14,6 @@ from functools import partial
 from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -23,6 +22,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import (
     PanelForm,
     conjugate,
     in_blocks,
+    quotient,
     rounded,
 )
 from xlalite.backends.codegen.kernels.loop_nest import places_of
@@ -163,13 +163,6 @@ class TriangularSolveKernel(Kernel):
                 rows[i] = panel.without(rows[i], coefficient(row, numbers[k]), rows[k])
             if not attrs.unit_diagonal:
                 divisor = panel.spread(coefficient(row, row))
-                rows[i] = tuple(self._quotient(entry, vector, divisor) for vector in rows[i])
+                rows[i] = tuple(quotient(fb, self.form.dtype, vector, divisor) for vector in rows[i])
             panel.set_row(row, rows[i])
         return carried
-
-    def _quotient(self, entry: KernelEntry, dividend: Element, divisor: Element) -> Element:
-        if isinstance(dividend, tuple):
-            assert isinstance(divisor, tuple), "both are complex"
-            return COMPLEX_RULES["divide"](entry.fb, self.form.dtype, (dividend, divisor))
-        assert isinstance(divisor, Value), "neither is complex"
-        return entry.fb.fdiv(dividend, divisor)

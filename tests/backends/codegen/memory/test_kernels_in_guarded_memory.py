@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
 
@@ -269,6 +270,35 @@ def transforms(sizes: Sequence[int]) -> Iterator[str]:
                 lengths = f"fft_length={{{','.join(map(str, dims[-rank:]))}}}"
                 yield program(f"{spectrum} fft(p0), fft_type={'R' * is_real}FFT, {lengths}", signal)
                 yield program(f"{signal} fft(p0), fft_type=I{'R' * is_real}FFT, {lengths}", spectrum)
+
+
+def factorisations(sizes: Sequence[int]) -> Iterator[str]:
+    """LAPACK's, of square, tall and wide matrices."""
+    for n in filter(None, sizes):
+        for t, letter in (("f32", "s"), ("f64", "d"), ("c64", "c"), ("c128", "z")):
+            target = f'custom_call_target="lapack_{letter}%s_ffi"'
+            for uplo in map(ord, "LU"):
+                call = f"custom-call(p0), {target % 'potrf'}, backend_config={{uplo = {uplo} : ui8}}"
+                yield program(f"({t}[2,{n},{n}], s32[2]) {call}", f"{t}[2,{n},{n}]")
+            for rows, columns in ((n, n), (n + 3, n), (n, n + 3)):
+                matrix = f"{t}[2,{rows},{columns}]"
+                yield program(f"({matrix}, s32[2,{n}], s32[2]) custom-call(p0), {target % 'getrf'}", matrix)
+
+
+def same_shapes(found: object, expected: object) -> None:
+    """Rounding may choose another pivot in these matrices."""
+    pairs = zip(leaves(found), leaves(expected), strict=True)
+    assert all((one.shape, one.dtype) == (other.shape, other.dtype) for one, other in pairs)
+
+
+def test_factorisations_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    texts = sample(list(factorisations(USUAL_SIZES)), isa, 24)
+    run_guarded([replace(make_kernel(text), check=same_shapes) for text in texts], isa=isa)
+
+
+@pytest.mark.slow
+def test_factorisations_of_many_sizes_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([replace(make_kernel(text), check=same_shapes) for text in factorisations(MANY_SIZES)], isa=isa)
 
 
 def near(found: object, expected: object) -> None:

@@ -1,0 +1,144 @@
+"""Custom calls of LAPACK, as jax writes them on CPUs: which routine they name, and whether they have its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+
+Options = Mapping[str, int]
+Dims = tuple[int, ...]
+
+LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
+
+_TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+_OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
+_NAMES_FOR_COMPLEX = {"ungqr": "orgqr", "unmqr": "ormqr"}
+
+
+@dataclass(frozen=True, slots=True)
+class LapackCall:
+    """A call that has the form of its routine.
+
+    Attributes:
+        routine: Its name without the letter of the element type, that for real matrices.
+        options: The numbers in `backend_config`; true is 1.
+        batch: Sizes of the leading dimensions of all operands and results.
+        sizes: Sizes of each operand without these.
+    """
+
+    routine: str
+    options: Options
+    batch: Dims
+    sizes: tuple[Dims, ...]
+
+    def letter(self, name: str) -> str:
+        """An option that is a letter; none if it is not there."""
+        return chr(self.options.get(name, 0))
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions for one matrix."""
+        return _FORMS[self.routine].flops(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a routine takes and gives.
+
+    Attributes:
+        ranks: Ranks of the operands, without the batch.
+        results: Sizes of the operands and options -> sizes of the results, () for `info`; none if they do not fit.
+        flops: Sizes of the operands -> multiplications and additions.
+        integers: Numbers of the results that are s32; all others have the element type.
+    """
+
+    ranks: Dims
+    results: Callable[[tuple[Dims, ...], Options], tuple[Dims, ...] | None]
+    flops: Callable[[tuple[Dims, ...]], int]
+    integers: Dims = ()
+
+
+def lapack_call(instruction: HloInstruction) -> LapackCall | None:
+    """What a custom-call asks of LAPACK; None if its target is no routine of the table, or it has another form."""
+    target = _TARGET.fullmatch(instruction.attrs.custom_call_target)
+    if target is None or instruction.has_side_effect:
+        return None
+    routine = _NAMES_FOR_COMPLEX.get(target[2], target[2])
+    form, dtype = _FORMS.get(routine), LAPACK_TYPES[target[1]]
+    shapes = [operand.shape for operand in instruction.operands]
+    if form is None or len(shapes) != len(form.ranks):
+        return None
+    if any(not shape.is_array or shape.dtype is not dtype or shape.is_dynamic for shape in shapes):
+        return None
+    rank = shapes[0].rank - form.ranks[0]
+    if rank < 0 or any(shape.rank != rank + own for shape, own in zip(shapes, form.ranks, strict=True)):
+        return None
+    if any(one.dims[:rank] != other.dims[:rank] for one, other in pairwise(shapes)):
+        return None
+    sizes, options = tuple(shape.dims[rank:] for shape in shapes), read_options(instruction)
+    wanted, batch = form.results(sizes, options), shapes[0].dims[:rank]
+    if wanted is None or any(not size for each in sizes for size in each):
+        return None
+    results = [
+        Shape.array(DType.S32 if number in form.integers else dtype, (*batch, *dims))
+        for number, dims in enumerate(wanted)
+    ]
+    whole = results[0] if len(results) == 1 else Shape.tuple(results)
+    return LapackCall(routine, options, batch, sizes) if whole.compatible(instruction.shape) else None
+
+
+def read_options(instruction: HloInstruction) -> Options:
+    """The numbers in `backend_config`; true is 1."""
+    words = {"true": 1, "false": 0}
+    found = _OPTION.findall(instruction.backend_config)
+    return {name: words[text] if text in words else int(text) for name, text in found}
+
+
+def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+    (rows, columns), rhs = sizes
+    is_left = options.get("side") == ord("L")
+    has_letters = all(
+        chr(options.get(name, 0)) in letters
+        for name, letters in (("side", "LR"), ("uplo", "LU"), ("trans_x", "NTC"), ("diag", "NU"))
+    )
+    return (rhs,) if has_letters and rows == columns == rhs[0 if is_left else 1] else None
+
+
+def _cholesky_factor(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+    ((rows, columns),) = sizes
+    return ((rows, rows), ()) if rows == columns and chr(options.get("uplo", 0)) in "LU" else None
+
+
+def _q(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+    (rows, columns), (count,) = sizes
+    return ((rows, columns),) if count <= columns <= rows else None
+
+
+def _product_with_q(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+    (rows, columns), (count,), other = sizes
+    is_of_size = rows == other[0 if options.get("left", 1) else 1]
+    return (other,) if is_of_size and count <= columns <= rows else None
+
+
+def _elimination_flops(sizes: tuple[Dims, ...]) -> int:
+    rows, columns = sizes[0]
+    steps = min(rows, columns)
+    return 2 * rows * columns * steps - (rows + columns) * steps**2 + 2 * steps**3 // 3
+
+
+_FORMS: Mapping[str, _Form] = {
+    "trsm": _Form((2, 2), _triangular_solution, lambda sizes: sizes[0][0] * sizes[1][0] * sizes[1][1]),
+    "potrf": _Form((2,), _cholesky_factor, lambda sizes: sizes[0][0] ** 3 // 3, integers=(1,)),
+    "getrf": _Form((2,), lambda sizes, options: (sizes[0], (min(sizes[0]),), ()), _elimination_flops, integers=(1, 2)),
+    "geqrf": _Form(
+        (2,), lambda sizes, options: (sizes[0], (min(sizes[0]),)), lambda sizes: 2 * _elimination_flops(sizes)
+    ),
+    "orgqr": _Form((2, 1), _q, lambda sizes: 2 * _elimination_flops(sizes)),
+    "ormqr": _Form((2, 1, 2), _product_with_q, lambda sizes: 4 * sizes[1][0] * sizes[2][0] * sizes[2][1]),
+}

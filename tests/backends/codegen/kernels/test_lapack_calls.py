@@ -1,0 +1,178 @@
+"""Factorisations that jax asks of LAPACK: they agree with the evaluator and give their matrices back."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.hlo.errors import ExecutionError
+from xlalite.hlo.types.dtype import DType
+
+LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+SIZES = ((1, 1), (5, 3), (3, 5), (16, 16), (70, 70), (90, 20), (20, 90), (1, 7), (7, 1))
+"""Square, tall and wide: with and without whole blocks of rows and whole panels."""
+
+
+def call(routine: str, dtype: str, operands: dict[str, tuple[int, ...]], results: str, options: str = "") -> str:
+    """A program with operands by name; results are a shape or a tuple's, `$T` being the type."""
+    shapes = {name: f"{dtype}[{','.join(map(str, dims))}]" for name, dims in operands.items()}
+    lines = "".join(f"  {name} = {shape} parameter({n})\n" for n, (name, shape) in enumerate(shapes.items()))
+    return f"""HloModule m
+ENTRY e {{
+{lines}  ROOT r = {results.replace("$T", dtype)} custom-call({", ".join(shapes)}),
+    custom_call_target="lapack_{LETTERS[dtype]}{routine}_ffi", api_version=API_VERSION_TYPED_FFI,
+    backend_config={{{options}}}
+}}"""
+
+
+def listed(*sizes: int) -> str:
+    return f"[{','.join(map(str, sizes))}]"
+
+
+def cholesky(dtype: str, dims: tuple[int, ...], uplo: str) -> str:
+    results = f"($T{listed(*dims)}, s32{listed(*dims[:-2])})"
+    return call("potrf", dtype, {"x": dims}, results, f"uplo = {ord(uplo)} : ui8")
+
+
+def lu(dtype: str, dims: tuple[int, ...]) -> str:
+    batch, k = dims[:-2], min(dims[-2:])
+    return call("getrf", dtype, {"x": dims}, f"($T{listed(*dims)}, s32{listed(*batch, k)}, s32{listed(*batch)})")
+
+
+def matrices(rng: np.random.Generator, dtype: str, *dims: int) -> np.ndarray:
+    numbers = rng.standard_normal(dims)
+    return (numbers + 1j * rng.standard_normal(dims) if DType(dtype).is_complex else numbers).astype(DType(dtype).numpy)
+
+
+def positive(rng: np.random.Generator, dtype: str, *dims: int) -> np.ndarray:
+    x = matrices(rng, dtype, *dims)
+    product = x @ np.conj(np.swapaxes(x, -1, -2)) + dims[-1] * np.eye(dims[-1])
+    return product.astype(x.dtype)
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_cholesky_keeps_the_other_triangle(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, uplo: str
+) -> None:
+    for dims in ((1, 1), (3, 5, 5), (2, 2, 33, 33), (70, 70)):
+        executable = check(cholesky(dtype, dims, uplo), positive(rng, dtype, *dims), ulps=64)
+        assert kernels(executable) == ["cholesky"]
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+def test_cholesky_says_which_pivot_was_not_positive(
+    check: Any, rng: np.random.Generator, dtype: str, uplo: str
+) -> None:
+    for at, pivot in itertools.product((0, 3, 20), (-1, 0, np.nan)):
+        x = positive(rng, dtype, 3, 21, 21)
+        x[1, at, at] = pivot
+        if pivot == 0:
+            x[1, at, :] = x[1, :, at] = 0
+        executable = check(cholesky(dtype, x.shape, uplo), x, ulps=64)
+        np.testing.assert_array_equal(executable(x)[1], [0, at + 1, 0])
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_lu_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
+    for (rows, columns), batch in zip(SIZES, itertools.cycle(((), (3,), (2, 2))), strict=False):
+        x = matrices(rng, dtype, *batch, rows, columns)
+        executable = check(lu(dtype, x.shape), x, ulps=2000)
+        assert kernels(executable) == ["lu"]
+        packed, pivots, info = executable(x)
+        k = min(rows, columns)
+        product = (np.tril(packed, -1)[..., :k] + np.eye(rows, k)) @ np.triu(packed)[..., :k, :]
+        for one, other, swaps in zip(
+            *(a.reshape(-1, *a.shape[len(batch) :]) for a in (product, x, pivots)), strict=True
+        ):
+            for step, chosen in enumerate(swaps - 1):
+                other[[step, chosen]] = other[[chosen, step]]
+            np.testing.assert_allclose(one, other, atol=100 * np.finfo(x.dtype).eps * np.abs(x).max())
+        assert not info.any()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c64"])
+def test_lu_of_what_has_no_inverse(check: Any, dtype: str) -> None:
+    rank_two = np.array([[1, 2, 3, 4], [2, 4, 6, 8], [1, 1, 1, 1], [0, 0, 0, 0]])
+    x = np.stack([rank_two, np.zeros((4, 4)), np.eye(4)]).astype(DType(dtype).numpy)
+    executable = check(lu(dtype, x.shape), x)
+    np.testing.assert_array_equal(executable(x)[2], [3, 1, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e37])
+def test_lu_of_very_small_and_large_numbers(check: Any, rng: np.random.Generator, scale: float) -> None:
+    x = (rng.integers(-8, 9, (2, 20, 20)) * scale / 8).astype(np.float32)
+    check(lu("f32", x.shape), x, ulps=2000)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_lu_takes_the_first_nan_for_the_largest(check: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 3, 40, 40)
+    x[0, 7, 0] = x[0, 9, 0] = np.nan
+    x[1, 20, 0] = np.inf
+    x[2, 39, 39] = -np.inf
+    check(lu(dtype, x.shape), x, ulps=2000)
+
+
+def test_of_equal_elements_the_first_is_the_pivot(check: Any) -> None:
+    x = np.array([[1.0, 2], [-1, 5], [1, 7]] * 12, np.float32)
+    check(lu("f32", x.shape), x)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = positive(rng, dtype, 9, 70, 70)
+    for text in (cholesky(dtype, x.shape, "L"), lu(dtype, x.shape)):
+        one, two, five = (compile_text(text, num_threads=threads)(x) for threads in (1, 2, 5))
+        for parts in zip(one, two, five, strict=True):
+            np.testing.assert_array_equal(parts[0], parts[1])
+            np.testing.assert_array_equal(parts[0], parts[2])
+
+
+def test_code_does_not_grow_with_the_matrix(compile_text: Any) -> None:
+    lengths = []
+    for size in (100, 400):
+        found = compile_text(lu("f64", (size, size)))
+        lengths.append(len(found.as_text("llvm-before-optimizations").splitlines()))
+    assert lengths[1] <= lengths[0] + 20
+    assert lengths[1] < 3000
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("side", ["L", "R"])
+@pytest.mark.parametrize("trans", ["N", "T", "C"])
+@pytest.mark.parametrize("diag", ["N", "U"])
+def test_triangular_systems_are_those_of_hlo(
+    check: Any, kernels: Any, rng: np.random.Generator, uplo: str, side: str, trans: str, diag: str
+) -> None:
+    letters = {"side": side, "uplo": uplo, "trans_x": trans, "diag": diag}
+    options = ", ".join(f"{name} = {ord(letter)} : ui8" for name, letter in letters.items())
+    dims = (2, 9, 4) if side == "L" else (2, 4, 9)
+    a, b = matrices(rng, "c64", 2, 9, 9) / 9 + np.eye(9, dtype=np.complex64), matrices(rng, "c64", *dims)
+    executable = check(call("trsm", "c64", {"a": a.shape, "b": dims}, f"$T{listed(*dims)}", options), a, b, ulps=64)
+    assert kernels(executable) == ["triangular solve"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (lu("f32", (4, 4)).replace("s32[4]", "s32[3]"), "array of size 4"),
+        (cholesky("f32", (4, 4), "L").replace("uplo", "up"), "'uplo'"),
+        (lu("f32", (4, 4)).replace("lapack_s", "lapack_q"), "lapack_qgetrf_ffi"),
+    ],
+)
+def test_calls_of_another_form_are_left_to_the_evaluator(
+    compile_text: Any, kernels: Any, text: str, message: str
+) -> None:
+    executable = compile_text(text)
+    assert kernels(executable) == ["evaluated"]
+    with pytest.raises(ExecutionError, match=message):
+        executable(np.eye(4, dtype=np.float32))
+
+
+@pytest.mark.parametrize("dims", [(0, 3, 3), (2, 0, 0)])
+def test_nothing_to_factor(check: Any, dims: tuple[int, ...]) -> None:
+    check(lu("f32", dims), np.zeros(dims, np.float32))
+    check(cholesky("f32", dims, "L"), np.zeros(dims, np.float32))
