@@ -6,7 +6,7 @@ identity. Operands change only through the mutators here, which keep the user li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -175,10 +175,7 @@ class HloInstruction:
     @property
     def has_side_effect(self) -> bool:
         """Whether it, or a computation that it calls, has a side effect."""
-        return any(
-            one.op.has(Trait.SIDE_EFFECT) or getattr(one.attrs, "has_side_effect", False)
-            for one in self._with_what_it_calls()
-        )
+        return self._has_any(Trait.SIDE_EFFECT)
 
     @property
     def is_pure(self) -> bool:
@@ -187,16 +184,17 @@ class HloInstruction:
         What is not pure is computed where the program says and when it says so: never by the compiler, never ahead of
         a branch or a loop that may not run.
         """
-        return not any(
-            one.op.traits & Trait.IMPURE or getattr(one.attrs, "has_side_effect", False)
-            for one in self._with_what_it_calls()
-        )
+        return not self._has_any(Trait.IMPURE)
 
-    def _with_what_it_calls(self) -> Iterator[HloInstruction]:
-        """It and all instructions that run on its behalf; a function called from many places once."""
-        yield self
-        for computation in reachable(self.called_computations, callees):
-            yield from computation.instructions
+    def _has_any(self, traits: Trait) -> bool:
+        """Whether it, or what runs on its behalf, has one of some traits or an effect of its own."""
+        if self.op.traits & traits or getattr(self.attrs, "has_side_effect", False):
+            return True
+        return bool(self.called_computations) and any(
+            inner.op.traits & traits or getattr(inner.attrs, "has_side_effect", False)
+            for computation in reachable(self.called_computations, callees)
+            for inner in computation.instructions
+        )
 
     def replace_operand(self, position: int, new: HloInstruction) -> None:
         """Puts `new` at a position; users of both stay right. The shapes must be compatible.

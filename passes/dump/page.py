@@ -17,7 +17,7 @@ from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
-_STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad"}
+_STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad", Status.UNREAD: ""}
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Status(enum.Enum):
     COMPILED = "compiled"
     FAILED = "failed"
     UNFINISHED = "unfinished"
+    UNREAD = "recorded by another version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ class DumpContents:
 def read_contents(directory: Path) -> DumpContents:
     """The records in a directory; modules without one, whose process died, count as unfinished.
 
+    Of those that another version recorded only the files are known.
+
     Raises:
         DumpError: The directory cannot be read.
     """
@@ -130,7 +133,7 @@ def read_contents(directory: Path) -> DumpContents:
     for name in names:
         prefix = name.removesuffix(f".{GIVEN_SUFFIX}")
         if prefix != name and prefix not in modules:
-            modules[prefix] = _unfinished(prefix, names)
+            modules[prefix] = _without_record(prefix, names)
     reports = [
         ReportEntry(name.removesuffix(f".{REPORT_SUFFIX}"), name, name.replace(REPORT_SUFFIX, DECISIONS_SUFFIX))
         for name in names
@@ -190,9 +193,10 @@ def _read_object(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _unfinished(prefix: str, names: list[str]) -> ModuleEntry:
-    """What is there of a module without a record; nobody says any more what the backend's files show."""
+def _without_record(prefix: str, names: list[str]) -> ModuleEntry:
+    """What is there of a module without a record that can be read; nobody says what the backend's files show."""
     shown = {GIVEN_SUFFIX: GIVEN, DECISIONS_SUFFIX: DECISIONS}
     suffixes = [name.removeprefix(f"{prefix}.") for name in names if name.startswith(f"{prefix}.")]
     files = {shown.get(one, one): f"{prefix}.{one}" for one in suffixes if not _PASS_NUMBER.match(one)}
-    return ModuleEntry(prefix, prefix.partition(".")[2], Status.UNFINISHED, files=files)
+    status = Status.UNREAD if RECORD_SUFFIX in suffixes else Status.UNFINISHED
+    return ModuleEntry(prefix, prefix.partition(".")[2], status, files=files)

@@ -67,6 +67,17 @@ def test_graph_may_grow_between_runs() -> None:
         assert sess.run(one + 1) == 2
 
 
+def test_the_plan_used_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xlalite.client.session._MOST_PLANS", 2)
+    x = tf.placeholder(tf.float32, [])
+    tripled, squared, negated = x + x + x, x * x, -x
+    with tf.Session() as session:
+        for fetch in (tripled, squared, tripled, negated):
+            session.run(fetch, {x: 3.0})
+        assert session.jit_report().operations == 3  # two of tripled, one of negated
+        assert session.run(squared, {x: 3.0}) == 9.0
+
+
 def test_interactive_session_is_the_default_until_closed() -> None:
     sess = tf.InteractiveSession()
     assert tf.constant(3).eval() == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ from xlalite.runtime.trace import StepTrace
 
 if TYPE_CHECKING:
     from xlalite.client.session_dump import SessionDump
+
+_MOST_PLANS = 1024
+"""So many sets of fetches and feeds keep their plans; the one run longest ago goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Session:
         self._options: SessionOptions = settle(self._config, flags_from_environment())
         self._runtime = SessionRuntime(self._options)
         self._dump = _session_dump(self._options)
-        self._prepared: dict[Hashable, _PreparedRun] = {}
+        self._prepared: OrderedDict[Hashable, _PreparedRun] = OrderedDict()
         self._prepare_lock = threading.Lock()
         self._closed = False
         self._entered: list[ExitStack] = []
@@ -125,13 +129,13 @@ class Session:
         """
         if not feed_dict:
             key: Hashable = fetch_key(fetches)
-            prepared = self._prepared.get(key) or self._prepare(key, fetches, ())
+            prepared = self._recent(key) or self._prepare(key, fetches, ())
             arrays: list[Array] = []
         else:
             _require_mapping(feed_dict)
             feeds = tuple(feed_dict)
             key = (fetch_key(fetches), feeds)
-            prepared = self._prepared.get(key) or self._prepare(key, fetches, feeds)
+            prepared = self._recent(key) or self._prepare(key, fetches, feeds)
             arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)]
         return self._run_prepared(prepared, arrays, options, run_metadata)
 
@@ -208,7 +212,15 @@ class Session:
 
     def _plans(self) -> list[Plan]:
         with self._prepare_lock:
-            return [prepared.plan for prepared in self._prepared.values()]
+            return [prepared.plan for prepared in list(self._prepared.values())]
+
+    def _recent(self, key: Hashable) -> _PreparedRun | None:
+        """The run prepared for a key, which becomes the last to be forgotten."""
+        try:
+            self._prepared.move_to_end(key)
+            return self._prepared[key]
+        except KeyError:  # another thread's run may push it out between the two
+            return None
 
     def _prepare(self, key: Hashable, fetches: Any, feed_keys: tuple[Any, ...]) -> _PreparedRun:
         self._require_open()
@@ -228,6 +240,8 @@ class Session:
             if self._config.log_device_placement:
                 _log_placement(plan.operations)
             prepared = self._prepared[key] = _PreparedRun(plan, feeds, resolved)
+            if len(self._prepared) > _MOST_PLANS:
+                self._prepared.popitem(last=False)
             return prepared
 
     def _run_prepared(

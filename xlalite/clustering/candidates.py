@@ -14,8 +14,6 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import function_attributes, why_not_compilable
 from xlalite.hlo.types.decision import Number
 
-_FREE_TYPES = frozenset({"Identity"})
-
 
 class LeftOut(enum.Enum):
     """Why an operation is in no cluster."""
@@ -79,7 +77,7 @@ def is_marked(operation: Operation) -> bool:
 
 def is_free(operation: Operation) -> bool:
     """Whether it computes nothing once it is compiled, so that it does not make a cluster worth compiling."""
-    return operation.spec.is_constant or operation.type in _FREE_TYPES
+    return operation.spec.is_constant or operation.spec.passes_on
 
 
 def has_functions(operation: Operation) -> bool:

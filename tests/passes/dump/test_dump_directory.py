@@ -234,6 +234,14 @@ def test_records_of_other_versions_and_damaged_ones_are_left_alone(tmp_path: Pat
     assert read_contents(tmp_path) == DumpContents()
 
 
+def test_a_module_that_another_version_recorded_has_files_and_is_not_unfinished(tmp_path: Path) -> None:
+    (tmp_path / "module_0000.m.record.json").write_text('{"format": 1, "name": "m", "status": "compiled"}')
+    (tmp_path / "module_0000.m.before_optimizations.txt").write_text("HloModule m\n")
+    (entry,) = read_contents(tmp_path).modules
+    assert entry.status is Status.UNREAD
+    assert "hlo-before-optimizations" in entry.files
+
+
 def test_schedule_report_counts_bytes_alive() -> None:
     module = parse(
         """HloModule m, is_scheduled=true

@@ -71,6 +71,7 @@ class OpSpec:
         variable_access: What it does to variables.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
+        passes_on: Whether its outputs are its inputs: nothing is left to do once it is compiled.
         why_host: For an operation without `lower`, why it cannot be compiled.
         why_not_compilable: Why this very operation cannot be compiled although others can; None when it can.
     """
@@ -90,6 +91,7 @@ class OpSpec:
     variable_access: VariableAccess = VariableAccess.NONE
     is_metadata: bool = False
     is_constant: bool = False
+    passes_on: bool = False
     why_host: str = ""
     why_not_compilable: Callable[[Operation], str | None] | None = None
 

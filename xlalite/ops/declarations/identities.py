@@ -81,17 +81,36 @@ declare_outputs(
     MOVEMENT,
     attrs=("shape",),
     host_kernel=_pass_on_host,
+    passes_on=True,
 )
 
 
 # Identity and IdentityN.
 
 
-declare_outputs("Identity", ("input",), _like_inputs, _pass_on, _same_gradient, ELEMENTWISE, host_kernel=_pass_on_host)
 declare_outputs(
-    "IdentityN", ("input*",), _like_inputs, _pass_on, _same_gradient, ELEMENTWISE, host_kernel=_pass_on_host
+    "Identity",
+    ("input",),
+    _like_inputs,
+    _pass_on,
+    _same_gradient,
+    ELEMENTWISE,
+    host_kernel=_pass_on_host,
+    passes_on=True,
 )
-declare_outputs("StopGradient", ("input",), _like_inputs, _pass_on, None, ELEMENTWISE, host_kernel=_pass_on_host)
+declare_outputs(
+    "IdentityN",
+    ("input*",),
+    _like_inputs,
+    _pass_on,
+    _same_gradient,
+    ELEMENTWISE,
+    host_kernel=_pass_on_host,
+    passes_on=True,
+)
+declare_outputs(
+    "StopGradient", ("input",), _like_inputs, _pass_on, None, ELEMENTWISE, host_kernel=_pass_on_host, passes_on=True
+)
 
 
 def _prevented(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -107,6 +126,7 @@ declare_outputs(
     MOVEMENT,
     attrs=("message",),
     host_kernel=_pass_on_host,
+    passes_on=True,
 )
 
 

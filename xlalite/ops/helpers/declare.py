@@ -62,6 +62,7 @@ def declare_outputs(
     attrs: tuple[str, ...] = (),
     constant_inputs: tuple[str, ...] = (),
     host_kernel: HostKernel | None = None,
+    passes_on: bool = False,
 ) -> None:
     """Declares an operation without effects whose gradient looks at all outputs."""
     register(
@@ -75,6 +76,7 @@ def declare_outputs(
             lower=lower,
             host_kernel=host_kernel,
             constant_inputs=constant_inputs,
+            passes_on=passes_on,
         )
     )
 
