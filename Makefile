@@ -23,8 +23,9 @@ check: ## Lint, types, layers, packaging: the quick checks
 test: ## Run the tests
 	$(PYTHON) -m pytest -n auto
 
-slow: ## Run the tests marked slow
+slow: ## Run the tests marked slow, and those of the backends as on older machines
 	$(PYTHON) -m pytest -n auto -m slow
+	for isa in AVX2 SSE2; do $(PYTHON) -m pytest -n auto --isa=$$isa tests/backends || exit 1; done
 
 bless: ## Rewrite the expected outputs that tests compare exactly
 	$(PYTHON) -m pytest --bless tests

@@ -1,4 +1,4 @@
-"""What every test shares: the report header, `--bless`, and fixtures."""
+"""What every test shares: the report header, `--bless`, `--isa`, and fixtures."""
 
 import os
 import random
@@ -16,11 +16,13 @@ from random_modules import make_basic_module, make_random_arguments, require_sam
 
 import xlalite
 import xlalite.ops
+from xlalite.backends.codegen.llvm import TargetInfo, target
 from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Evaluator
 from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS, custom_call
 from xlalite.hlo.types.literal import Value
+from xlalite.passes.core.debug_options import CPU_ISAS
 
 # Tests neither use nor fill the cache of whoever runs them.
 os.environ["XLALITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="xlalite-test-cache-")
@@ -32,6 +34,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the expected outputs that tests compare exactly",
     )
+    parser.addoption(
+        "--isa",
+        choices=CPU_ISAS,
+        help="run on this machine as if it knew no newer vector instructions",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--isa"):
+        limited = TargetInfo.host(config.getoption("--isa"))
+        target._host = lambda: limited  # type: ignore[assignment]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -128,10 +128,6 @@ class Arithmetic(Emitter):
         """Quotient."""
         return self._float_binary("fdiv", a, b, flags)
 
-    def frem(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Remainder with the sign of the dividend (LLVM calls `fmod` for it)."""
-        return self._float_binary("frem", a, b, flags)
-
     def fneg(self, a: Value, flags: str = "") -> Value:
         """Negation: flips the sign bit, also of NaN."""
         if not a.type.is_float:

@@ -51,7 +51,7 @@ class Intrinsics(Emitter):
     # Floating point
 
     def fma(self, a: Value, b: Operand, c: Operand) -> Value:
-        """`a * b + c`, rounded once. A library call where the target has no FMA: see `mul_add`."""
+        """`a * b + c`, rounded once; `mul_add` will do where twice is no harm."""
         type_ = a.type
         if not isinstance(b, Value):
             b = constant(type_, b)

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
-from xlalite.backends.codegen.llvm.intrinsics import Intrinsics
 from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
+from xlalite.backends.codegen.llvm.substitutes import Substitutes
 from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import Type
 from xlalite.backends.codegen.llvm.value import Function, escaped_bytes
@@ -20,11 +20,11 @@ _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
 
 
-class FunctionBuilder(ControlFlow, Vectors, Memory, Intrinsics):
+class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
     """Writes one function of a module; made by `ModuleBuilder.function`, positioned in the entry block.
 
-    Its methods are in `emitter` (blocks, phi, alloca), `control_flow`, `arithmetic`, `memory`, `intrinsics` and
-    `vectors`.
+    Its methods are in `emitter` (blocks, phi, alloca), `control_flow`, `arithmetic`, `memory`, `intrinsics`,
+    `substitutes` and `vectors`.
 
     Attributes:
         module: the module the function belongs to.

@@ -60,6 +60,11 @@ class TargetInfo:
         """Whether `llvm.fma` of f32 and f64 is one instruction."""
         return "fma" in self.features or self.triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64"))
 
+    @property
+    def has_roundings(self) -> bool:
+        """Whether rounding f32 or f64 to an integral number is one instruction."""
+        return "sse4.1" in self.features or not self.triple.startswith(("x86_64", "i386", "i686"))
+
     def lanes(self, bits: int) -> int:
         """Lanes of one vector register for elements of `bits` bits; elements under 8 bits count as bytes."""
         return max(1, self.vector_bits // max(bits, 8))

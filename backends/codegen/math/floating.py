@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.llvm import F32, F64, I8, I16, I32, I64, FunctionBuilder, Type, Value, constant, vector
+from xlalite.backends.codegen.llvm import F32, F64, I8, I32, I64, FunctionBuilder, Type, Value, constant, vector
 from xlalite.backends.codegen.llvm.types import integer
 
 
@@ -171,28 +171,6 @@ def _join(fb: FunctionBuilder, pieces: list[Value], lanes: int) -> Value:
         pieces = joined + (pieces[-1:] if len(pieces) % 2 else [])
     assert pieces[0].type.lanes == lanes, "pieces cover all lanes"
     return pieces[0]
-
-
-def narrow(fb: FunctionBuilder, x: Value, target: Type) -> Value:
-    """f32 or f64 rounded once, to nearest even, to f16, bf16 or f32; denormals are kept.
-
-    LLVM's own `fptrunc` is used only where it is one right instruction: to bf16 AVX-512 flushes denormals, and from f64
-    to a 16-bit format it is a library call that the process need not have.
-    """
-    if x.type.scalar is target:
-        return x
-    if x.type.scalar is F64:
-        if target is F32:
-            return fb.fptrunc(x, F32)
-        x = round_to_odd_single(fb, x)
-    if target.text == "half":
-        return fb.fptrunc(x, target)
-    bits = bits_of(fb, x)
-    odd = fb.and_(fb.lshr(bits, 16), 1)
-    rounded = fb.lshr(fb.add(fb.add(bits, 0x7FFF), odd), 16)
-    quieted = fb.or_(fb.lshr(bits, 16), 0x40)
-    result = fb.select(fb.fcmp("uno", x, x), quieted, rounded)
-    return fb.bitcast(fb.trunc(result, I16), target)
 
 
 def round_to_odd_single(fb: FunctionBuilder, x: Value) -> Value:

@@ -18,7 +18,6 @@ from xlalite.backends.codegen.math import (
     roots,
     trigonometric,
 )
-from xlalite.backends.codegen.math.floating import narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,10 @@ def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
     """Appends a function of floating-point values (scalars or vectors, all of one type) and returns its result.
 
     The hot functions of f32 stand in place (12 to 40 instructions), unless a module has them in very many; long ones
-    become an internal function of the module, defined once per type. f16 and bf16 are computed in f32 and rounded once.
+    become an internal function of the module, defined once per type.
 
     Raises:
-        LLVMBuildError: for an unknown name, a wrong number of operands or operands that are no floats of one type.
+        LLVMBuildError: for an unknown name, a wrong number of operands or operands that are not all f32 or all f64.
     """
     function = MATH_FUNCTIONS.get(name)
     if function is None:
@@ -89,18 +88,14 @@ def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
     if len(arguments) != function.arity:
         raise LLVMBuildError(f"emit_math: {name} takes {function.arity} operands, got {arguments}")
     type_ = arguments[0].type
-    if not type_.is_float or any(argument.type is not type_ for argument in arguments):
-        raise LLVMBuildError(f"emit_math: {name} takes floats of one type, got {arguments}")
+    if type_.scalar not in (F32, F64) or any(argument.type is not type_ for argument in arguments):
+        raise LLVMBuildError(f"emit_math: {name} takes f32 or f64, got {arguments}")
     with fb.contraction(False):
         return _emit(fb, name, function, arguments)
 
 
 def _emit(fb: FunctionBuilder, name: str, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
-    scalar = arguments[0].type.scalar
-    if scalar.bits == 16:
-        widened = tuple(fb.fpext(argument, F32) for argument in arguments)
-        return narrow(fb, _emit(fb, name, function, widened), scalar)
-    if scalar in function.inlined and _has_place(fb, name, function):
+    if arguments[0].type.scalar in function.inlined and _has_place(fb, name, function):
         return _in_place(fb, function, arguments)
     return fb.call(_shared(fb, name, function, arguments[0].type), *arguments)
 

@@ -34,7 +34,7 @@ def test_cpu_agrees_with_evaluator(op_case: Any, op_dtype: DType, rng: np.random
 
 
 def test_instruction_named_like_a_c_function_is_no_such_function(compile_text: Callable[..., Executable]) -> None:
-    """Remainders of large quotients call the C library's fmod."""
+    """LLVM may call functions of C for operations; those of C's own names are not meant."""
     text = """HloModule n
 ENTRY e {
   x = f64[4,64] parameter(0)
