@@ -16,6 +16,9 @@ BLOCK = 2048
 LaneBody = Callable[[Affine, int, "Value | None"], None]
 """(position, lanes, mask) -> emits the work for these lanes."""
 
+Range = tuple["Value | int", "Value | int"]
+"""[begin, end) along a dimension."""
+
 Visit = Callable[[Index, int, "Value | None"], None]
 """(index, lanes, mask) -> emits the work for these lanes."""
 
@@ -105,3 +108,18 @@ def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> N
             body(Affine(position, 1), lanes, None)
     if extent > full:
         body(Affine(full, 1), lanes, lanes_below(fb, full, extent, lanes))
+
+
+def lanes_between(fb: FunctionBuilder, bounds: Range, lanes: int, body: LaneBody) -> None:
+    """Runs the body over [begin, end), from 0 on where the end is known now; else single elements follow vectors."""
+    begin, end = bounds
+    if isinstance(end, int):
+        for_lanes(fb, end, lanes, body)
+        return
+    full = fb.constant(end.type, begin) if isinstance(begin, int) else begin
+    if lanes > 1:
+        start, full = full, fb.add(full, fb.and_(fb.smax(fb.sub(end, full), 0), -lanes))
+        with fb.loop(start, full, lanes) as position:
+            body(Affine(position, 1), lanes, None)
+    with fb.loop(full, end) as position:
+        body(Affine(position), 1, None)

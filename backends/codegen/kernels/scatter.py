@@ -20,7 +20,7 @@ from xlalite.backends.codegen.elements.slicing import wide_index
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes
+from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between
 from xlalite.backends.codegen.kernels.throughput import BYTES_PER_NS
 from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.gathering import ScatterAttrs
@@ -32,8 +32,6 @@ _PARTS, _PARTS_OF_WIDE_WINDOWS = 2, 16
 _SHORTEST_DIVIDED = 4
 _NS_AN_UPDATE = 2.0
 """What it costs to read an index vector and to see where it points."""
-
-_Range = tuple["Value | int", "Value | int"]
 
 
 def plan_scatter(request: KernelRequest, shape: KernelShape) -> ScatterKernel | Declined:
@@ -120,7 +118,7 @@ class ScatterKernel(Kernel):
         entry.fb.ret()
         return entry.function
 
-    def _part(self, entry: KernelEntry) -> _Range:
+    def _part(self, entry: KernelEntry) -> Range:
         """The positions [begin, end) along the dimension that tasks divide."""
         if self.split_dim is None:
             return 0, 1
@@ -128,7 +126,7 @@ class ScatterKernel(Kernel):
         unit = -(-size // self.extent)
         return fb.smin(fb.mul(entry.begin, unit), size), fb.smin(fb.mul(entry.end, unit), size)
 
-    def _copy(self, entry: KernelEntry, numbers: Sequence[int], part: _Range, lanes: int) -> None:
+    def _copy(self, entry: KernelEntry, numbers: Sequence[int], part: Range, lanes: int) -> None:
         targets = self.request.body.root.operands
 
         def visit(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
@@ -138,20 +136,20 @@ class ScatterKernel(Kernel):
             for number, element in zip(numbers, elements, strict=True):
                 entry.outputs[number].write(emitter.math, place, element, mask)
 
-        ranges: list[_Range] = [(0, size) for size in self.dims]
+        ranges: list[Range] = [(0, size) for size in self.dims]
         if self.split_dim is not None:
             ranges[self.split_dim] = part
         last = len(self.dims) - 1 if self.dims else None
         _nest(entry.fb, dict(enumerate(ranges)), last, lanes, visit)
 
-    def _update(self, entry: KernelEntry, part: _Range, lanes: int) -> None:
+    def _update(self, entry: KernelEntry, part: Range, lanes: int) -> None:
         fb, update = entry.fb, self.request.body.root.operands[-1]
         attrs: ScatterAttrs = self.request.body.root.attrs
         batch_dims = [dim for dim in range(update.shape.rank) if dim not in attrs.update_window_dims]
 
         def one(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
             starts, conditions = self._starts(entry, tuple(index[dim] for dim in batch_dims))
-            ranges: dict[int, _Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
+            ranges: dict[int, Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
             if self.split_dim is not None and self.extent > 1:
                 own, condition = self._within(fb, starts[self.split_dim], part)
                 conditions.append(condition)
@@ -183,7 +181,7 @@ class ScatterKernel(Kernel):
             starts[dim] = Affine(value)
         return starts, inside
 
-    def _within(self, fb: FunctionBuilder, start: Position, part: _Range) -> tuple[_Range | None, Value]:
+    def _within(self, fb: FunctionBuilder, start: Position, part: Range) -> tuple[Range | None, Value]:
         """The part of a window that a task has to do along the dimension that is divided, and whether there is any."""
         assert isinstance(start, Affine), "a window begins at one place"
         assert self.split_dim is not None, "scalars are not divided"
@@ -221,7 +219,7 @@ _Visit = Callable[[Mapping[int, Position], int, "Value | None"], None]
 """(position along each dimension, lanes, mask) -> emits the work for these lanes."""
 
 
-def _nest(fb: FunctionBuilder, ranges: Mapping[int, _Range], lane_dim: int | None, lanes: int, visit: _Visit) -> None:
+def _nest(fb: FunctionBuilder, ranges: Mapping[int, Range], lane_dim: int | None, lanes: int, visit: _Visit) -> None:
     """Loops over ranges of some dimensions, that of the lanes innermost."""
 
     def level(dims: Sequence[int], index: Mapping[int, Position]) -> None:
@@ -231,23 +229,8 @@ def _nest(fb: FunctionBuilder, ranges: Mapping[int, _Range], lane_dim: int | Non
         elif lane_dim is None:
             visit(index, 1, None)
         else:
-            _lanes(fb, ranges[lane_dim], lanes, lambda at, width, mask: visit({**index, lane_dim: at}, width, mask))
+            lanes_between(
+                fb, ranges[lane_dim], lanes, lambda at, width, mask: visit({**index, lane_dim: at}, width, mask)
+            )
 
     level([dim for dim in ranges if dim != lane_dim], {})
-
-
-def _lanes(
-    fb: FunctionBuilder, bounds: _Range, lanes: int, body: Callable[[Position, int, Value | None], None]
-) -> None:
-    begin, end = bounds
-    if isinstance(end, int):
-        for_lanes(fb, end, lanes, body)
-        return
-    assert isinstance(begin, Value), "both bounds are known now or neither is"
-    full = begin
-    if lanes > 1:
-        full = fb.add(begin, fb.and_(fb.smax(fb.sub(end, begin), 0), -lanes))
-        with fb.loop(begin, full, lanes) as position:
-            body(Affine(position, 1), lanes, None)
-    with fb.loop(full, end) as position:
-        body(Affine(position), 1, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.llvm.emitter import Emitter
 from xlalite.backends.codegen.llvm.types import I1, I32, VOID, Type, struct
-from xlalite.backends.codegen.llvm.value import Operand, Value, constant
+from xlalite.backends.codegen.llvm.value import Operand, Value, constant, poison
 
 
 class Intrinsics(Emitter):
@@ -244,6 +244,15 @@ class Intrinsics(Emitter):
         pair = self.intrinsic(f"{operation}.with.overflow", struct(type_, flag_type), (a, b), (type_,))
         result = self._emit(type_, f"extractvalue {pair!r}, 0")
         return result, self._emit(flag_type, f"extractvalue {pair!r}, 1")
+
+    def compress(self, a: Value, mask: Value) -> Value:
+        """The lanes in a mask, moved to the front in order; what comes behind them is undefined.
+
+        One instruction for lanes of 32 and 64 bits with AVX-512; elsewhere a store and a load for each lane.
+        """
+        if not a.type.is_vector or mask.type is not a.type.with_scalar(I1):
+            self._mismatch("compress", a, mask)
+        return self.intrinsic("experimental.vector.compress", a.type, (a, mask, poison(a.type)), (a.type,))
 
     # Hints
 

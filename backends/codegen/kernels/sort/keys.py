@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation, to_memory
@@ -41,6 +43,32 @@ def stored_keys(operand: HloInstruction) -> int | None:
     """The number of the parameter that an operand is, if its keys can be made of what lies in memory."""
     fills_memory = representation(operand.shape.dtype).memory.bits == operand.shape.dtype.bits
     return operand.attrs.number if operand.opcode == "parameter" and fills_memory else None
+
+
+def has_plain_nans(dtype: DType) -> bool:
+    """Whether numbers beyond the infinities are the NaNs of a type, and -0 is next to +0."""
+    return dtype in (DType.F16, DType.BF16, DType.F32, DType.F64)
+
+
+def ambiguous_keys(dtype: DType) -> tuple[int, int]:
+    """The keys of +0, and of all NaNs, among which comparators do not tell numbers apart."""
+    return _known_key(dtype, 0.0), _known_key(dtype, float("nan"))
+
+
+def merged_key(fb: FunctionBuilder, dtype: DType, key: Value) -> tuple[Value, Value]:
+    """The key that zeros share, and NaNs, for a key in the total order; and whether a number may be lost by that."""
+    zero, nan = ambiguous_keys(dtype)
+    lowest, highest = _known_key(dtype, float("-inf")), _known_key(dtype, float("inf"))
+    is_nan = fb.icmp("ugt", fb.sub(key, lowest), highest - lowest)
+    is_minus_zero = fb.icmp("eq", key, zero - 1)
+    merged = fb.select(is_nan, nan, fb.select(is_minus_zero, zero, key))
+    return merged, fb.or_(is_nan, is_minus_zero)
+
+
+def _known_key(dtype: DType, number: float) -> int:
+    bits = int.from_bytes(np.array(number, dtype.numpy).tobytes(), "little")
+    sign = 1 << (dtype.bits - 1)
+    return bits ^ (2 * sign - 1) if bits & sign else bits | sign
 
 
 def read_key(emitter: ElementEmitter, view: ArrayView, index: Index) -> Value:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.kernels.sort.radix import POSITION
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value
 
 ComesBefore = Callable[[Value, Value], Value]
 """(position, position) -> whether the first must come before the second."""
 
 
-def merge_sort(fb: FunctionBuilder, count: int, buffers: tuple[Value, Value], comes_before: ComesBefore) -> Value:
+def merge_sort(fb: FunctionBuilder, count: Value, buffers: tuple[Value, Value], comes_before: ComesBefore) -> Value:
     """Emits the sort of as many positions, which the first buffer holds: where they are then."""
-    last = count - 1
+    last = fb.sub(count, 1)
     with fb.while_loop([fb.constant(I64, 1), *buffers]) as runs:
         width, source, target = runs.values
         runs.continue_while(fb.icmp("slt", width, count))
@@ -23,11 +22,11 @@ def merge_sort(fb: FunctionBuilder, count: int, buffers: tuple[Value, Value], co
             with fb.carried_loop(begin, end, 1, [begin, middle]) as merge:
                 left, right = merge.values
                 # One of the two may be past its run; then it is not looked at, but must lie in the buffer.
-                a, b = (fb.load(POSITION, fb.gep(POSITION, source, fb.smin(at, last))) for at in (left, right))
+                a, b = (fb.load(I32, fb.gep(I32, source, fb.smin(at, last))) for at in (left, right))
                 is_left_done = fb.icmp("sge", left, middle)
                 is_right_next = fb.or_(is_left_done, comes_before(b, a))
                 takes_right = fb.and_(fb.icmp("slt", right, end), is_right_next)
-                fb.store(fb.select(takes_right, b, a), fb.gep(POSITION, target, merge.index))
+                fb.store(fb.select(takes_right, b, a), fb.gep(I32, target, merge.index))
                 taken = fb.zext(takes_right, I64)
                 merge.yield_(fb.add(left, fb.sub(fb.constant(I64, 1), taken)), fb.add(right, taken))
         runs.yield_(fb.mul(width, 2), target, source)

@@ -14,10 +14,12 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
-from xlalite.backends.codegen.kernels.scratch import PART_ALIGNMENT, aligned, own_slot, parts_of
-from xlalite.backends.codegen.kernels.sort.keys import key_of_number, key_type, read_key, stored_keys
-from xlalite.backends.codegen.kernels.sort.radix import POSITION, Records, counter_bytes, radix_sort
-from xlalite.backends.codegen.llvm import I1, I64, Function, ModuleBuilder, Type, Value, vector
+from xlalite.backends.codegen.kernels.scratch import PART_ALIGNMENT, own_slot, parts_of
+from xlalite.backends.codegen.kernels.sort.keys import UNSIGNED, key_of_number, key_type, read_key, stored_keys
+from xlalite.backends.codegen.kernels.sort.network import lanes_set
+from xlalite.backends.codegen.kernels.sort.quicksort import can_part
+from xlalite.backends.codegen.kernels.sort.records import POSITION, Records
+from xlalite.backends.codegen.llvm import I1, I64, Function, ModuleBuilder, Value
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -52,75 +54,64 @@ class TopKernel(Kernel):
 
     @property
     def scratch_bytes(self) -> int:
-        """Two buffers of keys, two of positions, counters, and a vector of keys."""
-        return sum(self._buffers)
+        """Records in two buffers, counters, and a vector of words."""
+        return sum(self._sizes)
 
     @property
-    def _key(self) -> Type:
-        return key_type(self.dtype)
+    def _sizes(self) -> tuple[int, ...]:
+        return (*self._records.sizes, PART_ALIGNMENT)
 
     @property
-    def _lanes(self) -> int:
-        return self.request.target.lanes(max(self._key.bits, 32))
-
-    @property
-    def _room(self) -> int:
-        """Records in the buffer: the best, as many again, and a vector more."""
-        return 2 * self.k + 4 * self._lanes
-
-    @property
-    def _buffers(self) -> tuple[int, ...]:
-        keys = aligned(self._room * self._key.size_bytes)
-        positions = aligned(self._room * POSITION.size_bytes)
-        return (
-            keys,
-            keys,
-            positions,
-            positions,
-            aligned(counter_bytes(self._room, self._key, self._lanes)),
-            PART_ALIGNMENT,
-        )
+    def _records(self) -> Records:
+        """Records in the buffer: the best, as many again, and some vectors more."""
+        key, position_bits = key_type(self.dtype), max(self.dims[-1] - 1, 1).bit_length()
+        lanes = Records(0, key, position_bits, self.request.target).lanes
+        return Records(2 * self.k + 4 * lanes, key, position_bits, self.request.target)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Selects from the rows [begin, end)."""
         entry = open_kernel(module, name, self.request)
         if self.extent and self.k:
             with own_slot(entry, self.scratch_bytes) as slot:
-                pointers = parts_of(entry.fb, slot, self._buffers)
+                pointers = parts_of(entry.fb, slot, self._sizes)
                 with entry.fb.loop(entry.begin, entry.end) as row:
-                    positions = self._select(entry, pointers, row)
-                    self._write(entry, positions, row)
+                    self._select(entry, pointers, row)
+                    self._write(entry, pointers, row)
         entry.fb.ret()
         return entry.function
 
-    def _select(self, entry: KernelEntry, pointers: list[Value], row: Value) -> Value:
-        """Reads a row; where the positions of its first elements are then."""
-        fb, lanes, length = entry.fb, self._lanes, self.dims[-1]
-        keys, positions = pointers[0], pointers[2]
+    def _select(self, entry: KernelEntry, pointers: list[Value], row: Value) -> None:
+        """Reads a row; its first elements are in the buffer then."""
+        fb, records, length = entry.fb, self._records, self.dims[-1]
+        word, lanes = records.word, records.lanes
         last = (length - 1) // lanes * lanes
         zero = fb.constant(I64, 0)
         # Until k elements are known everything is good enough.
-        with fb.carried_loop(0, last + 1, lanes, [zero, fb.constant(self._key, 0), fb.constant(I1, 1)]) as loop:
+        with fb.carried_loop(0, last + 1, lanes, [zero, fb.constant(word, 0), fb.constant(I1, 1)]) as loop:
             count, worst, is_open = loop.values
-            found = self._keys_at(entry, row, loop.index)
+            found = self._words_at(entry, row, loop.index)
             inside = lanes_below(fb, loop.index, length, lanes)
-            better = fb.or_(fb.icmp("ult", found, fb.splat(worst, lanes)), fb.splat(is_open, lanes))
-            count = self._append(entry, pointers, count, found, fb.and_(better, inside), loop.index)
-            is_full = fb.icmp("sgt", count, self._room - lanes)
-            sorts = fb.if_else(fb.or_(is_full, fb.icmp("eq", loop.index, last)))
+            better = fb.and_(fb.or_(fb.icmp("ult", found, fb.splat(worst, lanes)), fb.splat(is_open, lanes)), inside)
+            appends = fb.if_else(fb.any_lane(better))
+            with appends.then():
+                appends.yield_(self._append(entry, pointers, count, found, better, loop.index))
+            with appends.otherwise():
+                appends.yield_(count)
+            (count,) = appends.results
+            is_full = fb.icmp("sgt", count, records.room - lanes)
+            sorts = fb.if_else(fb.or_(is_full, fb.icmp("eq", loop.index, last)), likely=False)
             with sorts.then():
                 self._sort(entry, pointers, count)
-                limit = fb.load(self._key, fb.gep(self._key, keys, self.k - 1))
+                limit = fb.load(word, fb.gep(word, pointers[0], self.k - 1))
                 sorts.yield_(fb.constant(I64, self.k), limit, fb.constant(I1, 0))
             with sorts.otherwise():
                 sorts.yield_(count, worst, is_open)
             loop.yield_(*sorts.results)
-        return positions
 
-    def _keys_at(self, entry: KernelEntry, row: Value, begin: Value) -> Value:
-        fb, lanes, length = entry.fb, self._lanes, self.dims[-1]
-        whole = length // lanes * lanes
-        mask = lanes_below(fb, begin, length, lanes) if whole < length else None
+    def _words_at(self, entry: KernelEntry, row: Value, begin: Value) -> Value:
+        fb, records, length = entry.fb, self._records, self.dims[-1]
+        word, lanes = records.word, records.lanes
+        mask = lanes_below(fb, begin, length, lanes) if length % lanes else None
         emitter = entry.emitter(lanes, mask)
         operand, index = self.request.body.root.operand(0), self._index(entry, row, Affine(begin, 1))
         stored = stored_keys(operand)
@@ -129,52 +120,60 @@ class TopKernel(Kernel):
         else:
             key = key_of_number(fb, self.dtype, emitter.register(operand, index), is_total=True)
         key = key if key.type.is_vector else fb.splat(key, lanes)
-        return fb.not_(key) if self.is_largest else key
+        found = fb.zext(fb.not_(key) if self.is_largest else key, word)
+        if not records.is_joined:
+            return found
+        numbers = emitter.math.vector(Affine(begin, 1))
+        positions = fb.trunc(numbers, numbers.type.with_scalar(word))
+        return fb.or_(fb.shl(found, records.position_bits), positions)
 
     def _append(
         self, entry: KernelEntry, pointers: list[Value], count: Value, found: Value, mask: Value, begin: Value
     ) -> Value:
-        """Puts the keys in some lanes behind the others; how many there are then."""
-        fb, keys, positions, spill = entry.fb, pointers[0], pointers[2], pointers[5]
-        bits = fb.mask_bits(mask)
-        bits = fb.zext(bits, I64) if bits.type is not I64 else bits
+        """Puts the words in some lanes behind the others; how many there are then."""
+        fb, records, (words, _, positions, *_, spill) = entry.fb, self._records, pointers
+        word = records.word
+        if records.is_joined and can_part(self.request.target):
+            fb.store(fb.compress(found, mask), fb.gep(word, words, count), word.size_bytes)
+            return fb.add(count, lanes_set(fb, mask))
         fb.store(found, spill, PART_ALIGNMENT)
-        with fb.while_loop([bits, count]) as loop:
+        with fb.while_loop([fb.zext(fb.mask_bits(mask), I64), count]) as loop:
             left, place = loop.values
             loop.continue_while(fb.icmp("ne", left, 0))
             lane = fb.cttz(left)
-            fb.store(fb.load(self._key, fb.gep(self._key, spill, lane)), fb.gep(self._key, keys, place))
-            position = fb.trunc(fb.add(begin, lane), POSITION)
-            fb.store(position, fb.gep(POSITION, positions, place))
+            fb.store(fb.load(word, fb.gep(word, spill, lane)), fb.gep(word, words, place))
+            if not records.is_joined:
+                fb.store(fb.trunc(fb.add(begin, lane), POSITION), fb.gep(POSITION, positions, place))
             loop.yield_(fb.and_(left, fb.sub(left, 1)), fb.add(place, 1))
         return loop.results[1]
 
     def _sort(self, entry: KernelEntry, pointers: list[Value], count: Value) -> None:
         """Brings the first k records to the front, in order."""
-        fb, (keys, keys_b, positions, positions_b, counters, _) = entry.fb, pointers
-        with fb.loop(count, self._room) as unused:
-            fb.store(fb.constant(self._key, -1), fb.gep(self._key, keys, unused))
-            fb.store(fb.constant(POSITION, 0), fb.gep(POSITION, positions, unused))
-        records = Records(self._room, self._key, self._lanes, (keys, keys_b), (positions, positions_b))
-        sorted_keys, sorted_positions = radix_sort(fb, records, counters)
-        assert sorted_positions is not None, "these records have positions"
-        fb.memmove(keys, sorted_keys, self.k * self._key.size_bytes, align=PART_ALIGNMENT)
-        fb.memmove(positions, sorted_positions, self.k * POSITION.size_bytes, align=PART_ALIGNMENT)
+        fb, records, (words, _, positions, *_) = entry.fb, self._records, pointers
+        found, places = records.sort(fb, pointers[:-1], count)
+        if found is not words:
+            fb.memmove(words, found, self.k * records.word.size_bytes, align=PART_ALIGNMENT)
+        if places is not positions:
+            fb.memmove(positions, places, self.k * POSITION.size_bytes, align=PART_ALIGNMENT)
 
-    def _write(self, entry: KernelEntry, positions: Value, row: Value) -> None:
-        fb, (values, numbers) = entry.fb, entry.outputs
-        view = ArrayView.row_major(positions, DType.S32, (self.k,))
+    def _write(self, entry: KernelEntry, pointers: list[Value], row: Value) -> None:
+        fb, records, (values, numbers) = entry.fb, self._records, entry.outputs
+        held = UNSIGNED[records.word.bits] if records.is_joined else DType.U32
+        view = ArrayView.row_major(pointers[0 if records.is_joined else 2], held, (self.k,))
 
         def visit(at: Affine, width: int, mask: Value | None) -> None:
             emitter, index = entry.emitter(width, mask), self._index(entry, row, at)
             found = view.read(emitter.math, (at,), mask)
             assert isinstance(found, Value), "an integer is one register"
-            place = Affine(fb.zext(found, I64)) if width == 1 else Lanes(fb.zext(found, vector(I64, width)))
+            if records.is_joined:
+                found = fb.and_(found, (1 << records.position_bits) - 1)
+            wide = fb.zext(found, I64)
+            place = Affine(wide) if width == 1 else Lanes(wide)
             source = self._index(entry, row, place)
             values.write(emitter.math, index, emitter.element(self.request.body.root.operand(0), source), mask)
-            numbers.write(emitter.math, index, found, mask)
+            numbers.write(emitter.math, index, fb.trunc(found, found.type.with_scalar(POSITION)), mask)
 
-        for_lanes(fb, self.k, self._lanes if self.k > 1 else 1, visit)
+        for_lanes(fb, self.k, records.lanes if self.k > 1 else 1, visit)
 
     def _index(self, entry: KernelEntry, row: Value, position: Position) -> Index:
         return (*places_of(entry.fb, row, self.dims[:-1]), position)

@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 LENGTHS = (0, 1, 2, 3, 31, 32, 33, 100, 257)
 
@@ -102,3 +106,47 @@ def test_keys_that_share_digits(check: Any) -> None:
     """Digits that all keys share move nothing; results lie in either buffer."""
     for step in (1, 256, 65536, 257):
         check(sort_text("u32", (300,), 0, GREATER), (np.arange(300, dtype=np.uint32) * step)[::-1].copy())
+
+
+def all_bits(value: Any) -> list[bytes]:
+    return [one.tobytes() for one in (value if isinstance(value, tuple) else (value,))]
+
+
+@pytest.mark.parametrize("isa", ["AVX512", "AVX2", "SSE2"])
+@pytest.mark.parametrize("passengers", [(), ("s32",)])
+@pytest.mark.parametrize(("dtype", "length"), [("f32", 5), ("bf16", 100), ("f64", 700), ("f32", 5000), ("f32", 40_000)])
+def test_no_bit_depends_on_threads_or_instructions(
+    rng: np.random.Generator, isa: str, dtype: str, length: int, passengers: tuple[str, ...]
+) -> None:
+    """Zeros of both signs and NaNs of any bits, which comparators do not tell apart, keep the order of the row."""
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan]).astype(DType(dtype).numpy)
+    found = rng.standard_normal((2, length)).astype(special.dtype)
+    found = np.where(rng.random(found.shape) < 0.1, rng.choice(special, found.shape), found)
+    payloads = {2: np.uint16, 4: np.uint32, 8: np.uint64}[found.itemsize]
+    bits = found.view(payloads) | np.where(np.isnan(found), rng.integers(0, 9, found.shape), 0).astype(payloads)
+    arguments = [bits.view(found.dtype), *(rng.integers(0, 9, found.shape).astype(np.int32) for _ in passengers)]
+    for order in (LESS, GREATER):
+        module = parse(sort_text(dtype, (2, length), 1, order, passengers))
+        expected = all_bits(evaluate(module, *arguments))
+        for threads in (1, 2, 5):
+            options = CompileOptions(num_threads=threads, debug=DebugOptions(cpu_max_isa=isa))
+            assert all_bits(get_backend("cpu").compile(module, options)(*arguments)) == expected, (order, threads)
+
+
+@pytest.mark.parametrize("dtype", ["s32", "u64", "u8"])
+@pytest.mark.parametrize("order", [LESS, GREATER])
+def test_long_rows_of_any_pattern(compile_text: Any, order: str, dtype: str) -> None:
+    length, numpy_type = 50_001, DType(dtype).numpy
+    ramp = np.arange(length) % 251
+    patterns = [ramp, ramp // 250, np.full(length, 7), np.minimum(ramp, ramp[::-1]), np.sort(ramp), np.sort(ramp)[::-1]]
+    # Pivots out of these vectors leave little behind.
+    patterns += [
+        np.where(np.arange(length) % 8 < 5, 3, ramp),
+        np.iinfo(numpy_type).max - (ramp // 125).astype(numpy_type),
+    ]
+    for threads in (1, 2):
+        executable = compile_text(sort_text(dtype, (length,), 0, order), num_threads=threads)
+        for pattern in patterns:
+            numbers = pattern.astype(numpy_type)
+            expected = np.sort(numbers)[:: -1 if order == GREATER else 1]
+            np.testing.assert_array_equal(executable(numbers), expected)

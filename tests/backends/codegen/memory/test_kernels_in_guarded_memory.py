@@ -156,6 +156,20 @@ def large() -> Iterator[str]:
         )
 
 
+def long_rows() -> Iterator[str]:
+    """Sorts that part rows, and those that share rows out."""
+    for n in (300, 700, 5000, 33_001):
+        for t in ("f32", "f64", "s8"):
+            sides = "".join(f"  {side} = {t}[] parameter({number})\n" for number, side in enumerate("ab"))
+            others = "  i = s32[] parameter(2)\n  j = s32[] parameter(3)\n"
+            less = f"before {{\n{sides}%s  ROOT r = pred[] compare(a, b), direction=LT\n}}\n"
+            shape, attributes = f"{t}[1,{n}]", "dimensions={1}, is_stable=true, to_apply=before"
+            yield program(f"{shape} sort(p0), {attributes}", shape, functions=less % "")
+            pair = (shape, f"s32[1,{n}]")
+            yield program(f"({', '.join(pair)}) sort(p0, p1), {attributes}", *pair, functions=less % others)
+            yield program(f"({t}[1,9], s32[1,9]) topk(p0), k=9", shape)
+
+
 def orders(sizes: Sequence[int]) -> Iterator[str]:
     """Sorts by keys alone, by keys with a passenger, and by a comparator that has no key; first elements."""
     for n in sizes:
@@ -319,14 +333,14 @@ def test_transforms_of_many_sizes_stay_in_their_arrays(run_guarded: Any, make_ke
 
 
 def test_large_kernels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    kernels = [make_kernel(text, whole=True) for text in sample(list(large()), isa, 12)]
+    kernels = [make_kernel(text, whole=True) for text in sample([*large(), *long_rows()], isa, 16)]
     run_guarded(kernels, isa=isa, optimize=True)
 
 
 @pytest.mark.slow
 def test_all_large_kernels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
     for optimize in (True, False):
-        run_guarded([make_kernel(text, whole=True) for text in large()], isa=isa, optimize=optimize)
+        run_guarded([make_kernel(text, whole=True) for text in (*large(), *long_rows())], isa=isa, optimize=optimize)
 
 
 @pytest.mark.slow
