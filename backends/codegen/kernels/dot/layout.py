@@ -8,6 +8,7 @@ from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 
 _ALIGNMENT = 64
@@ -103,6 +104,20 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             a_type=None if layout.lhs.packing is not None else plan.numbers.lhs,
             b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
             b_row=layout.rhs.outer,
+        )
+    if plan.form is Form.STREAM:
+        return StreamTile(
+            rows=rows,
+            columns=columns,
+            lanes=plan.lanes,
+            a_row=layout.lhs.outer,
+            c_row=layout.sums_line,
+            chains=plan.chains,
+            a_depth=layout.lhs.depth,
+            a_type=plan.numbers.lhs,
+            b_depth=layout.rhs.depth,
+            b_type=plan.numbers.rhs,
+            streams=plan.streams,
         )
     return OuterTile(
         rows=rows,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, numbers_of
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -32,8 +33,19 @@ _PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
 
 _FEW_ROWS = 4
+"""Rows up to which a product is bound by memory if the other operand is large."""
+
+_FETCH = 3.0
+"""Cycles to fetch a vector from beyond the second cache."""
+
 _STREAMS = 8
-"""Rows up to which a product is bound by memory, and how many rows of the other operand are then read at a time."""
+"""Rows that are read side by side at most."""
+
+_RUN_BYTES = 2048
+"""Memory that is fetched ahead only if at least so much of it follows one another."""
+
+_SUM_BYTES = 16 << 10
+"""Sums that stay in the nearest cache beside the rows that are read."""
 
 _VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
@@ -54,6 +66,7 @@ class Form(enum.Enum):
     COLUMNS = "vectors along the columns of the result"
     ROWS = "vectors along the rows of the result, turned when stored"
     DEPTH = "vectors along the contracted dimension"
+    STREAM = "vectors along the columns of the result, a few rows of the right operand after others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,7 @@ class DotPlan:
         packs_rhs: Whether pieces of the right operand are packed.
         cycles: Vector multiply-adds that the whole takes, about.
         flipped: Whether the view is that of a single column as a row.
+        streams: Rows of the right operand that are read side by side with form STREAM.
     """
 
     form: Form
@@ -91,6 +105,7 @@ class DotPlan:
     packs_rhs: bool
     cycles: float
     flipped: bool = False
+    streams: int = 0
 
     @property
     def packed_elements(self) -> int:
@@ -149,6 +164,8 @@ def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
 @cache
 def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     lanes = target.lanes(numbers.kept.bits)
+    if _is_stream(view, numbers, lanes, target):
+        return _stream(view, numbers, lanes, target)
     plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1:
         plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
@@ -161,6 +178,42 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
 
 def _swapped(numbers: Numbers) -> Numbers:
     return Numbers(numbers.rhs, numbers.lhs, numbers.result, numbers.kept)
+
+
+def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
+    """Whether the right operand is read once, row after row, and does not come from the nearest caches."""
+    size = view.k * view.n * representation(numbers.rhs).memory.size_bytes
+    return (
+        view.m <= _FEW_ROWS
+        and view.n >= 2 * lanes
+        and view.rhs.outer == 1
+        and view.batch_count * size > target.cache_bytes[1] // 4
+    )
+
+
+def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
+    """One tile to a piece of work, as wide as leaves something for other threads."""
+    line_bytes = view.n * numbers.kept.size_bytes
+    runs = min(_PIECES, line_bytes // _RUN_BYTES)
+    pieces = max(runs, 2 if view.batch_count == 1 else 1, -(-line_bytes * view.m // _SUM_BYTES))
+    columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
+    cycles = max(_FETCH, view.m) * view.batch_count * view.k * view.n / lanes
+    return DotPlan(
+        Form.STREAM,
+        view,
+        numbers,
+        lanes,
+        view.m,
+        columns,
+        1,
+        view.m,
+        columns,
+        max(view.k, 1),
+        packs_lhs=False,
+        packs_rhs=False,
+        cycles=cycles,
+        streams=max(1, min(_STREAMS, target.vector_registers // 2 // view.m)),
+    )
 
 
 def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
@@ -292,9 +345,6 @@ def _half(size: int, step: int) -> int:
 def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
     """A panel of both operands stays in the nearest cache, but short depths are not worth a second pass."""
     limit = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
-    if view.m <= _FEW_ROWS and view.k * view.n * numbers.kept.size_bytes > target.cache_bytes[1]:
-        # The matrix comes from memory once: few rows of it at a time, so that they are read like streams.
-        limit = _STREAMS
     if view.k <= 2 * limit:
         return max(view.k, 1)
     pieces = -(-view.k // limit)

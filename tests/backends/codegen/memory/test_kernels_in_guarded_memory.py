@@ -140,7 +140,7 @@ def mixtures(sizes: Sequence[int]) -> Iterator[str]:
 def large() -> Iterator[str]:
     """Kernels that pack operands into scratch memory, or go by blocks."""
     for t in ("f32", "f64", "bf16", "s8"):
-        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1)):
+        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130)):
             attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
             attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"

@@ -181,6 +181,23 @@ def test_dot_in_pieces_and_with_packing(m: int, n: int, k: int, rng: np.random.G
     check(dot_text(m, n, k), rng, k)
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 1000, 801), (2, 130, 2051), (3, 5001, 70), (4, 33, 9000), (1, 40, 20001)]
+)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8"])
+@pytest.mark.parametrize("lhs", ["mk", "km"])
+def test_few_rows_stream_a_large_right_operand(
+    dtype: str, m: int, n: int, k: int, lhs: str, rng: np.random.Generator
+) -> None:
+    text = dot_text(m, n, k, lhs=lhs, dtype=dtype)
+    arrays = arrays_for(text, rng)
+    wanted = evaluate(parse(text), *arrays)
+    results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 5)]
+    for result in results:
+        assert_close(result, wanted, k)
+        np.testing.assert_array_equal(result.view(np.uint8), results[0].view(np.uint8))
+
+
 def test_large_dot_of_narrow_operands(rng: np.random.Generator) -> None:
     check(dot_text(150, 200, 2100, dtype="bf16"), rng, 2100)
 

@@ -108,6 +108,9 @@ def plans(target: TargetInfo) -> list[DotPlan]:
 @pytest.mark.parametrize("target", [WIDE, NARROW])
 def test_tiles_fit_into_the_registers(target: TargetInfo) -> None:
     for plan in plans(target):
+        if plan.form is Form.STREAM:
+            assert plan.rows * plan.streams < target.vector_registers
+            continue
         vectors = plan.columns if plan.form is Form.DEPTH else -(-plan.columns // plan.lanes)
         lines = vectors if plan.rows > 1 else 1
         assert plan.rows * vectors * plan.chains + lines < target.vector_registers
@@ -124,6 +127,13 @@ def test_few_columns_do_not_waste_lanes() -> None:
     assert plan_dot(plain(100, 10, 784), WIDE).form is Form.DEPTH
     assert plan_dot(plain(784, 10, 100, lhs_dim=0), WIDE).form is Form.ROWS
     assert plan_dot(plain(100, 784, 10, rhs_dim=1), WIDE).form is Form.COLUMNS
+
+
+def test_few_rows_stream_what_does_not_fit_into_the_nearest_caches() -> None:
+    assert plan_dot(plain(4, 1000, 800), WIDE).form is Form.STREAM
+    assert plan_dot(plain(5, 1000, 800), WIDE).form is Form.COLUMNS
+    assert plan_dot(plain(4, 1000, 30), WIDE).form is Form.COLUMNS
+    assert plan_dot(plain(4, 1000, 800, rhs_dim=1), WIDE).form is Form.DEPTH
 
 
 def test_small_products_are_one_piece_without_packing() -> None:
