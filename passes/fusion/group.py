@@ -35,6 +35,7 @@ class KernelGroup:
         outputs: Members whose arrays others need, the root first.
         duplicates: Members that other kernels compute for themselves too.
         reductions: Number of members that reduce.
+        has_seams: Whether the kernel is a loop that is split for the sake of a member.
         evaluations: How often the kernel evaluates each member; for a kernel with an index space.
         recomputed_flops: Operations spent on elements that were computed before.
     """
@@ -46,6 +47,7 @@ class KernelGroup:
     outputs: list[HloInstruction] = field(default_factory=list)
     duplicates: set[HloInstruction] = field(default_factory=set)
     reductions: int = 0
+    has_seams: bool = False
     evaluations: Evaluations | None = None
     recomputed_flops: int = 0
     _readers: dict[HloInstruction, list[HloInstruction]] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class KernelGroup:
         """Takes in a member, or moves it to another place."""
         if member not in self.places:
             self.reductions += member.opcode == "reduce"
+            self.has_seams |= member.opcode == "concatenate" and self.kind is not KernelKind.CONCATENATE
             for operand in dict.fromkeys(member.operands):
                 self._readers.setdefault(operand, []).append(member)
         self.places[member] = place
@@ -149,4 +152,5 @@ class KernelGroup:
         """Takes over everything but the root."""
         self.kind, self.domain, self.places, self._readers = other.kind, other.domain, other.places, other._readers
         self.outputs, self.duplicates, self.reductions = other.outputs, other.duplicates, other.reductions
+        self.has_seams = other.has_seams
         self.evaluations, self.recomputed_flops = other.evaluations, other.recomputed_flops

@@ -7,6 +7,7 @@ record with its reason.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_i
 from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
+from xlalite.passes.fusion.seams import find_seams, is_worth_splitting
 
 Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
 
@@ -150,6 +152,8 @@ class FusionPlanner:
                 group = group.with_domain(domain)
             if group.kind is not KernelKind.ROW or group.domain != domain or group.root.shape.is_tuple:
                 return None
+            if group.has_seams:
+                return None
             if any(merged.places.get(member, place) is not place for member, place in group.places.items()):
                 return None
             for member, place in group.places.items():
@@ -191,7 +195,7 @@ class FusionPlanner:
             return self._try_join_reduce(producer, group)
         if producer.opcode == "dot" and self._dot_epilogues:
             return self._try_join_dot(producer, group)
-        reason = why_not_fusible(producer)
+        reason = why_not_fusible(producer) if producer.opcode != "concatenate" else self._why_not_split(producer, group)
         if reason is not None:
             return reason
         if group.domain is None:
@@ -206,7 +210,8 @@ class FusionPlanner:
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
             place = self._make_rows_for(producer, group)
         if place is None or (reads > 1 and not _is_free(producer)):
-            if is_expensive(producer) or reads > 2:
+            is_repeated = reads > 2 and not _is_free(producer) and self._why_not_split(producer, group) is not None
+            if is_expensive(producer) or is_repeated:
                 return "the kernel would compute each element more than once"
             place = Place.OTHER
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
@@ -216,6 +221,28 @@ class FusionPlanner:
             return repeats
         self._add(producer, group, place)
         return None
+
+    def _why_not_split(self, producer: HloInstruction, group: KernelGroup) -> str | None:
+        """Why a kernel's loop cannot be split where a producer turns to another operand, as if it were all of them."""
+        if producer.opcode not in ("concatenate", "pad") or group.kind not in (KernelKind.LOOP, KernelKind.UPDATE):
+            return f"{producer.opcode} has a kernel of its own"
+        if group.domain is None or group.root.shape.is_tuple:
+            return f"{group.root.opcode} takes its operands from memory"
+        if not group.has_seams and self._awaits_rows(group):
+            return "a reduction or a product may join the kernel, and neither's loops can be split"
+        results = group.outputs if group.kind is KernelKind.LOOP else group.root.operands[1:2]
+        seams, elsewhere = find_seams(results, group.domain.dims, {*group.places, producer})
+        if producer in elsewhere:
+            return f"the loop cannot be split for a {producer.opcode} that it reads at another index"
+        if not is_worth_splitting(group.domain.dims, seams):
+            return "the loop would be split into too many or too narrow parts"
+        return None
+
+    def _awaits_rows(self, group: KernelGroup) -> bool:
+        """Whether something that might still join a loop would turn it into another kind of kernel."""
+        outside = [operand for member in group.places for operand in member.operands if operand not in group]
+        near = itertools.islice(reachable(outside, _close_operands), self._limits.members)
+        return any(one.opcode in ("reduce", "dot") for one in near)
 
     def _make_rows_for(self, producer: HloInstruction, group: KernelGroup) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
@@ -227,7 +254,7 @@ class FusionPlanner:
         if not domain.has_minor_columns or domain.dims != group.domain.dims:
             return Place.OTHER
         twin = group.with_domain(domain)
-        if twin.place_of_operand(producer)[0] is not Place.ROW:
+        if twin.place_of_operand(producer)[0] is not Place.ROW or group.has_seams:
             return Place.OTHER
         group.become(twin)
         return Place.ROW
@@ -239,6 +266,8 @@ class FusionPlanner:
             return f"{group.root.opcode} takes its operands from memory"
         if group.reductions >= self._limits.reductions:
             return "the kernel has as many reductions as allowed"
+        if group.has_seams:
+            return "the kernel's loop is split, and no loop of rows can be"
         if group.kind is KernelKind.LOOP:
             if group.domain.dims not in (domain.dims, domain.row_dims):
                 return "the kernel does not walk over the same rows"
@@ -268,8 +297,8 @@ class FusionPlanner:
         """The elementwise work after a dot moves into the dot's kernel."""
         if group.kind is not KernelKind.LOOP or group.domain is None:
             return "only a loop over the dot's own result can follow it in its kernel"
-        if producer.shape.dims != group.domain.dims:
-            return "the kernel walks over other sizes"
+        if producer.shape.dims != group.domain.dims or group.has_seams:
+            return "the kernel walks over other sizes, or is split"
         place, _ = group.place_of_operand(producer)
         if place is not Place.FULL:
             return "the dot is not read at the kernel's own index"
@@ -349,7 +378,14 @@ def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction
     return found
 
 
+def _close_operands(instruction: HloInstruction) -> Sequence[HloInstruction]:
+    """What an instruction that may join a kernel has with it."""
+    return instruction.operands if why_not_fusible(instruction) is None else ()
+
+
 def _is_free(producer: HloInstruction) -> bool:
+    if producer.opcode == "slice":
+        return all(stride == 1 for _, _, stride in producer.attrs.slice)
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
 
 
@@ -423,7 +459,7 @@ def _repeats(producer: HloInstruction, group: KernelGroup) -> bool:
     if group.kind is KernelKind.CONCATENATE:
         readers = [reader for reader in group.readers(producer) if reader is not group.root]
         return any(reader.shape.element_count > producer.shape.element_count for reader in readers)
-    if group.kind is KernelKind.SCATTER:
+    if group.kind is KernelKind.SCATTER or group.has_seams:
         assert group.evaluations is not None, "the root is a member"
         by_index = group.evaluations.by_index(producer, Place.OTHER, group.readers(producer))
         return sum(by_index.values()) > producer.shape.element_count

@@ -15,10 +15,17 @@ from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """Lane k is at base + k * step. The base is an i64 register, or a number known now."""
+    """Lane k is at base + k * step. The base is an i64 register, or a number known now.
+
+    Attributes:
+        base: Position of the first lane.
+        step: Distance from one lane to the next.
+        bounds: The least and the greatest position that a lane which counts can have, if they are known.
+    """
 
     base: Value | int
     step: int = 0
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,17 @@ class IndexMath:
         """A base as a register."""
         return constant(I64, base) if isinstance(base, int) else base
 
+    def bounds(self, position: Position) -> tuple[int, int] | None:
+        """The least and the greatest position that a lane which counts can have, if they are known."""
+        if isinstance(position, Lanes) or position.bounds is not None or not isinstance(position.base, int):
+            return None if isinstance(position, Lanes) else position.bounds
+        last = position.base + position.step * (self.lanes - 1)
+        return min(position.base, last), max(position.base, last)
+
     def add(self, a: Position, b: Position) -> Position:
         """Sum."""
         if isinstance(a, Affine) and isinstance(b, Affine):
-            return Affine(self._add(a.base, b.base), a.step + b.step)
+            return Affine(self._add(a.base, b.base), a.step + b.step, _sum(self.bounds(a), self.bounds(b)))
         return Lanes(self.fb.add(self.vector(a), self.vector(b)))
 
     def add_constant(self, a: Position, offset: int) -> Position:
@@ -84,33 +98,32 @@ class IndexMath:
             return a
         if isinstance(a, Lanes):
             return Lanes(self.fb.mul(a.vector, factor))
+        bounds = _product(self.bounds(a), factor)
         if isinstance(a.base, int):
-            return Affine(a.base * factor, a.step * factor)
+            return Affine(a.base * factor, a.step * factor, bounds)
         base = ZERO.base if factor == 0 else self.fb.mul(a.base, factor, "nsw")
-        return Affine(base, a.step * factor)
+        return Affine(base, a.step * factor, bounds)
 
     def divide(self, a: Position, divisor: int) -> Position:
         """Quotient of a position that is not negative, by a positive number."""
         if divisor == 1:
             return a
+        quotient = self._only_quotient(a, divisor)
+        if quotient is not None:
+            return Affine(quotient)
         if isinstance(a, Affine) and a.step == 0:
-            if isinstance(a.base, int):
-                return Affine(a.base // divisor)
-            return Affine(self.fb.udiv(a.base, divisor))
-        if isinstance(a, Affine) and isinstance(a.base, int) and self._last(a) // divisor == a.base // divisor:
-            return Affine(a.base // divisor)
+            return Affine(self.fb.udiv(self.scalar(a.base), divisor))
         return Lanes(self.fb.udiv(self.vector(a), divisor))
 
     def modulo(self, a: Position, divisor: int) -> Position:
         """Remainder of a position that is not negative, by a positive number."""
         if divisor == 1:
             return ZERO
+        quotient = self._only_quotient(a, divisor)
+        if quotient is not None:
+            return self.add_constant(a, -quotient * divisor)
         if isinstance(a, Affine) and a.step == 0:
-            if isinstance(a.base, int):
-                return Affine(a.base % divisor)
-            return Affine(self.fb.urem(a.base, divisor))
-        if isinstance(a, Affine) and isinstance(a.base, int) and self._last(a) // divisor == a.base // divisor:
-            return Affine(a.base % divisor, a.step)
+            return Affine(self.fb.urem(self.scalar(a.base), divisor))
         return Lanes(self.fb.urem(self.vector(a), divisor))
 
     def linear(self, index: Index, strides: Sequence[int]) -> Position:
@@ -131,9 +144,20 @@ class IndexMath:
         assert isinstance(a, Value), "one of two bases that are not both numbers is a register"
         return self.fb.add(a, b, "nsw")
 
-    def _last(self, a: Affine) -> int:
-        assert isinstance(a.base, int), "only positions known now have a known last lane"
-        return a.base + a.step * (self.lanes - 1)
+    def _only_quotient(self, a: Position, divisor: int) -> int | None:
+        """The quotient by a number that all lanes have, if there is one and it is known."""
+        bounds = self.bounds(a)
+        if bounds is None or bounds[0] < 0 or bounds[0] // divisor != bounds[1] // divisor:
+            return None
+        return bounds[0] // divisor
+
+
+def _sum(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
+    return (a[0] + b[0], a[1] + b[1]) if a is not None and b is not None else None
+
+
+def _product(a: tuple[int, int] | None, factor: int) -> tuple[int, int] | None:
+    return (min(a[0] * factor, a[1] * factor), max(a[0] * factor, a[1] * factor)) if a is not None else None
 
 
 def row_major_strides(dims: Sequence[int]) -> tuple[int, ...]:

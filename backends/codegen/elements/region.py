@@ -1,7 +1,7 @@
 """The condition under which an element lies in some region of an array, and the choice that follows from it.
 
-A condition that is the same for all lanes clamps the position, so the read stays a plain one; a condition that differs
-among lanes masks the read.
+A condition that is known now, because the position's bounds are, costs nothing. One that is the same for all lanes
+clamps the position, so the read stays a plain one; one that differs among lanes masks the read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,26 @@ from xlalite.hlo.ir.instruction import HloInstruction
 
 
 class Region:
-    """Conditions on positions, all of which must hold."""
+    """Conditions on positions, all of which must hold.
+
+    Attributes:
+        emitter: Where their code goes.
+        is_nowhere: Whether one is known not to hold; the others then need not be asked.
+    """
 
     def __init__(self, emitter: ElementEmitter) -> None:
         self.emitter = emitter
+        self.is_nowhere = False
         self._uniform: Value | None = None
         self._lanes: Value | None = None
 
     def require_range(self, position: Position, size: int) -> None:
         """Adds 0 <= position < size."""
-        fb = self.emitter.fb
+        fb, bounds = self.emitter.fb, self.emitter.math.bounds(position)
+        if bounds is not None and (bounds[1] < 0 or bounds[0] >= size):
+            self.is_nowhere = True
+        if bounds is not None and bounds[0] >= 0 and bounds[1] < size:
+            return
         if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
             self._add_uniform(fb.icmp("ult", self.emitter.math.scalar(position.base), size))
         else:
@@ -48,7 +58,7 @@ class Region:
 
     def choose(self, inside: HloInstruction, source: Index, outside: Callable[[], Element]) -> Element:
         """The element of `inside` at `source` where all conditions hold, else the other one."""
-        if inside.shape.element_count == 0 and not self.is_everywhere:
+        if self.is_nowhere or (inside.shape.element_count == 0 and not self.is_everywhere):
             return outside()
         (found,) = self.read((inside,), source)
         return found if self.is_everywhere else self.select(found, outside())
@@ -56,7 +66,7 @@ class Region:
     def within(self, emitter: ElementEmitter) -> Region:
         """The same conditions for what is emitted in an inner block."""
         inner = Region(emitter)
-        inner._uniform, inner._lanes = self._uniform, self._lanes
+        inner.is_nowhere, inner._uniform, inner._lanes = self.is_nowhere, self._uniform, self._lanes
         return inner
 
     @property

@@ -5,12 +5,15 @@ Where an element comes from depends on its position.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.llvm import I64, Value, vector
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.seams import Lines, common_source, pieces_of
 
 
 def _slice(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
@@ -91,27 +94,52 @@ def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 
 def _concatenate(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     dimension = instruction.attrs.dimension
-    math = emitter.math
-    pieces = [operand for operand in instruction.operands if operand.shape.dims[dimension]]
-    ends, total = [], 0
-    for piece in pieces:
-        total += piece.shape.dims[dimension]
-        ends.append(total)
+    math, position = emitter.math, index[dimension]
+    source = common_source(instruction)
+    if source is not None and isinstance(position, Affine) and (position.step == 0 or emitter.lanes == 1):
+        array, parts = source
+        places = [
+            math.add_constant(math.scale(at, line.stride), line.start) for at, line in zip(index, parts[0], strict=True)
+        ]
+        places[dimension] = _place_in_source(emitter, instruction, parts, position)
+        return emitter.element(array, tuple(places))
+    pieces = pieces_of(instruction)
 
     def from_piece(number: int) -> Element:
-        piece = pieces[number]
-        begin = ends[number] - piece.shape.dims[dimension]
-        local = math.add_constant(index[dimension], -begin)
-        source = (*index[:dimension], local, *index[dimension + 1 :])
+        piece, begin = pieces[number]
+        local = math.add_constant(position, -begin)
+        place = (*index[:dimension], local, *index[dimension + 1 :])
         if len(pieces) == 1:
-            return emitter.element(piece, source)
+            return emitter.element(piece, place)
         inside = Region(emitter)
         inside.require_range(local, piece.shape.dims[dimension])
         if number == len(pieces) - 1:
-            return inside.choose(piece, source, lambda: zero_element(instruction.shape.dtype, 1))
-        return inside.choose(piece, source, lambda: from_piece(number + 1))
+            return inside.choose(piece, place, lambda: zero_element(instruction.shape.dtype, 1))
+        return inside.choose(piece, place, lambda: from_piece(number + 1))
 
     return from_piece(0)
+
+
+def _place_in_source(
+    emitter: ElementEmitter, concatenate: HloInstruction, parts: Sequence[Lines], position: Affine
+) -> Position:
+    """Where along the concatenated dimension the array that all pieces are parts of has an element."""
+    fb, math, dimension = emitter.fb, emitter.math, concatenate.attrs.dimension
+    bounds = math.bounds(position) or (0, concatenate.shape.dims[dimension] - 1)
+    found: Affine | None = None
+    for (piece, begin), lines in reversed(list(zip(pieces_of(concatenate), parts, strict=True))):
+        end = begin + piece.shape.dims[dimension]
+        if bounds[1] < begin or bounds[0] >= end:
+            continue
+        line = lines[dimension]
+        place = math.add_constant(math.scale(position, line.stride), line.start - begin * line.stride)
+        assert isinstance(place, Affine), "an affine position moved and scaled is affine"
+        if found is not None:
+            is_before = fb.icmp("slt", math.scalar(position.base), end)
+            place = Affine(fb.select(is_before, math.scalar(place.base), math.scalar(found.base)))
+        found = place
+    assert found is not None, "a position lies in one of the pieces"
+    return found
 
 
 ELEMENT_RULES: dict[str, ElementRule] = {

@@ -15,6 +15,7 @@ from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_exte
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
+from xlalite.passes.fusion.seams import loop_seams
 
 
 def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | Declined:
@@ -58,7 +59,8 @@ class LoopKernel(Kernel):
             for view, element in zip(entry.outputs, elements, strict=True):
                 view.write(emitter.math, index, element, mask)
 
-        loop_nest(entry, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        lanes = lane_count(module, body, dims[-1] if dims else 1)
+        loop_nest(entry, dims, lanes, visit, loop_seams(results, dims))
         entry.close()
         return entry.function
 

@@ -9,6 +9,7 @@ from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.passes.fusion.seams import Seams
 
 BLOCK = 2048
 """Elements of one unit of the parallel extent of a one-dimensional nest; a multiple of every lane count."""
@@ -31,21 +32,42 @@ def loop_nest_extent(dims: tuple[int, ...]) -> int:
     return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
 
 
-def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit) -> None:
-    """Emits the loops over the entry's part of the extent."""
+def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit, seams: Seams = ()) -> None:
+    """Emits the loops over the entry's part of the extent, each split at the seams of its dimension."""
     ones = _leading_ones(dims)
+    seams = seams or ((),) * len(dims)
     if ones:
         inner = dims[ones:]
-        loop_nest(entry, inner, lanes, lambda index, width, mask: visit((*(ZERO,) * ones, *index), width, mask))
+        shifted: Visit = lambda index, width, mask: visit((*(ZERO,) * ones, *index), width, mask)  # noqa: E731
+        loop_nest(entry, inner, lanes, shifted, seams[ones:])
     elif not dims:
         visit((), 1, None)
     elif 0 in dims:
         return
     elif len(dims) == 1:
-        _line(entry, dims[0], lanes, visit)
+        for begin, end in _parts(dims[0], seams[0]):
+            _line(entry, dims[0], (begin, end), lanes, visit)
     else:
-        with task_loops(entry, dims[:-1]) as outer:
-            for_lanes(entry.fb, dims[-1], lanes, lambda at, width, mask: visit((*outer, at), width, mask))
+        _boxes(entry, dims, seams, (), lanes, visit)
+
+
+def _boxes(entry: KernelEntry, dims: tuple[int, ...], seams: Seams, outer: Index, lanes: int, visit: Visit) -> None:
+    fb, dimension = entry.fb, len(outer)
+    for begin, end in _parts(dims[dimension], seams[dimension]):
+        if dimension == len(dims) - 1:
+            _between(fb, begin, end, lanes, lambda at, width, mask: visit((*outer, at), width, mask))
+            continue
+        first: Value | int = begin
+        last: Value | int = end
+        if not dimension:
+            first = fb.smax(entry.begin, begin) if begin else entry.begin
+            last = fb.smin(entry.end, end) if end < dims[0] else entry.end
+        with fb.loop(first, last) as position:
+            _boxes(entry, dims, seams, (*outer, Affine(position, 0, (begin, end - 1))), lanes, visit)
+
+
+def _parts(size: int, seams: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip((0, *seams), (*seams, size), strict=True))
 
 
 def _leading_ones(dims: Sequence[int]) -> int:
@@ -53,19 +75,31 @@ def _leading_ones(dims: Sequence[int]) -> int:
     return next((number for number, size in enumerate(dims[:-1]) if size != 1), max(len(dims) - 1, 0))
 
 
-def _line(entry: KernelEntry, size: int, lanes: int, visit: Visit) -> None:
-    fb = entry.fb
+def _line(entry: KernelEntry, size: int, part: tuple[int, int], lanes: int, visit: Visit) -> None:
+    """What of a part of a line is the entry's."""
+    fb, (begin, end), step = entry.fb, part, 1 if lanes > 1 else 0
     if size <= BLOCK:
-        for_lanes(fb, size, lanes, lambda at, width, mask: visit((at,), width, mask))
+        _between(fb, begin, end, lanes, lambda at, width, mask: visit((at,), width, mask))
         return
-    full = size - size % lanes
     start = fb.mul(entry.begin, BLOCK, "nsw")
     stop = fb.mul(entry.end, BLOCK, "nsw")
-    with fb.loop(start, fb.smin(stop, full), lanes) as position:
-        visit((Affine(position, 1 if lanes > 1 else 0),), lanes, None)
-    if full < size:
-        with fb.if_(fb.icmp("sgt", stop, full)):
-            visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
+    bounds = (begin, end - 1)
+    if part == (0, size):
+        full = size - size % lanes
+        with fb.loop(start, fb.smin(stop, full), lanes) as position:
+            visit((Affine(position, step, bounds),), lanes, None)
+        if full < size:
+            with fb.if_(fb.icmp("sgt", stop, full)):
+                visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
+        return
+    start, stop = fb.smax(start, begin), fb.smin(stop, end)
+    left = fb.smax(fb.sub(stop, start), 0)
+    rest = fb.add(start, fb.sub(left, fb.urem(left, lanes)))
+    with fb.loop(start, rest, lanes) as position:
+        visit((Affine(position, step, bounds),), lanes, None)
+    if lanes > 1:
+        with fb.if_(fb.icmp("slt", rest, stop)):
+            visit((Affine(rest, 1, bounds),), lanes, lanes_below(fb, rest, stop, lanes))
 
 
 def places_of(fb: FunctionBuilder, number: Value, dims: Sequence[int]) -> tuple[Affine, ...]:
@@ -96,18 +130,26 @@ def nested_loops(fb: FunctionBuilder, dims: Sequence[int]) -> Iterator[Index]:
 
 def for_lanes(fb: FunctionBuilder, extent: int, lanes: int, body: LaneBody) -> None:
     """Runs the body over [0, extent): a loop of full vectors, then one masked vector for the rest."""
-    full = extent - extent % lanes
+    _between(fb, 0, extent, lanes, body)
+
+
+def _between(fb: FunctionBuilder, begin: int, end: int, lanes: int, body: LaneBody) -> None:
+    size = end - begin
+    if begin or size == 1:
+        lanes = min(lanes, 1 << max(size - 1, 0).bit_length())
+    full = end - size % lanes
+    bounds = (begin, end - 1)
     if lanes == 1:
-        with fb.loop(0, extent) as position:
-            body(Affine(position, 0), 1, None)
+        with fb.loop(begin, end) as position:
+            body(Affine(position, 0, bounds), 1, None)
         return
-    if full == lanes:
-        body(Affine(0, 1), lanes, None)
-    elif full:
-        with fb.loop(0, full, lanes) as position:
-            body(Affine(position, 1), lanes, None)
-    if extent > full:
-        body(Affine(full, 1), lanes, lanes_below(fb, full, extent, lanes))
+    if full - begin == lanes:
+        body(Affine(begin, 1), lanes, None)
+    elif full > begin:
+        with fb.loop(begin, full, lanes) as position:
+            body(Affine(position, 1, bounds), lanes, None)
+    if end > full:
+        body(Affine(full, 1, (full, end - 1)), lanes, lanes_below(fb, full, end, lanes))
 
 
 def lanes_between(fb: FunctionBuilder, bounds: Range, lanes: int, body: LaneBody) -> None:

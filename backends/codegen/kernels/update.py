@@ -11,6 +11,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kerne
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.passes.fusion.kernel_shape import KernelShape
+from xlalite.passes.fusion.seams import loop_seams
 
 
 def plan_update(request: KernelRequest, shape: KernelShape) -> UpdateKernel | Declined:
@@ -49,6 +50,7 @@ class UpdateKernel(Kernel):
             place = tuple(emitter.math.add(at, offset) for at, offset in zip(index, offsets, strict=True))
             entry.outputs[0].write(emitter.math, place, element, mask)
 
-        loop_nest(entry, dims, lane_count(module, body, dims[-1] if dims else 1), visit)
+        lanes = lane_count(module, body, dims[-1] if dims else 1)
+        loop_nest(entry, dims, lanes, visit, loop_seams((update,), dims))
         entry.fb.ret()
         return entry.function

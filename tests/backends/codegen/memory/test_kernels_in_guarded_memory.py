@@ -246,7 +246,31 @@ def systems(sizes: Sequence[int]) -> Iterator[str]:
                     yield program(call, matrix, result, lines=[f"z = {result} subtract(p1, p1)"])
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions, systems)
+def splits(sizes: Sequence[int]) -> Iterator[str]:
+    """Rotations, borders and updates inside loops that are split for them."""
+    for n in sizes:
+        for t in ("f32", "f64", "bf16", "s8", "s4", "c64"):
+            for dims, along in (((n + 40,), 0), ((3, n + 40), 1), ((n + 2, 33), 0)):
+                shape, size = f"{t}[{','.join(map(str, dims))}]", dims[along]
+                lines, parts = [], []
+                for number, (begin, end) in enumerate(((size - 1, size), (0, size - 1), (1, size), (0, 1))):
+                    part = ",".join(str(end - begin if d == along else one) for d, one in enumerate(dims))
+                    ranges = ",".join(f"[{begin}:{end}]" if d == along else f"[0:{one}]" for d, one in enumerate(dims))
+                    lines.append(f"s{number} = {t}[{part}] slice(p0), slice={{{ranges}}}")
+                    parts.append(part)
+                for number, pair in enumerate(("s0, s1", "s2, s3")):
+                    lines.append(f"c{number} = {shape} concatenate({pair}), dimensions={{{along}}}")
+                yield program(f"{shape} add(c0, c1)", shape, lines=lines)
+                joined = ["z = s32[] constant(0)", "n = s32[] constant(1)", f"u = {t}[{parts[1]}] add(s1, s2)"]
+                at = ", ".join("n" if d == along else "z" for d in range(len(dims)))
+                updated = [*lines[1:3], *joined, f"d = {shape} dynamic-update-slice(p1, u, {at})"]
+                yield program(f"{shape} add(d, p0)", shape, shape, lines=updated)
+                around = "x".join("1_0" if d == along else "0_0" for d in range(len(dims)))
+                padded = [lines[1], f"b = {shape} pad(s1, p1), padding={around}"]
+                yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
+
+
+FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -254,7 +278,7 @@ def test_kernels_stay_in_their_arrays(
     run_guarded: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]]
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
-    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family is mixtures)
+    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits))
 
 
 @pytest.mark.parametrize("family", [moves, mixtures, reductions])
@@ -351,7 +375,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family is mixtures)
+    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits))
 
 
 def test_operations_stay_in_their_arrays(
