@@ -30,6 +30,8 @@ class KernelKind(enum.Enum):
     CHOLESKY = "cholesky"
     TRIANGULAR_SOLVE = "triangular solve"
     LU = "lu"
+    QR = "qr"
+    REFLECTIONS = "reflections"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -63,6 +65,9 @@ _WHOLE_ARRAY_KINDS = {
 _LAPACK_KINDS = {
     "potrf": KernelKind.CHOLESKY,
     "getrf": KernelKind.LU,
+    "geqrf": KernelKind.QR,
+    "orgqr": KernelKind.REFLECTIONS,
+    "ormqr": KernelKind.REFLECTIONS,
 }
 
 

@@ -20,6 +20,8 @@ from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequ
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.linear_algebra.cholesky import plan_cholesky
 from xlalite.backends.codegen.kernels.linear_algebra.lu import plan_lu
+from xlalite.backends.codegen.kernels.linear_algebra.qr import plan_qr
+from xlalite.backends.codegen.kernels.linear_algebra.reflections import plan_reflections
 from xlalite.backends.codegen.kernels.linear_algebra.triangular_solve import plan_triangular_solve
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
@@ -45,6 +47,8 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.CHOLESKY: plan_cholesky,
     KernelKind.TRIANGULAR_SOLVE: plan_triangular_solve,
     KernelKind.LU: plan_lu,
+    KernelKind.QR: plan_qr,
+    KernelKind.REFLECTIONS: plan_reflections,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -21,7 +21,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import (
     chosen,
     in_blocks,
     is_equal,
-    ones,
+    one_like,
     product,
     quotient,
     scaled,
@@ -173,12 +173,12 @@ class LuKernel(Kernel):
         pivot = panel.number(step, at)
         is_zero = is_equal(fb, pivot, 0.0)
         scale, inverse = self._inverse(entry, pivot, is_zero)
-        taken, edge = panel.row(step)[number:], fb.splat(at, lanes)
+        taken, edge = panel.row(step, number), fb.splat(at, lanes)
         columns = panel.column_numbers(panel.columns()[number])
         is_own, is_behind = fb.icmp("eq", columns, edge), fb.icmp("sgt", columns, edge)
         with fb.loop(fb.add(step, 1), self.form.rows) as row:
             factor = product(fb, scaled(fb, panel.number(row, at), scale), inverse)
-            old = panel.row(row)[number:]
+            old = panel.row(row, number)
             first, *others = panel.without(old, factor, taken)
             first = chosen(fb, is_own, panel.spread(factor), chosen(fb, is_behind, first, old[0]))
             panel.set_row(row, (first, *others), number)
@@ -196,5 +196,5 @@ class LuKernel(Kernel):
         one = fb.constant(size.type, 1.0)
         scale = fb.select(fb.fcmp("olt", size, 1 / limit), limit, one)
         scale = fb.select(fb.fcmp("ogt", size, limit), 1 / limit, scale)
-        divisor = chosen(fb, is_zero, ones(one, pivot), scaled(fb, pivot, scale))
-        return scale, quotient(fb, self.form.dtype, ones(one, pivot), divisor)
+        divisor = chosen(fb, is_zero, one_like(pivot), scaled(fb, pivot, scale))
+        return scale, quotient(fb, self.form.dtype, one_like(pivot), divisor)

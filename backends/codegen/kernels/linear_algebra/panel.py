@@ -6,16 +6,16 @@ f32 for narrower types; a row of complex numbers is its real parts, then its ima
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
-from xlalite.backends.codegen.arrays.types import Element, representation, round_result
-from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, multiply
+from xlalite.backends.codegen.arrays.types import Element, representation, round_result, zero_element
+from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, add, multiply
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.kernels.scratch import aligned
-from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value, zero
+from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value, constant, zero
 from xlalite.hlo.types.dtype import DType
 
 _ROWS = 4
@@ -102,10 +102,10 @@ class Panel:
         """One number."""
         return self.read(IndexMath(self.fb, 1), (Affine(row), Affine(column)))
 
-    def row(self, row: Value) -> Row:
-        """A row."""
+    def row(self, row: Value, first: int = 0) -> Row:
+        """A row, or its vectors from one on."""
         math = IndexMath(self.fb, self.form.lanes)
-        return tuple(self.read(math, (Affine(row), at)) for at in self.columns())
+        return tuple(self.read(math, (Affine(row), at)) for at in self.columns()[first:])
 
     def set_row(self, row: Value, vectors: Row, first: int = 0) -> None:
         """Stores a row, or those of its vectors from one on."""
@@ -123,20 +123,28 @@ class Panel:
 
     def eliminate(self, first: Value, count: int, coefficient: Coefficient, until: Value | None = None) -> list[Row]:
         """The rows from `first` on without what all rows before them, or before `until`, contribute."""
-        fb = self.fb
-        rows = [self.row(fb.add(first, number)) for number in range(count)]
+        rows = [self.row(self.fb.add(first, number)) for number in range(count)]
+        return self.take_from(rows, coefficient, 0, first if until is None else until)
+
+    def take_from(
+        self, rows: Sequence[Row], coefficient: Coefficient, begin: Value | int, end: Value | int
+    ) -> list[Row]:
+        """Some rows minus multiples of this panel's rows [begin, end)."""
         kinds = [vector for row in rows for vector in row]
-        with fb.carried_loop(0, first if until is None else until, 1, flatten(kinds)) as loop:
+        with self.fb.carried_loop(begin, end, 1, flatten(kinds)) as loop:
             taken = self.row(loop.index)
             held = unflatten(loop.values, kinds)
             left: list[Element] = []
-            for number in range(count):
+            for number in range(len(rows)):
                 factor = coefficient(number, loop.index)
-                row = held[number * len(taken) : (number + 1) * len(taken)]
-                left += self.without(row, factor, taken)
+                left += self.without(held[number * len(taken) : (number + 1) * len(taken)], factor, taken)
             loop.yield_(*flatten(left))
-        found = unflatten(loop.results, kinds)
-        return [found[number * len(taken) : (number + 1) * len(taken)] for number in range(count)]
+        found, length = unflatten(loop.results, kinds), len(rows[0])
+        return [found[number * length : (number + 1) * length] for number in range(len(rows))]
+
+    def zeros(self) -> Row:
+        """A row of zeros."""
+        return (zero_element(self.form.dtype, self.form.lanes),) * self.form.vectors
 
     def without(self, row: Row, factor: Element, taken: Row) -> Row:
         """The row minus a multiple of another."""
@@ -187,9 +195,30 @@ def product(fb: FunctionBuilder, a: Element, b: Element) -> Element:
     return fb.fmul(a, b)
 
 
-def ones(one: Value, like: Element) -> Element:
-    """A real one as a number of the kind of another."""
-    return (one, zero(one.type)) if isinstance(like, tuple) else one
+def total(fb: FunctionBuilder, a: Element, b: Element) -> Element:
+    """A + b."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "both are complex"
+        return add(fb, a, b)
+    assert isinstance(b, Value), "neither is complex"
+    return fb.fadd(a, b)
+
+
+def negative(fb: FunctionBuilder, element: Element) -> Element:
+    """-a."""
+    return (fb.fneg(element[0]), fb.fneg(element[1])) if isinstance(element, tuple) else fb.fneg(element)
+
+
+def one_like(element: Element) -> Element:
+    """A one of the kind of an element."""
+    if isinstance(element, tuple):
+        return constant(element[0].type, 1.0), zero(element[0].type)
+    return constant(element.type, 1.0)
+
+
+def real_part(element: Element) -> Value:
+    """A real number itself."""
+    return element[0] if isinstance(element, tuple) else element
 
 
 def is_equal(fb: FunctionBuilder, element: Element, number: float) -> Value:
@@ -218,11 +247,13 @@ def rounded(fb: FunctionBuilder, dtype: DType, element: Element) -> Element:
     return element if isinstance(element, tuple) else round_result(fb, dtype, element)
 
 
-def in_blocks(fb: FunctionBuilder, form: PanelForm, carried: Registers, block: Block) -> Registers:
-    """Goes through all rows in whole blocks, then row by row; what it ends with."""
+def in_blocks(
+    fb: FunctionBuilder, form: PanelForm, carried: Registers, block: Block, first: Value | int = 0
+) -> Registers:
+    """Goes through all rows, or those from the first of a block on, in whole blocks, then row by row; the end."""
     whole = form.rows - form.rows % form.rows_together
-    for begin, end, count in ((0, whole, form.rows_together), (whole, form.rows, 1)):
-        if begin < end:
+    for begin, end, count in ((first, whole, form.rows_together), (whole, form.rows, 1)):
+        if isinstance(begin, Value) or begin < end:
             with fb.carried_loop(begin, end, count, carried) as loop:
                 loop.yield_(*block(loop.index, count, loop.values))
             carried = loop.results

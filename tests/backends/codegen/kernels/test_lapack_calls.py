@@ -121,10 +121,105 @@ def test_of_equal_elements_the_first_is_the_pivot(check: Any) -> None:
     check(lu("f32", x.shape), x)
 
 
+def qr(dtype: str, dims: tuple[int, ...]) -> str:
+    batch, k = dims[:-2], min(dims[-2:])
+    return call("geqrf", dtype, {"x": dims}, f"($T{listed(*dims)}, $T{listed(*batch, k)})")
+
+
+def named(routine: str, dtype: str) -> str:
+    """The routine's name for real or complex numbers."""
+    return routine.replace("or", "un") if DType(dtype).is_complex else routine
+
+
+def make_q(dtype: str, packed: tuple[int, ...], taus: tuple[int, ...]) -> str:
+    return call(named("orgqr", dtype), dtype, {"x": packed, "taus": taus}, f"$T{listed(*packed)}")
+
+
+def adjoint(x: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_qr_gives_the_matrix_back(
+    check: Any, kernels: Any, compile_text: Any, rng: np.random.Generator, dtype: str
+) -> None:
+    for (rows, columns), batch in zip(((*SIZES, (130, 100))), itertools.cycle(((), (3,), (2, 2))), strict=False):
+        x, k = matrices(rng, dtype, *batch, rows, columns), min(rows, columns)
+        executable = check(qr(dtype, x.shape), x, ulps=100)
+        assert kernels(executable) == ["qr"]
+        packed, taus = executable(x)
+        reflections = np.ascontiguousarray(packed[..., :k])
+        executable = check(make_q(dtype, reflections.shape, taus.shape), reflections, taus, ulps=100)
+        assert kernels(executable) == ["reflections"]
+        q, allowed = executable(reflections, taus), 20 * rows * np.finfo(x.dtype).eps
+        np.testing.assert_allclose(adjoint(q) @ q, np.broadcast_to(np.eye(k), (*batch, k, k)), atol=allowed)
+        np.testing.assert_allclose(q @ np.triu(packed)[..., :k, :], x, atol=allowed)
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_fewer_reflections_than_columns(check: Any, rng: np.random.Generator, dtype: str) -> None:
+    """All of Q, as for complete factorisations; what stands behind the reflections is not read."""
+    packed, taus = np.linalg.qr(matrices(rng, dtype, 2, 30, 5), mode="raw")
+    wide = matrices(rng, dtype, 2, 30, 30)
+    wide[..., :5] = np.swapaxes(packed, -1, -2)
+    wide[..., 5:] = np.nan
+    taus = taus.astype(wide.dtype)
+    executable = check(make_q(dtype, wide.shape, taus.shape), wide, taus, ulps=100)
+    q = executable(wide, taus)
+    np.testing.assert_allclose(adjoint(q) @ q, np.stack([np.eye(30)] * 2), atol=600 * np.finfo(q.dtype).eps)
+
+
+@pytest.mark.parametrize("transpose", ["true", "false"])
+@pytest.mark.parametrize("left", ["true", "false"])
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_products_with_q(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, left: str, transpose: str
+) -> None:
+    for rows, count, others in ((7, 3, 5), (100, 90, 70)):
+        packed, taus = np.linalg.qr(matrices(rng, dtype, 2, rows, count), mode="raw")
+        packed, taus = (part.astype(DType(dtype).numpy) for part in (np.swapaxes(packed, -1, -2), taus))
+        c = matrices(rng, dtype, 2, *((rows, others) if left == "true" else (others, rows)))
+        operands = {"x": packed.shape, "taus": taus.shape, "c": c.shape}
+        options = f"left = {left}, transpose = {transpose}"
+        text = call(named("ormqr", dtype), dtype, operands, f"$T{listed(*c.shape)}", options)
+        assert kernels(check(text, np.ascontiguousarray(packed), taus, c, ulps=200)) == ["reflections"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c64", "f64"])
+@pytest.mark.parametrize("place", ["least", "most"])
+def test_qr_of_very_small_and_large_numbers(check: Any, rng: np.random.Generator, dtype: str, place: str) -> None:
+    limits = np.finfo(DType(dtype).component.numpy)
+    scale = float(limits.tiny) * 1e3 if place == "least" else float(limits.max) / 1e3
+    x = (matrices(rng, dtype, 20, 12) * scale).astype(DType(dtype).numpy)
+    check(qr(dtype, x.shape), x, ulps=1000)
+    x = matrices(rng, dtype, 20, 12)
+    x[:, ::3] *= scale
+    check(qr(dtype, x.shape), x, ulps=1000)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c64"])
+def test_qr_of_columns_that_are_done(check: Any, dtype: str) -> None:
+    x = np.zeros((3, 6, 5), DType(dtype).numpy)
+    x[1, 0] = [1, -2, 0, 3, 4]
+    x[2] = np.triu(np.ones((6, 5)))
+    executable = check(qr(dtype, x.shape), x)
+    np.testing.assert_array_equal(executable(x)[1], 0)
+
+
+def test_qr_of_what_is_not_finite_stays_in_its_matrix(compile_text: Any, rng: np.random.Generator) -> None:
+    x = matrices(rng, "f32", 3, 9, 9)
+    x[1] = 1
+    x[1, 4, 0] = np.nan
+    packed, taus = compile_text(qr("f32", x.shape))(x)
+    assert np.isnan(packed[1]).any()
+    assert np.isfinite(packed[[0, 2]]).all()
+    assert np.isfinite(taus[[0, 2]]).all()
+
+
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
 def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
     x = positive(rng, dtype, 9, 70, 70)
-    for text in (cholesky(dtype, x.shape, "L"), lu(dtype, x.shape)):
+    for text in (cholesky(dtype, x.shape, "L"), lu(dtype, x.shape), qr(dtype, x.shape)):
         one, two, five = (compile_text(text, num_threads=threads)(x) for threads in (1, 2, 5))
         for parts in zip(one, two, five, strict=True):
             np.testing.assert_array_equal(parts[0], parts[1])
@@ -134,10 +229,10 @@ def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator
 def test_code_does_not_grow_with_the_matrix(compile_text: Any) -> None:
     lengths = []
     for size in (100, 400):
-        found = compile_text(lu("f64", (size, size)))
-        lengths.append(len(found.as_text("llvm-before-optimizations").splitlines()))
-    assert lengths[1] <= lengths[0] + 20
-    assert lengths[1] < 3000
+        found = compile_text(lu("f64", (size, size))), compile_text(qr("f64", (size, size)))
+        lengths.append([len(each.as_text("llvm-before-optimizations").splitlines()) for each in found])
+    assert all(large <= small + 20 for small, large in zip(*lengths, strict=True)), lengths
+    assert max(lengths[1]) < 3000, lengths
 
 
 @pytest.mark.parametrize("uplo", ["L", "U"])

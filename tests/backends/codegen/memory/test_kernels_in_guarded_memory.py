@@ -321,6 +321,13 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
             for rows, columns in ((n, n), (n + 3, n), (n, n + 3)):
                 matrix = f"{t}[2,{rows},{columns}]"
                 yield program(f"({matrix}, s32[2,{n}], s32[2]) custom-call(p0), {target % 'getrf'}", matrix)
+                yield program(f"({matrix}, {t}[2,{n}]) custom-call(p0), {target % 'geqrf'}", matrix)
+            q, other = ("orgqr", "ormqr") if letter in "sd" else ("ungqr", "unmqr")
+            tall, taus = f"{t}[2,{n + 2},{n}]", f"{t}[2,{n}]"
+            yield program(f"{tall} custom-call(p0, p1), {target % q}", tall, taus)
+            for left, c in (("true", f"{t}[2,{n + 2},5]"), ("false", f"{t}[2,5,{n + 2}]")):
+                options = f"{target % other}, backend_config={{left = {left}}}"
+                yield program(f"{c} custom-call(p0, p1, p2), {options}", tall, taus, c)
 
 
 def same_shapes(found: object, expected: object) -> None:

@@ -1,0 +1,154 @@
+"""The kernel of LAPACK's orgqr and ormqr: the product of stored reflections, or a matrix multiplied with it.
+
+A product from the right is the adjoint of one from the left. The matrices of a batch are split over threads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, chosen, conjugate, one_like
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
+from xlalite.backends.codegen.kernels.loop_nest import places_of
+from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.passes.fusion.kernel_shape import KernelShape
+
+
+def plan_reflections(request: KernelRequest, shape: KernelShape) -> ReflectionsKernel:
+    """The kernel of an orgqr or an ormqr."""
+    root = request.body.root
+    asked = lapack_call(root)
+    assert asked is not None, "the kind is for such calls only"
+    (rows, _), (count,), *others = asked.sizes
+    columns = asked.sizes[0][1]
+    is_left, is_adjoint = True, False
+    if others:
+        is_left, is_adjoint = bool(asked.options.get("left", 1)), bool(asked.options.get("transpose", 0))
+        columns = others[0][1 if is_left else 0]
+    dtype = root.operand(0).shape.dtype
+    return ReflectionsKernel(
+        request,
+        asked.batch,
+        count,
+        columns,
+        PanelForm.of(request.target, dtype, rows, max(count, 1)),
+        PanelForm.of(request.target, dtype, rows, columns),
+        is_left=is_left,
+        is_adjoint=is_adjoint == is_left,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionsKernel(Kernel):
+    """A product with reflections.
+
+    Attributes:
+        batch: Sizes of the batch.
+        count: Reflections.
+        columns: Columns of what is multiplied from the left, the rows of the third operand if it stands on the left.
+        form: Panels of the reflections.
+        others: Panels of what is multiplied.
+        is_left: Whether the reflections stand on the left.
+        is_adjoint: Whether what is multiplied from the left is multiplied with the adjoint of their product.
+    """
+
+    batch: tuple[int, ...]
+    count: int
+    columns: int
+    form: PanelForm
+    others: PanelForm
+    is_left: bool
+    is_adjoint: bool
+
+    @property
+    def extent(self) -> int:
+        """The matrices."""
+        return math.prod(self.batch)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """A matrix and a block of reflections."""
+        return sum(self._parts)
+
+    @property
+    def _parts(self) -> tuple[int, int]:
+        return matrix_bytes(self.others, self.columns), block_bytes(self.form, self.others)
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Multiplies the matrices [begin, end)."""
+        entry = open_kernel(module, name, self.request)
+        fb, width, is_product = entry.fb, self.form.width, len(entry.inputs) > 2
+        blocks = -(-self.count // width)
+        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
+            batch, parts = places_of(fb, number, self.batch), parts_of(fb, slot, self._parts)
+            matrix = PanelMatrix(fb, self.others, self.columns, parts[0])
+            block = BlockReflection(fb, self.form, self.others, parts[1])
+            if is_product:
+                self._read(entry, matrix, batch)
+            else:
+                self._set_unit(entry, matrix)
+            with fb.loop(0, blocks) as turn:
+                at = turn if self.is_adjoint else fb.sub(fb.constant(turn.type, blocks - 1), turn)
+                first = fb.mul(at, width)
+                count = fb.smin(fb.sub(fb.constant(first.type, self.count), first), width)
+                self._take(entry, block, batch, first, count)
+                # In what is still the unit matrix, the columns before a block have nothing in its rows.
+                behind = 0 if is_product else fb.udiv(first, self.others.width)
+                with matrix.each_panel(behind) as panel:
+                    block.apply(panel, first, count, adjoint=self.is_adjoint)
+            self._write(entry, matrix, batch)
+        fb.ret()
+        return entry.function
+
+    def _take(self, entry: KernelEntry, block: BlockReflection, batch: Index, first: Value, count: Value) -> None:
+        fb, lanes, packed, taus = entry.fb, self.form.lanes, *entry.inputs[:2]
+
+        def stored(row: Value, place: Affine) -> Element:
+            at = fb.add(first, place.base)
+            mask = None if self.count % self.form.width == 0 else lanes_below(fb, at, self.count, lanes)
+            return packed.read(IndexMath(fb, lanes), (*batch, Affine(row), Affine(at, 1)), mask)
+
+        block.take(
+            first,
+            count,
+            stored,
+            lambda number: taus.read(IndexMath(fb, 1), (*batch, Affine(fb.add(first, number)))),
+        )
+
+    def _set_unit(self, entry: KernelEntry, matrix: PanelMatrix) -> None:
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            math = IndexMath(entry.fb, self.others.lanes)
+            nothing = panel.zeros()[0]
+            is_diagonal = entry.fb.icmp("eq", math.vector(at), math.vector(Affine(row)))
+            panel.write(math, (Affine(row), place), chosen(entry.fb, is_diagonal, one_like(nothing), nothing))
+
+        matrix.for_vectors(visit)
+
+    def _read(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> None:
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            math = IndexMath(entry.fb, self.others.lanes)
+            element = entry.inputs[2].read(math, self._index(batch, row, at), mask)
+            panel.write(math, (Affine(row), place), element if self.is_left else conjugate(entry.fb, element))
+
+        matrix.for_vectors(visit)
+
+    def _write(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> None:
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            math = IndexMath(entry.fb, self.others.lanes)
+            element = panel.read(math, (Affine(row), place))
+            element = element if self.is_left else conjugate(entry.fb, element)
+            entry.outputs[0].write(math, self._index(batch, row, at), element, mask)
+
+        matrix.for_vectors(visit)
+
+    def _index(self, batch: Index, row: Value, at: Affine) -> Index:
+        return (*batch, Affine(row), at) if self.is_left else (*batch, at, Affine(row))
