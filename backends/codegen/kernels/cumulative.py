@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.elements.combiner import Combiner
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
@@ -59,6 +60,10 @@ class CumulativeKernel(Kernel):
     def extent(self) -> int:
         """Lines along the dimension, where they are neighbours strips of them."""
         return math.prod(self.dims[dim] for dim in self._outer) * self._strips
+
+    def estimate_ns(self, work: Work) -> float:
+        """Each element is combined twice, however long the windows are."""
+        return replace(work, flops=2.0 * math.prod(self.dims)).nanoseconds(self.request.target.cache_bytes)
 
     @property
     def _length(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.kernels.throughput import BYTES_PER_NS, FLOPS_PER_NS, TRANSCENDENTALS_PER_NS
+from xlalite.backends.codegen.kernels.throughput import FLOPS_PER_NS, TRANSCENDENTALS_PER_NS, bytes_per_ns
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
@@ -20,18 +21,18 @@ class Work:
         flops: Arithmetic operations.
         transcendentals: Evaluations of transcendental functions.
         bytes_moved: Bytes read and written.
+
+    Operations are on elements of f32 or narrower; one on a wider element counts for several.
     """
 
     flops: float
     transcendentals: float
     bytes_moved: int
 
-    @property
-    def nanoseconds(self) -> float:
-        """The time it takes."""
-        return (
-            self.bytes_moved / BYTES_PER_NS + self.flops / FLOPS_PER_NS + self.transcendentals / TRANSCENDENTALS_PER_NS
-        )
+    def nanoseconds(self, cache_bytes: Sequence[int]) -> float:
+        """The time it takes, what it moves being in the nearest cache that holds it."""
+        moving = self.bytes_moved / bytes_per_ns(self.bytes_moved, cache_bytes)
+        return moving + self.flops / FLOPS_PER_NS + self.transcendentals / TRANSCENDENTALS_PER_NS
 
 
 def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
@@ -41,11 +42,16 @@ def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
     flops = transcendentals = 0.0
     for instruction in body.instructions:
         cost = costs.of_instruction(instruction)
-        times = evaluated.of(instruction) / max(_element_count(instruction), 1)
+        times = _width(instruction) * evaluated.of(instruction) / max(_element_count(instruction), 1)
         flops += cost.flops * times
         transcendentals += cost.transcendentals * times
     moved = sum(_bytes_read(parameter) for parameter in body.parameters) + _bytes_written(body.root, shape)
     return Work(flops, transcendentals, moved)
+
+
+def _width(instruction: HloInstruction) -> float:
+    """How many f32 take as much of a register as an element, at least one."""
+    return max(1.0, *(shape.dtype.bits / 32 for _, shape in instruction.shape.leaves() if shape.is_array), 1.0)
 
 
 def _element_count(instruction: HloInstruction) -> int:

@@ -94,4 +94,4 @@ class Kernel(ABC):
 
     def estimate_ns(self, work: Work) -> float:
         """Time that it takes on one thread, its operations and bytes being counted already."""
-        return work.nanoseconds
+        return work.nanoseconds(self.request.target.cache_bytes)

@@ -59,6 +59,9 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
 }
 """How each kind plans a request of its shape; which comes first is up to `KernelKind`."""
 
+_LONG_NS = 100_000
+"""What takes longer is cut into smaller parts of it, so that threads of unequal speed end together."""
+
 _LARGE_RESULT = 8
 """A result is large if it takes at least this part of the last cache."""
 
@@ -140,7 +143,8 @@ def _split(kernel: Kernel, work: Work, num_threads: int) -> tuple[int, dict[str,
     """Units of the extent to a task, 0 for all on one thread, and the figures that this rests on."""
     body, extent = kernel.request.body, kernel.extent
     estimate = kernel.estimate_ns(work)
-    tasks = min(int(estimate / MIN_TASK_NS), 8 * num_threads, extent)
+    tasks_a_thread = 8 if estimate > _LONG_NS else 2
+    tasks = min(int(estimate / MIN_TASK_NS), tasks_a_thread * num_threads, extent)
     is_split = num_threads > 1 and tasks > 1
     figures: dict[str, Number] = {
         "estimate_ns": round(estimate),

@@ -21,7 +21,7 @@ from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between
-from xlalite.backends.codegen.kernels.throughput import BYTES_PER_NS
+from xlalite.backends.codegen.kernels.throughput import bytes_per_ns
 from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -101,7 +101,8 @@ class ScatterKernel(Kernel):
         updates = operands[len(operands) // 2 + 1 :]
         combined = sum(3 * update.shape.size_bytes for update in updates)
         windows = updates[0].shape.element_count / max(1, math.prod(self.window))
-        return (copied + combined) / BYTES_PER_NS + windows * _NS_AN_UPDATE
+        moved = copied + combined
+        return moved / bytes_per_ns(moved, self.request.target.cache_bytes) + windows * _NS_AN_UPDATE
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Copies the task's part of what does not lie in its operand's memory, and updates it."""

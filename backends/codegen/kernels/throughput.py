@@ -1,22 +1,22 @@
 """What one core does in a nanosecond, about: whether a kernel is split over threads rests on it, and nothing else.
 
-Beside each is what one core of an AMD EPYC with AVX512 did: arrays of 16 KB unless said otherwise, chains of one
-operation, the quickest of nine runs. The figures are those of a slower machine on purpose: a kernel that is split
-without need loses half a microsecond, one that is not split where it pays loses all that other threads would have done.
+Beside each is what one core of an AMD EPYC with AVX512 did; the figures are those of a machine of half its speed. They
+need not be better: a kernel that is split without need loses half a microsecond where other cores are idle, but on a
+busy machine, where a thread of the pool may lose its core in the middle of a task, milliseconds now and then.
 """
 
 from __future__ import annotations
 
-from xlalite.passes.fusion.work import EXPENSIVE_FLOPS
+from collections.abc import Sequence
 
-BYTES_PER_NS = 8.0
-"""Read and written by loops; measured 60 to 90 in the caches, 29 in memory (`negate` of f32, 64 MB)."""
+_BYTES_PER_NS = (100.0, 50.0, 25.0)
+"""Read and written by loops, in L2 or nearer, in L3 and in memory; measured 190, 105 and 37 (`add` of f32)."""
 
-FLOPS_PER_NS = 16.0
+FLOPS_PER_NS = 32.0
 """Operations on elements in vectors; measured 48 to 64 (`subtract` of f32)."""
 
-TRANSCENDENTALS_PER_NS = FLOPS_PER_NS / EXPENSIVE_FLOPS
-"""Measured 1.6 (`tanh`) to 3.3 (`exponential`) of f32."""
+TRANSCENDENTALS_PER_NS = 4.0
+"""Measured 2 (`log`), 5 (`tanh`), 8.6 (`exponential`) of f32."""
 
 MULTIPLY_ADDS_PER_NS = 3.0
 """Vector multiply-adds of a product's tiles; measured 3.2 to 3.6 (f32 and f64, 256 and 512 in each dimension)."""
@@ -26,3 +26,10 @@ DOT_BYTES_PER_NS = 20.0
 
 MIN_TASK_NS = 2000.0
 """A task worth handing to another thread; a fork-join costs about 0.5 µs."""
+
+
+def bytes_per_ns(size_bytes: int, cache_bytes: Sequence[int]) -> float:
+    """What one core reads and writes of so many bytes that lie in the nearest cache that holds them."""
+    _, second, third = cache_bytes
+    level = 0 if size_bytes <= second else 1 if size_bytes <= third else 2
+    return _BYTES_PER_NS[level]
