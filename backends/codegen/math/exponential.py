@@ -1,4 +1,4 @@
-"""exp, exp2, expm1 and the pieces that hyperbolic functions build on.
+"""exp, expm1 and the pieces that hyperbolic functions build on.
 
 x = n * ln 2 + r with |r| <= ln 2 / 2, and e**r = 1 + r + r**2 * q(r). Coefficients of q are best approximations on
 [-0.34675, 0.34675], made by tests/backends/codegen/math/minimax.py; errors are those of e**r (EXP) or relative to
@@ -83,13 +83,6 @@ def exp_up_to(fb: FunctionBuilder, x: Value) -> Value:
     r = fb.fadd(start, correction)
     tail = fb.fma(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
     return scale_by_power_of_two(fb, fb.fadd(fb.fadd(start, tail), 1.0), n)
-
-
-def emit_exp2(fb: FunctionBuilder, x: Value) -> Value:
-    """2**x."""
-    format_ = format_of(x)
-    limit = 1.09 * format_.bias + format_.mantissa_bits
-    return exp2_of_pair(fb, at_least(fb, at_most(fb, x, limit), -limit))
 
 
 def exp2_of_pair(fb: FunctionBuilder, x: Value, x_low: Value | None = None) -> Value:

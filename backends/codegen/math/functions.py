@@ -43,11 +43,8 @@ class MathFunction:
 MATH_FUNCTIONS: dict[str, MathFunction] = {
     "exponential": MathFunction(exponential.emit_exp, inlined=(F32, F64)),
     "exponential-minus-one": MathFunction(exponential.emit_expm1),
-    "exp2": MathFunction(exponential.emit_exp2),
     "log": MathFunction(logarithm.emit_log),
     "log-plus-one": MathFunction(logarithm.emit_log1p),
-    "log2": MathFunction(logarithm.emit_log2),
-    "log10": MathFunction(logarithm.emit_log10),
     "tanh": MathFunction(hyperbolic.emit_tanh),
     "logistic": MathFunction(hyperbolic.emit_logistic),
     "sinh": MathFunction(hyperbolic.emit_sinh, single=hyperbolic.emit_sinh_single, inlined=()),

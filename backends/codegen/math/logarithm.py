@@ -1,4 +1,4 @@
-"""log, log1p, log2, log10 and the pieces that inverse hyperbolic functions and pow build on.
+"""log, log1p and the pieces that inverse hyperbolic functions and pow build on.
 
 x = 2**e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f - f**2 / 2 + f**3 * p(f). Coefficients of p
 are best approximations on [-0.2929, 0.4143], made by tests/backends/codegen/math/minimax.py; errors are relative to
@@ -160,37 +160,3 @@ def emit_log1p(fb: FunctionBuilder, x: Value) -> Value:
     result = log_specials(fb, one_more, result)
     tiny = fb.fcmp("olt", fb.fabs(x), 2.0 ** -(format_of(x).mantissa_bits + 2))
     return fb.select(tiny, x, result)
-
-
-# 1 / ln 2 and 1 / ln 10, log10 of 2, each as a float and the rest of it.
-_LOG2_E = {F32: (1.4426950216293335, 1.925963033500011e-08), F64: (1.4426950408889634, 2.0355273740931033e-17)}
-_LOG10_E = {F32: (0.4342944920063019, -1.0103049952192578e-08), F64: (0.4342944819032518, 1.098319650216765e-17)}
-_LOG10_2 = {F32: (0.301025390625, 4.605039066518657e-06), F64: (0.30102999566383914, 1.42050232272661e-13)}
-
-
-def emit_log2(fb: FunctionBuilder, x: Value) -> Value:
-    """The logarithm to base 2; exact at powers of two."""
-    parts = split_positive(fb, x)
-    scaled, rest = _scaled_log(fb, parts, _LOG2_E[x.type.scalar])
-    high, low = dd.fast_two_sum(fb, parts.exponent, scaled)
-    zero = fb.fcmp("oeq", parts.exponent, 0.0)
-    return log_specials(fb, x, fb.fadd(fb.select(zero, scaled, high), fb.fadd(fb.select(zero, 0.0, low), rest)))
-
-
-def emit_log10(fb: FunctionBuilder, x: Value) -> Value:
-    """The logarithm to base 10."""
-    parts = split_positive(fb, x)
-    scaled, rest = _scaled_log(fb, parts, _LOG10_E[x.type.scalar])
-    base_high, base_low = _LOG10_2[x.type.scalar]
-    rest = fb.fma(parts.exponent, base_low, rest)
-    high, low = dd.two_sum(fb, fb.fmul(parts.exponent, base_high), scaled)
-    return log_specials(fb, x, fb.fadd(high, fb.fadd(low, rest)))
-
-
-def _scaled_log(fb: FunctionBuilder, parts: Split, scale: tuple[float, float]) -> dd.Pair:
-    """log(1 + f) * scale as f * scale and the rest."""
-    f = parts.fraction
-    factor = fb.constant(f.type, scale[0])
-    product, low = dd.two_product(fb, f, factor)
-    rest = fb.fma(_log_rest(fb, parts), factor, fb.fma(f, scale[1], low))
-    return product, rest

@@ -56,11 +56,12 @@ _SCALED_ERFC = (
 # fmt: on
 _POLE = 3.75
 _SPLIT = 0.5
+_CANCELLING = 0.75
 _LARGEST = 30.0  # exp(-30^2) is 0 in f64
 
 
 def erfc(x: Handle) -> Handle:
-    """1 - erf(x) of f64 without cancellation: exp(-x^2) * g(x) / x beyond 0.5, where g hardly varies."""
+    """1 - erf(x) of f64, beyond 0.75 without cancellation: exp(-x^2) * g(x) / x, where g hardly varies."""
     builder = x.builder
     magnitude = builder.op("minimum", builder.match(unary("abs", x), _LARGEST))
     low = (_SPLIT - _POLE) / (_SPLIT + _POLE)
@@ -71,7 +72,7 @@ def erfc(x: Handle) -> Handle:
     rest = (upper - magnitude) * (upper + magnitude)
     tail = unary("exponential", -(upper * upper)) * unary("exponential", rest) * scaled
     outside = builder.select(builder.compare(x, 0.0, "LT"), 2.0 - tail, tail)
-    return builder.select(builder.compare(magnitude, _SPLIT, "LT"), 1.0 - unary("erf", x), outside)
+    return builder.select(builder.compare(magnitude, _CANCELLING, "LT"), 1.0 - unary("erf", x), outside)
 
 
 def erf_inv(x: Handle) -> Handle:

@@ -3,81 +3,17 @@
 Errors are counted in units in the last place: of the number's larger part ("in norm"), and of each part by itself.
 """
 
-from collections.abc import Callable
-
 import mpmath
 import numpy as np
 import pytest
+from numerics.functions import COMPLEX, MP
+from numerics.points import complex_numbers, complex_partners
 
-MP = mpmath.mp.clone()
-# Reducing an angle of 2^1023 takes that many bits and those of the result.
-MP.prec = 2400
+from xlalite.hlo.types.dtype import DType
 
-UNARY: dict[str, Callable] = {
-    "abs": lambda z: MP.mpc(abs(z)),
-    "sign": lambda z: z / abs(z),
-    "sqrt": MP.sqrt,
-    "rsqrt": lambda z: 1 / MP.sqrt(z),
-    "exponential": MP.exp,
-    "exponential-minus-one": MP.expm1,
-    "logistic": lambda z: 1 / (1 + MP.exp(-z)),
-    "log": MP.log,
-    "log-plus-one": lambda z: MP.log(1 + z),
-    "sinh": MP.sinh,
-    "cosh": MP.cosh,
-    "tanh": MP.tanh,
-    "sine": MP.sin,
-    "cosine": MP.cos,
-    "tan": MP.tan,
-    "asinh": MP.asinh,
-    "acosh": MP.acosh,
-    "atanh": MP.atanh,
-    "asin": MP.asin,
-    "acos": MP.acos,
-    "atan": MP.atan,
-}
-BINARY: dict[str, Callable] = {
-    "divide": lambda x, y: x / y,
-    "power": lambda x, y: MP.exp(y * MP.log(x)),
-    "atan2": lambda y, x: -1j * MP.log((x + 1j * y) / MP.sqrt(x * x + y * y)),
-}
 # Functions of one number whose parts may each cancel where the number does not.
 ACCURATE_IN_NORM_ONLY = ("exponential-minus-one", "logistic", "power", "atan2")
 IN_NORM, IN_PARTS = 4.0, 4.0
-
-
-def sample(rng: np.random.Generator, dtype: type[np.complexfloating], count: int) -> np.ndarray:
-    """Numbers without zero parts: mpmath has no sides of a cut, the table of special values has."""
-    part = np.finfo(dtype).dtype.type
-    low, high = (-149, 127) if part is np.float32 else (-1074, 1023)
-
-    def parts() -> np.ndarray:
-        kind = rng.integers(0, 5, count)
-        spread = [rng.uniform(low, high, count), rng.uniform(-30, 6, count), rng.uniform(-3, 3, count)]
-        exponent = np.floor(np.select([kind == 0, kind == 1], spread[:2], spread[2])).astype(int)
-        numbers = np.ldexp(1 + rng.random(count), exponent)
-        landmarks = rng.choice([1.0, 0.5, 2.0, np.pi / 2, np.pi, 2.0**low, 88.5, 104.0, 709.5, 745.0], count)
-        near_one = 1 + rng.normal(size=count) * 10.0 ** rng.uniform(-17, -1, count)
-        numbers = np.select([kind == 3, kind == 4], [landmarks, near_one], numbers) * rng.choice([-1, 1], count)
-        found = numbers.astype(part)
-        return np.where(np.isfinite(found) & (found != 0), found, part(0.75))
-
-    z = np.empty(count, dtype)
-    z.real, z.imag = parts(), parts()
-    # On the circle |z| = 1, and half of these on |1 + z| = 1.
-    near = count // 6
-    angle, radius = rng.uniform(0, 2 * np.pi, near), 1 + rng.normal(size=near) * 10.0 ** rng.uniform(-17, -1, near)
-    z[:near] = radius * np.exp(1j * angle)
-    z.real[: near // 2] -= 1
-    return z
-
-
-def exponents(rng: np.random.Generator, dtype: type[np.complexfloating], count: int) -> np.ndarray:
-    """Moderate complex numbers, real ones and integers."""
-    w = rng.normal(size=count) + 1j * rng.normal(size=count) * rng.integers(0, 2, count)
-    w = w * rng.choice([0.1, 1, 3, 10], count)
-    w[: count // 4] = rng.integers(1, 6, count // 4)
-    return w.astype(dtype)
 
 
 def unit_of(number: mpmath.mpf, info: np.finfo) -> mpmath.mpf:
@@ -105,10 +41,10 @@ def errors(found: complex, true: mpmath.mpc, info: np.finfo) -> tuple[float, flo
 
 
 def truth(opcode: str, x: np.ndarray, y: np.ndarray) -> list[mpmath.mpc]:
-    numbers = [[MP.mpc(float(z.real), float(z.imag)) for z in side] for side in (x, y)]
-    if opcode in UNARY:
-        return [MP.mpc(UNARY[opcode](z)) for z in numbers[0]]
-    return [MP.mpc(BINARY[opcode](z, w)) for z, w in zip(*numbers, strict=True)]
+    function = COMPLEX[opcode]
+    sides = [[MP.mpc(float(z.real), float(z.imag)) for z in side] for side in (x, y)][: function.arity]
+    with MP.workprec(function.bits):
+        return [MP.mpc(function.exact(*numbers)) for numbers in zip(*sides, strict=True)]
 
 
 def away_from_zero(z: np.ndarray, exponent: int) -> np.ndarray:
@@ -118,8 +54,8 @@ def away_from_zero(z: np.ndarray, exponent: int) -> np.ndarray:
 
 
 def check(opcode, dtype, ways, apply_complex, rng, count):
-    x = sample(rng, dtype, count)
-    y = exponents(rng, dtype, count) if opcode == "power" else rng.permutation(x)
+    x = complex_numbers(rng, DType.from_numpy(dtype), count)
+    y = complex_partners(opcode, rng, x)
     if opcode == "atan2":
         # It jumps where x^2 + y^2 is negative; which side a number lies on must be visible in floating point.
         x, y = (np.where(away_from_zero(z, 50), z, 1 - 1j).astype(dtype) for z in (x, y))
@@ -140,12 +76,12 @@ def check(opcode, dtype, ways, apply_complex, rng, count):
     assert not wrong, "\n".join(wrong[:10])
 
 
-@pytest.mark.parametrize("opcode", [*UNARY, *BINARY])
+@pytest.mark.parametrize("opcode", COMPLEX)
 def test_functions_are_accurate_over_the_plane(opcode, complex_type, apply_complex, rng):
     check(opcode, complex_type, ("evaluator", ""), apply_complex, rng, 48)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opcode", [*UNARY, *BINARY])
+@pytest.mark.parametrize("opcode", COMPLEX)
 def test_functions_are_accurate_over_many_points(opcode, complex_type, apply_complex, rng):
     check(opcode, complex_type, ("evaluator", "AVX512", "AVX2", "SSE2"), apply_complex, rng, 4000)
