@@ -1,19 +1,37 @@
 """Floating-point types narrower than f32: decoding, encoding and rounding, on one value or a vector.
 
 bf16 and f16 have code of their own; the 8-, 6- and 4-bit types share one parametrised by the layout of the type
-(IEEE P3109 / OCP 8-bit floating point specification and OCP Microscaling formats). f32 to f16 goes through hardware
-conversion, which keeps denormals, where there is one, and through the shared code elsewhere (LLVM would call a library
-that the process need not have); f32 to bf16 is integer arithmetic, because the AVX-512 instruction flushes them.
+(IEEE P3109 / OCP 8-bit floating point specification and OCP Microscaling formats). f16 goes through hardware conversion
+where there is one, and so does decoding of what fits into it; elsewhere it is one of the others (LLVM would call a
+library that the process need not have). No step makes or reads a denormal f32, over which machines take their time.
+
+A value that was rounded is known with what it was rounded from, a decoded one with its bits: storing either takes
+nothing back that was just done (`Emitter.origins`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import ml_dtypes
 import numpy as np
 
-from xlalite.backends.codegen.llvm import F16, F32, I8, I16, I32, FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import (
+    BF16,
+    F16,
+    F32,
+    I1,
+    I8,
+    I16,
+    I32,
+    FunctionBuilder,
+    Type,
+    Value,
+    constant,
+    integer,
+    vector,
+)
 from xlalite.hlo.types.dtype import DType
 
 _QUIET_NAN = 0x7FC00000
@@ -43,7 +61,18 @@ class MiniFloat:
     signed: bool
     negative_zero: bool
 
+    @property
+    def sign_shift(self) -> int:
+        """Place of the sign bit."""
+        return self.exponent_bits + self.mantissa_bits
 
+    @property
+    def overflow_bits(self) -> int:
+        """What numbers beyond the largest become: the pattern behind it, which is no number, or the largest itself."""
+        return self.max_bits + (self.inf_bits is not None or self.nan_bits is not None)
+
+
+@cache
 def mini_float(dtype: DType) -> MiniFloat:
     """The layout of f16 or of an 8-, 6- or 4-bit type, read off ml_dtypes."""
     info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
@@ -72,36 +101,90 @@ def mini_float(dtype: DType) -> MiniFloat:
 
 def decode_narrow_float(fb: FunctionBuilder, dtype: DType, stored: Value) -> Value:
     """The f32 value of stored bits (i16 or i8); exact."""
-    wide = stored.type.with_scalar(I32)
-    if dtype is DType.BF16:
-        return fb.bitcast(fb.shl(fb.zext(stored, wide), 16), stored.type.with_scalar(F32))
-    if dtype is DType.F16 and _converts_f16(fb):
-        return fb.fpext(fb.bitcast(stored, stored.type.with_scalar(F16)), stored.type.with_scalar(F32))
-    return _decode_mini(fb, dtype, stored)
+    value = _decoded(fb, dtype, stored)
+    fb.origins[dtype, value.text] = stored
+    return value
 
 
 def encode_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     """The bits to store for an f32 value that the type can represent (i16 or i8)."""
-    if dtype is DType.BF16:
-        bits = fb.bitcast(value, value.type.with_scalar(I32))
-        return fb.trunc(fb.lshr(bits, 16), value.type.with_scalar(I16))
-    if dtype is DType.F16 and _converts_f16(fb):
-        return fb.bitcast(fb.fptrunc(value, value.type.with_scalar(F16)), value.type.with_scalar(I16))
-    return _encode_mini(fb, dtype, value)
+    origin = fb.origins.get((dtype, value.text), value)
+    if origin.type.is_integer:
+        return origin
+    if dtype is DType.BF16 and origin is not value and _has_bf16(fb, value):
+        return _encode_bf16(fb, origin, value)
+    return _encoded(fb, dtype, value)
 
 
 def round_to_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     """The nearest value of the type, ties to even, as f32; overflow and NaN as the type has it."""
+    if (dtype, value.text) in fb.origins:
+        return value
+    if dtype is not DType.BF16:
+        return decode_narrow_float(fb, dtype, _encoded(fb, dtype, value))
+    rounded = _round_bf16(fb, value)
+    fb.origins[dtype, rounded.text] = value
+    return rounded
+
+
+def select_narrow_float(fb: FunctionBuilder, dtype: DType, condition: Value, a: Value, b: Value) -> Value:
+    """Either of two values of a type; if both were loaded, so are the bits of the result, for whoever stores it."""
+    value = fb.select(condition, a, b)
+    origins = [fb.origins.get((dtype, operand.text)) for operand in (a, b)]
+    if origins[0] is not None and origins[1] is not None and origins[0].type is origins[1].type:
+        fb.origins[dtype, value.text] = fb.select(condition, origins[0], origins[1])
+    return value
+
+
+def _decoded(fb: FunctionBuilder, dtype: DType, stored: Value) -> Value:
+    wide, floating = stored.type.with_scalar(I32), stored.type.with_scalar(F32)
     if dtype is DType.BF16:
-        return _round_bf16(fb, value)
+        return fb.bitcast(fb.shl(fb.zext(stored, wide), 16), floating)
+    if dtype is DType.F8E8M0FNU:
+        return _decode_e8m0(fb, fb.zext(stored, wide), floating)
+    if not _converts_f16(fb):
+        return _decode_by_integers(fb, mini_float(dtype), stored)
+    if dtype is DType.F16:
+        return fb.fpext(fb.bitcast(stored, stored.type.with_scalar(F16)), floating)
+    layout = mini_float(dtype)
+    if layout.exponent_bits == 5 and layout.inf_bits is None:
+        return _decode_by_integers(fb, layout, stored)
+    return _decode_by_half(fb, layout, stored)
+
+
+def _encoded(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
+    """The bits of the nearest value; in bf16 of the value itself, which it has."""
+    if dtype is DType.BF16:
+        bits = fb.bitcast(value, value.type.with_scalar(I32))
+        return fb.trunc(fb.lshr(bits, 16), value.type.with_scalar(I16))
+    if dtype is DType.F8E8M0FNU:
+        return _encode_e8m0(fb, value)
     if dtype is DType.F16 and _converts_f16(fb):
-        return fb.fpext(fb.fptrunc(value, value.type.with_scalar(F16)), value.type)
-    return _decode_mini(fb, dtype, _encode_mini(fb, dtype, value))
+        return fb.bitcast(fb.fptrunc(value, value.type.with_scalar(F16)), value.type.with_scalar(I16))
+    return _encode_mini(fb, mini_float(dtype), value)
 
 
 def _converts_f16(fb: FunctionBuilder) -> bool:
     target = fb.module.target
     return target.has("f16c") or not target.triple.startswith(("x86_64", "i386", "i686"))
+
+
+def _has_bf16(fb: FunctionBuilder, value: Value) -> bool:
+    """Whether there is an instruction for vectors of this size."""
+    return value.type.lanes == 16 and fb.module.target.has("avx512bf16") and fb.module.target.has("avx512dq")
+
+
+def _encode_bf16(fb: FunctionBuilder, value: Value, rounded: Value) -> Value:
+    """The bits of the nearest value, by the instruction; it takes denormals for zero, so they go the other way."""
+    classes = constant(I32, 0x20)
+    is_denormal = fb.intrinsic("x86.avx512.fpclass.ps.512", vector(I1, 16), (value, classes), ())
+    branch = fb.if_else(fb.any_lane(is_denormal), likely=False)
+    with branch.then():
+        branch.yield_(_encoded(fb, DType.BF16, rounded))
+    with branch.otherwise():
+        packed = fb.intrinsic("x86.avx512bf16.cvtneps2bf16.512", vector(BF16, 16), (value,), ())
+        branch.yield_(fb.bitcast(packed, I16))
+    return branch.results[0]
 
 
 def _round_bf16(fb: FunctionBuilder, value: Value) -> Value:
@@ -114,81 +197,87 @@ def _round_bf16(fb: FunctionBuilder, value: Value) -> Value:
     return fb.bitcast(fb.select(is_nan, nan, rounded), value.type)
 
 
-def _decode_mini(fb: FunctionBuilder, dtype: DType, stored: Value) -> Value:
-    """Shifts exponent and fraction into f32's fields and corrects the bias by an exact multiplication."""
-    layout = mini_float(dtype)
+def _decode_by_half(fb: FunctionBuilder, layout: MiniFloat, stored: Value) -> Value:
+    """Puts the fields where f16 has them, and corrects the bias by an exact multiplication."""
+    narrow, wide = stored.type.with_scalar(I16), stored.type.with_scalar(I32)
+    gap = 5 - layout.exponent_bits
+    half = fb.ashr(fb.shl(fb.zext(stored, narrow), 15 - layout.sign_shift), gap)
+    half = fb.and_(half, 0x8000 | 0x7FFF >> gap)
+    value = fb.fpext(fb.bitcast(half, stored.type.with_scalar(F16)), stored.type.with_scalar(F32))
+    if gap == 0:
+        return value
+    value = fb.fmul(value, 2.0 ** (15 - layout.bias), "")
+    if layout.inf_bits is None:
+        return _with_nan(fb, layout, stored, value)
+    special = fb.icmp("uge", fb.and_(stored, (1 << layout.sign_shift) - 1), layout.inf_bits)
+    bits = fb.bitcast(value, wide)
+    return fb.bitcast(fb.select(special, fb.or_(bits, 0x7F800000), bits), value.type)
+
+
+def _with_nan(fb: FunctionBuilder, layout: MiniFloat, stored: Value, value: Value) -> Value:
+    """The value, NaN for the one pattern that stands for it in types without infinity."""
+    if layout.nan_bits is None:
+        return value
+    pattern = stored if not layout.negative_zero else fb.and_(stored, (1 << layout.sign_shift) - 1)
+    return fb.select(fb.icmp("eq", pattern, layout.nan_bits), float("nan"), value)
+
+
+def _decode_by_integers(fb: FunctionBuilder, layout: MiniFloat, stored: Value) -> Value:
+    """Shifts exponent and fraction into f32's fields and corrects the bias there."""
     wide, floating = stored.type.with_scalar(I32), stored.type.with_scalar(F32)
     bits = fb.zext(stored, wide)
-    sign_shift = layout.exponent_bits + layout.mantissa_bits
-    magnitude = fb.and_(bits, (1 << sign_shift) - 1)
-    if dtype is DType.F8E8M0FNU:
-        return _decode_e8m0(fb, bits, floating)
-    scaled = fb.bitcast(fb.shl(magnitude, 23 - layout.mantissa_bits), floating)
-    # 2^(127 - bias) is exact in f32 for every such type, and so is the product: denormals become normal numbers.
-    value = fb.fmul(scaled, 2.0 ** (127 - layout.bias), "")
+    magnitude = fb.and_(bits, (1 << layout.sign_shift) - 1)
+    normal = fb.add(fb.shl(magnitude, 23 - layout.mantissa_bits), (127 - layout.bias) << 23)
+    # A fraction without the leading bit: put it there, and take it away again.
+    denormal = fb.fsub(fb.bitcast(fb.add(normal, 1 << 23), floating), 2.0 ** (1 - layout.bias), "")
+    is_denormal = fb.icmp("ult", magnitude, 1 << layout.mantissa_bits)
+    found = fb.select(is_denormal, fb.bitcast(denormal, wide), normal)
     if layout.inf_bits is not None:
-        value = fb.select(fb.icmp("eq", magnitude, layout.inf_bits), float("inf"), value)
-        top = layout.inf_bits
-        value = fb.select(fb.icmp("ugt", magnitude, top), float("nan"), value)
-    sign = fb.shl(fb.and_(bits, 1 << sign_shift), 31 - sign_shift)
-    value = fb.bitcast(fb.or_(fb.bitcast(value, wide), sign), floating)
-    if layout.inf_bits is None and layout.nan_bits is not None:
-        compared = bits if not layout.negative_zero else magnitude
-        pattern = layout.nan_bits if not layout.negative_zero else layout.nan_bits & ((1 << sign_shift) - 1)
-        value = fb.select(fb.icmp("eq", compared, pattern), float("nan"), value)
-    return value
+        found = fb.select(fb.icmp("uge", magnitude, layout.inf_bits), fb.or_(normal, 0x7F800000), found)
+    sign = fb.shl(fb.and_(bits, 1 << layout.sign_shift), 31 - layout.sign_shift)
+    value = fb.bitcast(fb.or_(found, sign), floating)
+    return value if layout.inf_bits is not None else _with_nan(fb, layout, stored, value)
 
 
-def _decode_e8m0(fb: FunctionBuilder, bits: Value, floating: object) -> Value:
+def _decode_e8m0(fb: FunctionBuilder, bits: Value, floating: Type) -> Value:
     exponent = fb.shl(bits, 23)
     # 2^-127 is a denormal of f32: its fraction is the top bit.
     exponent = fb.select(fb.icmp("eq", bits, 0), 0x00400000, exponent)
     exponent = fb.select(fb.icmp("eq", bits, 0xFF), _QUIET_NAN, exponent)
-    return fb.bitcast(exponent, bits.type.with_scalar(F32))
+    return fb.bitcast(exponent, floating)
 
 
-def _encode_mini(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
-    """Rounds |value| to the type's grid by adding and removing a power of two, then packs the fields."""
-    layout = mini_float(dtype)
-    wide, stored = value.type.with_scalar(I32), value.type.with_scalar(I16 if dtype is DType.F16 else I8)
+def _encode_mini(fb: FunctionBuilder, layout: MiniFloat, value: Value) -> Value:
+    """Adds the power of two whose last place is that of the result; the sum's low bits are then its significand."""
+    wide, stored = value.type.with_scalar(I32), value.type.with_scalar(integer(layout.sign_shift + 1 + 7 & ~7))
     bits = fb.bitcast(value, wide)
-    magnitude_bits = fb.and_(bits, 0x7FFFFFFF)
-    if dtype is DType.F8E8M0FNU:
-        return fb.trunc(_encode_e8m0(fb, value, magnitude_bits), stored)
-    exponent = fb.lshr(magnitude_bits, 23)
+    magnitude = fb.and_(bits, 0x7FFFFFFF)
+    mantissa_bits, shift = layout.mantissa_bits, 23 - layout.mantissa_bits
+    bounded = fb.smin(magnitude, (layout.overflow_bits << shift) + ((127 - layout.bias) << 23))
     smallest = 127 - layout.bias + 1
-    # The unit in the last place of the result has the exponent max(exponent, smallest) - mantissa_bits.
-    exponent = fb.umax(exponent, smallest)
-    shifter = fb.bitcast(fb.shl(fb.add(exponent, 23 - layout.mantissa_bits), 23), value.type)
-    magnitude = fb.bitcast(magnitude_bits, value.type)
-    rounded = fb.fsub(fb.fadd(magnitude, shifter, ""), shifter, "")
-    packed = fb.bitcast(fb.fmul(rounded, 2.0 ** -(127 - layout.bias), ""), wide)
-    packed = fb.lshr(packed, 23 - layout.mantissa_bits)
-    overflow = layout.inf_bits
-    if overflow is None:
-        overflow = layout.nan_bits if layout.nan_bits is not None else layout.max_bits
-    sign_shift = layout.exponent_bits + layout.mantissa_bits
-    field = (1 << sign_shift) - 1
-    too_large = fb.icmp("ugt", packed, layout.max_bits)
-    huge = fb.icmp("uge", magnitude_bits, 0x7F000000)
-    packed = fb.select(fb.or_(too_large, huge), overflow & field if layout.negative_zero else overflow, packed)
-    is_nan = fb.icmp("ugt", magnitude_bits, 0x7F800000)
-    sign = fb.and_(fb.lshr(bits, 31 - sign_shift), 1 << sign_shift)
-    if layout.nan_bits is not None and not layout.negative_zero:
-        # fnuz: one NaN (the pattern of -0), and no -0.
-        special = fb.or_(is_nan, fb.icmp("eq", packed, layout.nan_bits))
-        signed = fb.select(fb.icmp("eq", packed, 0), 0, fb.or_(packed, sign))
-        return fb.trunc(fb.select(special, layout.nan_bits, signed), stored)
-    if layout.nan_bits is not None:
-        packed = fb.select(is_nan, layout.nan_bits & field, packed)
-        return fb.trunc(fb.or_(packed, sign), stored)
-    # No NaN in the type: ml_dtypes turns NaN into -0.
-    return fb.trunc(fb.select(is_nan, 1 << sign_shift, fb.or_(packed, sign)), stored)
+    exponent = fb.smax(fb.and_(bounded, 0x7F800000), smallest << 23)
+    shifter = fb.add(exponent, shift << 23)
+    shifted = fb.fadd(fb.bitcast(bounded, value.type), fb.bitcast(shifter, value.type), "")
+    significand = fb.sub(fb.bitcast(shifted, wide), shifter)
+    packed = fb.add(significand, fb.sub(fb.lshr(exponent, shift), smallest << mantissa_bits))
+    sign = fb.and_(fb.lshr(bits, 31 - layout.sign_shift), 1 << layout.sign_shift)
+    is_nan = fb.icmp("sgt", magnitude, 0x7F800000)
+    if layout.inf_bits is not None and layout.nan_bits is not None:
+        packed = fb.select(is_nan, layout.nan_bits, packed)
+    signed = fb.or_(packed, sign)
+    if not layout.negative_zero:
+        signed = fb.select(fb.icmp("eq", packed, 0), 0, signed)
+    if layout.nan_bits is None:
+        # ml_dtypes turns NaN into -0 where there is no NaN.
+        signed = fb.select(is_nan, 1 << layout.sign_shift, signed)
+    return fb.trunc(signed, stored)
 
 
-def _encode_e8m0(fb: FunctionBuilder, value: Value, magnitude_bits: Value) -> Value:
+def _encode_e8m0(fb: FunctionBuilder, value: Value) -> Value:
+    magnitude_bits = fb.and_(fb.bitcast(value, value.type.with_scalar(I32)), 0x7FFFFFFF)
     rounded = fb.lshr(fb.add(magnitude_bits, 0x00400000), 23)
     # 2^-127, a denormal of f32, is the least value and what all smaller ones become.
     rounded = fb.select(fb.icmp("ule", magnitude_bits, 0x00400000), 0, rounded)
     bad = fb.or_(fb.fcmp("uno", value, value), fb.fcmp("ule", value, 0.0))
-    return fb.select(fb.or_(bad, fb.icmp("uge", rounded, 0xFF)), 0xFF, rounded)
+    rounded = fb.select(fb.or_(bad, fb.icmp("uge", rounded, 0xFF)), 0xFF, rounded)
+    return fb.trunc(rounded, value.type.with_scalar(I8))

@@ -19,6 +19,7 @@ from xlalite.backends.codegen.arrays.narrow_floats import (
     decode_narrow_float,
     encode_narrow_float,
     round_to_narrow_float,
+    select_narrow_float,
 )
 from xlalite.backends.codegen.llvm import F32, F64, I1, I8, I16, FunctionBuilder, Type, Value, constant, integer, vector
 from xlalite.hlo.types.dtype import DType
@@ -116,6 +117,13 @@ def round_result(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     if dtype.is_integral:
         return normalize_integer(fb, dtype, value)
     return value
+
+
+def select_value(fb: FunctionBuilder, dtype: DType, condition: Value, a: Value, b: Value) -> Value:
+    """Either of two register values (one part)."""
+    if representation(dtype).is_narrow_float:
+        return select_narrow_float(fb, dtype, condition, a, b)
+    return fb.select(condition, a, b)
 
 
 def zero_element(dtype: DType, lanes: int) -> Element:

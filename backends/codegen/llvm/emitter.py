@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -60,6 +60,7 @@ class Emitter:
         function: the function's handle, to call it or take its address.
         parameters: the function's parameters.
         block: the block being written.
+        origins: values that others were made of, by whatever their maker finds them with again.
     """
 
     def __init__(self, module: ModuleSymbols, function: Function, header: str, contract: bool) -> None:
@@ -79,6 +80,7 @@ class Emitter:
         self._pending_blocks: list[Block] = []
         # The default flags of fadd, fsub and fmul, with the blank in front.
         self._contract_flags = " contract" if contract else ""
+        self.origins: dict[Hashable, Value] = {}
         self.block = Block("entry")
         self.block.start = 0
         self._labels["entry"] = 1
