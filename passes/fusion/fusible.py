@@ -6,7 +6,6 @@ import math
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.types.convolution_dims import ConvolutionDims
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
 
@@ -14,7 +13,6 @@ _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice",
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
 _LARGEST_WINDOW = 64
 """Elements of a window that a kernel combines wherever it reads the reduction."""
-_MOST_FEATURE_PAIRS = 1 << 16
 _CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
 
 
@@ -37,9 +35,12 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
         moves = moves_minor_dimension(instruction)
         return "it moves the minor dimension and has a tiled kernel of its own" if moves else None
     is_movement = instruction.opcode in _MOVEMENT or instruction.opcode == "bitcast-convert"
-    if instruction.op.is_elementwise or is_movement or _is_small_window(instruction):
-        return None
-    if instruction.opcode == "convolution" and not has_many_features(instruction):
+    if (
+        instruction.op.is_elementwise
+        or is_movement
+        or _is_small_window(instruction)
+        or instruction.opcode == "convolution"
+    ):
         return None
     return f"{instruction.opcode} has a kernel of its own"
 
@@ -69,13 +70,6 @@ def _is_small_window(instruction: HloInstruction) -> bool:
         and math.prod(instruction.attrs.window.sizes) <= _LARGEST_WINDOW
         and accumulated_dimension(instruction) is None
     )
-
-
-def has_many_features(convolution: HloInstruction) -> bool:
-    """Whether the kernel of a convolution has so many pairs of features that it does not stay in the caches."""
-    dims: ConvolutionDims = convolution.attrs.dim_labels
-    sizes = convolution.operand(1).shape.dims
-    return sizes[dims.kernel_input_feature] * sizes[dims.kernel_output_feature] > _MOST_FEATURE_PAIRS
 
 
 def is_cheap_to_repeat(instruction: HloInstruction) -> bool:

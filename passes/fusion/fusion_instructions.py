@@ -16,15 +16,26 @@ from xlalite.passes.fusion.group import KernelGroup
 
 
 def fuse(module: HloModule, computation: HloComputation, groups: Sequence[KernelGroup]) -> None:
-    """Replaces the members of each group by one fusion instruction; groups are given users first."""
+    """Replaces the members of each group by one fusion instruction; groups are given users first.
+
+    All bodies are made before anything is replaced: what one kernel computes for itself another may give.
+    """
+    planned = []
     for group in groups:
-        _fuse_one(module, computation, group)
+        members = group.in_post_order()
+        operands = _external_operands(members, group)
+        planned.append((group, members, operands, module.add(_body(group, members, operands))))
+    for group, members, operands, body in planned:
+        _fuse_one(computation, group, members, operands, body)
 
 
-def _fuse_one(module: HloModule, computation: HloComputation, group: KernelGroup) -> None:
-    members = group.in_post_order()
-    operands = _external_operands(members, group)
-    body = module.add(_body(group, members, operands))
+def _fuse_one(
+    computation: HloComputation,
+    group: KernelGroup,
+    members: Sequence[HloInstruction],
+    operands: Sequence[HloInstruction],
+    body: HloComputation,
+) -> None:
     fusion = HloInstruction(
         OPS["fusion"],
         body.root.shape,

@@ -10,6 +10,7 @@ from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
+from xlalite.passes.preparation.convolution_expander import ConvolutionExpander
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
@@ -36,6 +37,7 @@ def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
         Defusion(),
         RunTimeSizes(),
         normalization(),
+        ConvolutionExpander(),
         simplification(),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(),)),

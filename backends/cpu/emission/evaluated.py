@@ -15,7 +15,6 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS, host_transfer
 from xlalite.hlo.ops.structural import ParameterAttrs
-from xlalite.passes.fusion.fusible import has_many_features
 from xlalite.passes.fusion.kernel_shape import whole_array_kind
 from xlalite.passes.simplify.constant_folding import is_uniform
 
@@ -37,8 +36,6 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     )
     if not has_rule and whole_array_kind(instruction) is None:
         return f"no kernel computes {instruction.opcode}"
-    if instruction.opcode == "convolution" and has_many_features(instruction):
-        return "its kernel does not stay in the caches, and the evaluator multiplies matrices"
     for function in instruction.called_computations:
         missing = _without_rule(function)
         if missing:

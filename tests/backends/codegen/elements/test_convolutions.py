@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.verification.verifier import verify
+from xlalite.passes.preparation.convolution_expander import ConvolutionExpander
 
 
 def any_convolution(chance: random.Random, dtype: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
@@ -68,6 +73,65 @@ def test_convolutions_of_any_form(check: Any, kernels: Any, rng: np.random.Gener
         arguments = [rng.integers(0, 4, sizes).astype(DType(dtype).numpy) for sizes in (lhs, rhs)]
         executable = check(text, *arguments, optimize=False, ulps=32)
         assert kernels(executable) == ["loop"], text
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "s8", "s32", "u16", "s4", "c64"])
+def test_convolutions_of_any_form_are_products(rng: np.random.Generator, dtype: str) -> None:
+    """Infinite weights show whether anything beyond the edge was multiplied."""
+    chance = random.Random(dtype)
+    expanded = 0
+    for number in range(12):
+        text, *sizes = any_convolution(chance, dtype)
+        arguments = [rng.integers(0, 4, one).astype(DType(dtype).numpy) for one in sizes]
+        if dtype.startswith("f"):
+            arguments[1][rng.random(sizes[1]) < 0.2] = np.inf
+        module = parse(text)
+        expanded += ConvolutionExpander(fewest_feature_pairs=1).run(module)
+        verify(module)
+        expected = evaluate(parse(text), *arguments)
+        np.testing.assert_array_equal(evaluate(module, *arguments), expected, err_msg=text)
+        if number < 4:
+            np.testing.assert_array_equal(
+                get_backend("cpu").compile(module, CompileOptions())(*arguments), expected, err_msg=text
+            )
+    assert expanded
+
+
+@pytest.mark.parametrize(
+    ("features", "rest", "expanded"),
+    [
+        ((16, 16), "", True),
+        ((16, 15), "", False),
+        ((16, 64), ", feature_group_count=4", True),
+        ((15, 64), ", feature_group_count=4", False),
+    ],
+)
+def test_few_features_stay_a_convolution(features: tuple[int, int], rest: str, expanded: bool, transform: Any) -> None:
+    inputs, outputs = features
+    text = f"""HloModule m
+
+ENTRY e {{
+  x = f32[1,5,{inputs * (4 if rest else 1)}] parameter(0)
+  k = f32[3,{inputs},{outputs}] parameter(1)
+  ROOT c = f32[1,5,{outputs}] convolution(x, k), window={{size=3 pad=1_1}}, dim_labels=b0f_0io->b0f{rest}
+}}
+"""
+    assert transform(ConvolutionExpander(), text, evaluated=False).changed == expanded
+
+
+def test_products_are_equal_on_any_number_of_threads(compile_text: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,17,15,70] parameter(0)
+  k = f32[3,3,70,90] parameter(1)
+  ROOT c = f32[2,9,8,90] convolution(x, k), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((2, 17, 15, 70), (3, 3, 70, 90))]
+    executables = [compile_text(text, num_threads=threads) for threads in (1, 2, 5)]
+    first, *others = (executable(*arguments) for executable in executables)
+    np.testing.assert_allclose(first, np.asarray(evaluate(parse(text), *arguments)), rtol=1e-4, atol=1e-4)
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+    assert "dot" in {d.verdict for d in executables[0].decisions()}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
