@@ -2,9 +2,12 @@
 
 Tasks divide one dimension of the result among themselves. Each goes through all updates in order and applies what falls
 into its part, so every element sees its updates in the order of the indices, however many threads there are. What lies
-in the memory of its operand is not copied.
+in the memory of its operand is not copied. Whose updates are whose cannot be foretold: a task notes its own, many at a
+time and without a branch, and applies them then. Windows of few elements take no longer than that, so one task applies
+them all unless much is copied.
 
-Lanes are neighbours in a window, which are different elements; windows of single elements are combined one by one.
+Lanes are neighbours in a window, which are different elements. Windows of single elements are combined one by one; but
+where as many as a vector has lanes go to the same element, known monoids join them first, as a tree like a reduction's.
 """
 
 from __future__ import annotations
@@ -20,15 +23,20 @@ from xlalite.backends.codegen.elements.slicing import wide_index
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between
+from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between, places_of
 from xlalite.backends.codegen.kernels.throughput import bytes_per_ns
 from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
+from xlalite.hlo.ir.monoid import recognise_monoids
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _WIDE_WINDOW = 16
 """Elements of an update beyond which looking at the updates of other parts costs little."""
-_PARTS, _PARTS_OF_WIDE_WINDOWS = 2, 16
+_PARTS, _PARTS_OF_WIDE_WINDOWS = 2, 4
+_COPIED_BYTES_AN_UPDATE = 128
+"""So much more is copied than updated where it pays that several tasks look at narrow updates."""
+_NOTED = 1024
+"""Updates that a task looks at before it applies its own of them."""
 _SHORTEST_DIVIDED = 4
 _NS_AN_UPDATE = 2.0
 """What it costs to read an index vector and to see where it points."""
@@ -81,8 +89,19 @@ class ScatterKernel(Kernel):
         """In how many parts the dimension that tasks divide is cut at most."""
         if self.split_dim is None:
             return 1
-        parts = _PARTS if math.prod(self.window) < _WIDE_WINDOW else _PARTS_OF_WIDE_WINDOWS
+        parts = _PARTS_OF_WIDE_WINDOWS
+        if math.prod(self.window) < _WIDE_WINDOW:
+            parts = _PARTS if self._copied_bytes > self._updates * _COPIED_BYTES_AN_UPDATE else 1
         return max(1, min(self.dims[self.split_dim], parts))
+
+    @property
+    def _updates(self) -> int:
+        return self.request.body.root.operands[-1].shape.element_count // max(1, math.prod(self.window))
+
+    @property
+    def _copied_bytes(self) -> int:
+        """Bytes read and written before anything is updated."""
+        return sum(2 * self.request.body.root.operand(number).shape.size_bytes for number in self._copied)
 
     @property
     def _copied(self) -> list[int]:
@@ -97,12 +116,8 @@ class ScatterKernel(Kernel):
     def estimate_ns(self, work: Work) -> float:
         """By what is copied and what is updated, however large the operands."""
         operands = self.request.body.root.operands
-        copied = sum(2 * operands[number].shape.size_bytes for number in self._copied)
-        updates = operands[len(operands) // 2 + 1 :]
-        combined = sum(3 * update.shape.size_bytes for update in updates)
-        windows = updates[0].shape.element_count / max(1, math.prod(self.window))
-        moved = copied + combined
-        return moved / bytes_per_ns(moved, self.request.target.cache_bytes) + windows * _NS_AN_UPDATE
+        moved = self._copied_bytes + sum(3 * update.shape.size_bytes for update in operands[len(operands) // 2 + 1 :])
+        return moved / bytes_per_ns(moved, self.request.target.cache_bytes) + self._updates * _NS_AN_UPDATE
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Copies the task's part of what does not lie in its operand's memory, and updates it."""
@@ -147,29 +162,107 @@ class ScatterKernel(Kernel):
         fb, update = entry.fb, self.request.body.root.operands[-1]
         attrs: ScatterAttrs = self.request.body.root.attrs
         batch_dims = [dim for dim in range(update.shape.rank) if dim not in attrs.update_window_dims]
+        sizes = [update.shape.dims[dim] for dim in batch_dims]
 
-        def one(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
-            starts, conditions = self._starts(entry, tuple(index[dim] for dim in batch_dims))
+        def batch(number: Value) -> dict[int, Position]:
+            places = places_of(fb, number, sizes) if len(sizes) > 1 else (Affine(number),) * len(sizes)
+            return dict(zip(batch_dims, places, strict=True))
+
+        def conditions(number: Value) -> Value:
+            starts, inside = self._starts(entry, tuple(batch(number).values()))
+            if self._is_split:
+                inside.append(self._within(fb, starts, part)[1])
+            return reduce(fb.and_, inside, constant(I1, 1))
+
+        def apply(number: Value) -> None:
+            index = batch(number)
+            starts, _ = self._starts(entry, tuple(index.values()))
             ranges: dict[int, Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
-            if self.split_dim is not None and self.extent > 1:
-                own, condition = self._within(fb, starts[self.split_dim], part)
-                conditions.append(condition)
-                if own is not None:
-                    ranges[self.split_dim] = own
+            own = self._within(fb, starts, part)[0] if self._is_split else None
+            if own is not None and self.split_dim is not None:
+                ranges[self.split_dim] = own
 
             def combine(offsets: Mapping[int, Position], width: int, mask: Value | None) -> None:
                 self._combine(entry, index, starts, offsets, width, mask)
 
-            with fb.if_(reduce(fb.and_, conditions, constant(I1, 1))):
-                _nest(fb, ranges, self.lane_dim, lanes, combine)
+            _nest(fb, ranges, self.lane_dim, lanes, combine)
 
-        _nest(fb, {dim: (0, update.shape.dims[dim]) for dim in batch_dims}, None, 1, one)
+        def one(number: Value) -> None:
+            with fb.if_(conditions(number)):
+                apply(number)
 
-    def _starts(self, entry: KernelEntry, batch: Index) -> tuple[list[Position], list[Value]]:
-        """Where a window begins, and the conditions under which it lies inside."""
+        count = math.prod(sizes)
+        if self._is_split:
+            self._note(fb, count, conditions, apply)
+            return
+        together = self._joined_updates if len(sizes) == 1 else 1
+        whole = count - count % together if together > 1 else 0
+        if whole:
+            with fb.loop(0, whole, together) as first:
+                self._join(entry, {batch_dims[0]: Affine(first, 1)}, together, one)
+        with fb.loop(whole, count) as number:
+            one(number)
+
+    @property
+    def _is_split(self) -> bool:
+        return self.split_dim is not None and self.extent > 1
+
+    def _note(
+        self, fb: FunctionBuilder, count: int, conditions: Callable[[Value], Value], apply: Callable[[Value], None]
+    ) -> None:
+        """Applies the updates that meet conditions, which are noted before."""
+        noted = fb.alloca(I64, _NOTED)
+        with fb.loop(0, count, _NOTED) as begin:
+            with fb.carried_loop(begin, fb.smin(fb.add(begin, _NOTED), count), 1, [constant(I64, 0)]) as notes:
+                (place,) = notes.values
+                fb.store(notes.index, fb.gep(I64, noted, place))
+                notes.yield_(fb.add(place, fb.zext(conditions(notes.index), I64)))
+            with fb.loop(0, notes.results[0]) as note:
+                apply(fb.load(I64, fb.gep(I64, noted, note)))
+
+    @property
+    def _joined_updates(self) -> int:
+        """Updates that are joined if all are for one element; 1 where updates are only combined one by one."""
+        scatter, attrs = self.request.body.root, self.request.body.root.attrs
+        dtype = scatter.operands[-1].shape.dtype
+        is_alone = math.prod(self.window) == 1 and len(scatter.operands) == 3 and not attrs.input_batching_dims
+        is_precise = dtype.is_integral or (dtype.is_floating and dtype.bits >= 32)
+        is_known = is_alone and is_precise and recognise_monoids(scatter.called_computations[0]) is not None
+        return self.request.target.lanes(max(dtype.bits, 32)) if is_known else 1
+
+    def _join(
+        self, entry: KernelEntry, batch: Mapping[int, Position], lanes: int, one: Callable[[Value], None]
+    ) -> None:
+        """Combines updates that follow one another, all in one if they are for one element."""
+        fb, scatter = entry.fb, self.request.body.root
+        first = batch[next(iter(batch))]
+        assert isinstance(first, Affine), "updates follow one another"
+        assert isinstance(first.base, Value), "updates are gone through by a loop"
+        update, function = scatter.operand(2), scatter.called_computations[0]
+        starts, conditions = self._starts(entry, tuple(batch.values()), lanes)
+
+        def apply(a: Value, b: Value) -> Value:
+            (result,) = entry.emitter(a.type.lanes).apply(function, [a, b])
+            assert isinstance(result, Value), "complex numbers are not joined"
+            return result
+
+        choice = fb.if_else(reduce(fb.and_, conditions, constant(I1, 1)))
+        with choice.then():
+            at = tuple(batch.get(dim, ZERO) for dim in range(update.shape.rank))
+            updates = entry.emitter(lanes).vector(update, at)
+            assert isinstance(updates, Value), "complex numbers are not joined"
+            scalar, view = entry.emitter(1), entry.outputs[0]
+            current = view.read(scalar.math, tuple(starts))
+            assert isinstance(current, Value), "complex numbers are not joined"
+            view.write(scalar.math, tuple(starts), apply(current, fb.reduce(updates, apply)))
+        with choice.otherwise(), fb.loop(first.base, fb.add(first.base, lanes)) as number:
+            one(number)
+
+    def _starts(self, entry: KernelEntry, batch: Index, lanes: int = 1) -> tuple[list[Position], list[Value]]:
+        """Where a window begins, or windows do, and the conditions under which it lies inside, or all in one place."""
         attrs: ScatterAttrs = self.request.body.root.attrs
         indices = self.request.body.root.operand(len(entry.outputs))
-        emitter = entry.emitter(1)
+        fb, emitter = entry.fb, entry.emitter(lanes)
         starts: list[Position] = [ZERO] * len(self.dims)
         inside = []
         for dim, along in zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True):
@@ -177,15 +270,19 @@ class ScatterKernel(Kernel):
         for component, dim in enumerate(attrs.scatter_dims_to_operand_dims):
             at = component_index(batch, component, attrs.index_vector_dim, indices.shape.rank)
             value = wide_index(emitter, indices, at)
+            if value.type.is_vector:
+                inside.append(fb.all_lanes(fb.icmp("eq", value, fb.shuffle(value, None, [0] * lanes))))
+                value = fb.extract(value, 0)
             # Negative starts are larger than any size when they are read as unsigned.
-            inside.append(entry.fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
+            inside.append(fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
             starts[dim] = Affine(value)
         return starts, inside
 
-    def _within(self, fb: FunctionBuilder, start: Position, part: Range) -> tuple[Range | None, Value]:
+    def _within(self, fb: FunctionBuilder, starts: Sequence[Position], part: Range) -> tuple[Range | None, Value]:
         """The part of a window that a task has to do along the dimension that is divided, and whether there is any."""
-        assert isinstance(start, Affine), "a window begins at one place"
         assert self.split_dim is not None, "scalars are not divided"
+        start = starts[self.split_dim]
+        assert isinstance(start, Affine), "a window begins at one place"
         base = constant(I64, start.base) if isinstance(start.base, int) else start.base
         (begin, end), size = part, self.window[self.split_dim]
         assert isinstance(begin, Value), "what is divided has more than one part"

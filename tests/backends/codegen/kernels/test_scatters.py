@@ -75,6 +75,28 @@ def test_rows_are_equal_on_any_number_of_threads(
         np.testing.assert_array_equal(again, one)
 
 
+@pytest.mark.parametrize("combine", COMBINERS)
+@pytest.mark.parametrize("dtype", ["f32", "s32", "bf16", "u8", "c64"])
+@pytest.mark.parametrize("width", [1, 20])
+def test_runs_of_updates_for_one_place(
+    check: Any, rng: np.random.Generator, width: int, dtype: str, combine: str
+) -> None:
+    """Long and short ones, some out of bounds; whether a run is joined does not depend on threads."""
+    if dtype == "c64" and combine == "maximum":
+        return
+    text = rows(3000, width, combine).replace("f32", dtype)
+    indices = np.repeat(rng.integers(-2, 52, 3000), rng.integers(1, 60, 3000))[:3000].astype(np.int32)[:, None]
+    kind = DType(dtype)
+    numbers = rng.standard_normal((3050, width)) if dtype == "f32" else rng.integers(0, 2, (3050, width))
+    arguments = (numbers[:50].astype(kind.numpy), indices, numbers[50:].astype(kind.numpy))
+    exact = combine in ("assign", "maximum") or dtype != "f32"
+    found = [
+        check(text, *arguments, num_threads=threads, ulps=0 if exact else 512)(*arguments).tobytes()
+        for threads in (1, 2, 5)
+    ]
+    assert found == found[:1] * 3
+
+
 def test_several_arrays_are_updated_together(check: Any, kernels: Any, rng: np.random.Generator) -> None:
     """The second result follows the larger of the first."""
     text = """HloModule m

@@ -95,6 +95,9 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
                 shapes, add = (f"{t}[5,{n}]", "s32[3,1]", f"{t}[3,{n}]"), combiner("f", "add", t)
                 call = f"scatter(p0, p1, p2), {places}0}}, update_window_dims={{1}}"
                 yield program(f"{shapes[0]} {call}", *shapes, functions=add)
+                shapes = (f"{t}[1]", f"s32[{n},1]", line)
+                call = f"scatter(p0, p1, p2), {places}0}}, update_window_dims={{}}"
+                yield program(f"{shapes[0]} {call}", *shapes, functions=add)
                 shapes = (f"{t}[{n + 4},3]", "s32[2,1]", f"{t}[2,{n},3]")
                 call = f"scatter(p0, p1, p2), {places}}}, update_window_dims={{1,2}}"
                 yield program(f"{shapes[0]} {call}", *shapes, functions=add)
