@@ -8,7 +8,7 @@ from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, integer
+from xlalite.backends.codegen.llvm import F32, F64, I32, FunctionBuilder, Value, constant, integer
 from xlalite.backends.codegen.math import emit_math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -46,12 +46,7 @@ def _divide(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     if dtype.is_floating:
         return _not_vanished(fb, dtype, fb.fdiv(x, y))
     zero = fb.icmp("eq", y, 0)
-    if dtype.is_unsigned:
-        return fb.select(zero, constant(x.type, -1), fb.udiv(x, fb.select(zero, 1, y)))
-    minus_one = fb.icmp("eq", y, -1)
-    safe = fb.select(fb.or_(zero, minus_one), 1, y)
-    quotient = fb.select(minus_one, fb.neg(x), fb.sdiv(x, safe))
-    return fb.select(zero, constant(x.type, -1), quotient)
+    return fb.select(zero, constant(x.type, -1), _quotient(fb, dtype, x, y, zero))
 
 
 def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
@@ -60,11 +55,26 @@ def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     if dtype.is_floating:
         return emit_math(fb, "remainder", x, y)
     zero = fb.icmp("eq", y, 0)
+    return fb.select(zero, x, fb.sub(x, fb.mul(_quotient(fb, dtype, x, y, zero), y)))
+
+
+def _quotient(fb: FunctionBuilder, dtype: DType, x: Value, y: Value, zero: Value) -> Value:
+    """X / y towards zero, wrapped; anything where the divisor is zero.
+
+    Machines divide no vectors of integers. Those of up to 32 bits go by floats of so many digits that rounding the
+    quotient never reaches the next integer.
+    """
+    by_floats = x.type.is_vector and dtype.bits <= 32
+    if by_floats:
+        widen, shorten = (fb.sitofp, fb.fptosi) if dtype.is_signed else (fb.uitofp, fb.fptoui)
+        floating = F32 if dtype.bits <= 16 else F64
+        quotient = fb.trunc(shorten(fb.fdiv(widen(x, floating), widen(y, floating)), I32), x.type)
     if dtype.is_unsigned:
-        return fb.select(zero, x, fb.urem(x, fb.select(zero, 1, y)))
-    trivial = fb.or_(zero, fb.icmp("eq", y, -1))
-    rest = fb.srem(x, fb.select(trivial, 1, y))
-    return fb.select(zero, x, rest)
+        return quotient if by_floats else fb.udiv(x, fb.select(zero, 1, y))
+    minus_one = fb.icmp("eq", y, -1)
+    if not by_floats:
+        quotient = fb.sdiv(x, fb.select(fb.or_(zero, minus_one), 1, y))
+    return fb.select(minus_one, fb.neg(x), quotient)
 
 
 def _shift(kind: str) -> RealRule:
