@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Argument, Evaluator
@@ -28,6 +29,7 @@ def evaluate_spmd(
     replica_count: int | None = None,
     num_partitions: int | None = None,
     transfers: Sequence[HostTransfers] = (),
+    run: Callable[..., Value] | None = None,
 ) -> tuple[Value, ...]:
     """The value of a module's entry computation on every device, by rank (`replica * num_partitions + partition`).
 
@@ -37,6 +39,8 @@ def evaluate_spmd(
         replica_count: Number of replicas; by default what the module's header says.
         num_partitions: Number of partitions of each replica; by default what the module's header says.
         transfers: The host of each device, by rank, for infeed, outfeed and sending to the host.
+        run: What runs the program on a device: an executable of the module, whose header must say how many devices
+            there are. Only exchanges are evaluated then.
 
     Raises:
         EvaluationError: The arguments do not fit, an operation has no value, groups are wrong, or devices wait for each
@@ -52,14 +56,14 @@ def evaluate_spmd(
             f"evaluate_spmd: found arguments of {len(arguments)} and transfers of {len(transfers)} devices, expected "
             f"{count} ({replicas} replicas x {partitions} partitions)"
         )
-    evaluator = Evaluator()
+    on_device = run or partial(Evaluator().run, module.entry_computation)
 
     def program(rank: int) -> Callable[[], Value]:
-        def run() -> Value:
+        def start() -> Value:
             with host_transfers(transfers[rank] if transfers else HostTransfers()):
-                return evaluator.run(module.entry_computation, *arguments[rank])
+                return on_device(*arguments[rank])
 
-        return run
+        return start
 
     world = _World()
     for rank in range(count):

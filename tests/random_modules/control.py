@@ -11,6 +11,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttrs
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.replica_groups import ReplicaGroups
 from xlalite.hlo.types.shape import Shape
 
 Grow = Callable[[Grower, int], None]
@@ -191,7 +192,31 @@ def device_number(opcode: str, grow: Grower) -> Handle:
     return grow.op(opcode, ())
 
 
+def collective(opcode: str, grow: Grower) -> Handle:
+    """What one device says to itself, perhaps with a start and an end."""
+    value = grow.any(rank=1)
+    fields: dict[str, object] = {}
+    called = []
+    if opcode == "collective-permute":
+        fields["source_target_pairs"] = grow.chance.choice((((0, 0),), ()))
+    else:
+        fields["replica_groups"] = grow.chance.choice((ReplicaGroups(), ReplicaGroups(((0,),))))
+    if opcode in ("all-gather", "reduce-scatter", "all-to-all"):
+        fields["dimensions"] = (grow.chance.randrange(value.shape.rank),)
+    if opcode in ("all-reduce", "reduce-scatter"):
+        called.append(grow.builder.scalar_function("add", value.dtype))
+    attrs = grow.attrs(opcode, **fields)
+    if opcode in ("all-reduce", "all-gather", "collective-permute") and grow.chance.random() < 0.4:
+        start = grow.op(f"{opcode}-start", (value,), attrs, called)
+        return grow.op(f"{opcode}-done", (start,))
+    return grow.op(opcode, (value,), attrs, called)
+
+
+_COLLECTIVES = (
+    "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "reduce-scatter",
+)  # fmt: skip
 MAKERS = {
+    **{opcode: partial(collective, opcode) for opcode in _COLLECTIVES},
     "partition-id": partial(device_number, "partition-id"),
     "replica-id": partial(device_number, "replica-id"),
     "tuple": tuple_,

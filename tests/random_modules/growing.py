@@ -45,6 +45,11 @@ MAKERS: dict[str, Maker] = {
 # What other makers make along with their own operation.
 MADE_ALONG = {
     "after-all": "add-dependency",
+    **{
+        f"{opcode}-{end}": opcode
+        for opcode in ("all-gather", "all-reduce", "collective-permute")
+        for end in ("start", "done")
+    },
     "async-done": "async-start",
     "async-update": "async-start",
     "copy-done": "copy-start",
@@ -55,14 +60,7 @@ _HOST = "talks to the host"
 _RUN_TIME_SIZES = "has sizes known at run time only"
 _RANDOM = "differs from run to run"
 NOT_MADE = {
-    **dict.fromkeys(
-        (
-            "all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done", "all-reduce-start",
-            "all-to-all", "collective-broadcast", "collective-permute", "collective-permute-done",
-            "collective-permute-start", "ragged-all-to-all", "reduce-scatter",
-        ),
-        _OTHER_DEVICES,
-    ),
+    "ragged-all-to-all": _OTHER_DEVICES,
     **dict.fromkeys(("infeed", "outfeed", "recv", "recv-done", "send", "send-done"), _HOST),
     **dict.fromkeys(("dynamic-reshape", "set-dimension-size"), _RUN_TIME_SIZES),
     **dict.fromkeys(("rng", "rng-get-and-update-state"), _RANDOM),

@@ -27,7 +27,10 @@ class EvaluatorCall:
     def __init__(self, text: str) -> None:
         self._module = parse(text)
         self._parameters = [p.shape for p in self._module.entry_computation.parameters]
-        self._result = self._module.entry_computation.root.shape
+        root = self._module.entry_computation.root
+        self._result = root.shape
+        # The host, other devices and functions of others may keep what they are given; the memory is used again.
+        self._lends = root.is_pure
         self._callback = _Callback(self._run)
         self._raised = threading.local()
 
@@ -46,6 +49,8 @@ class EvaluatorCall:
         pointers = iter((ctypes.c_void_p * len(leaves)).from_address(arrays))
         try:
             operands = [_value_at(shape, pointers) for shape in self._parameters]
+            if not self._lends:
+                operands = [_copied(operand) for operand in operands]
             result = Evaluator().call(self._module.entry_computation, operands)
             _store(result, self._result, pointers)
         except BaseException as error:  # it cannot pass through native code, so `explain` hands it over
@@ -63,6 +68,12 @@ def _value_at(shape: Shape, pointers: Iterator[int]) -> Value:
     if shape.is_tuple:
         return tuple(_value_at(element, pointers) for element in shape.elements)
     return _array_at(shape, pointers) if shape.is_array else Token()
+
+
+def _copied(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(map(_copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _array_at(shape: Shape, pointers: Iterator[int]) -> npt.NDArray[np.generic]:

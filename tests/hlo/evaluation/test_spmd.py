@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from nested_arrays import leaves
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
@@ -20,7 +22,13 @@ def run(body: str, arguments, replicas: int = 1, partitions: int = 1, before: st
     verify(module)
     assert str(parse(str(module))) == str(module)
     arguments = [one if isinstance(one, tuple) else (one,) for one in arguments]
-    return list(evaluate_spmd(module, arguments, transfers=transfers))
+    found = evaluate_spmd(module, arguments, transfers=transfers)
+    if not transfers:
+        executable = get_backend("cpu").compile(module, CompileOptions(num_threads=2))
+        compiled = evaluate_spmd(module, arguments, run=executable)
+        for one, other in zip(leaves(compiled), leaves(found), strict=True):
+            np.testing.assert_array_equal(one, other)
+    return list(found)
 
 
 def numbers(count: int, *sizes: int) -> list[np.ndarray]:
