@@ -14,8 +14,10 @@ from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
+from xlalite.passes.normalization.ragged_dot_expander import RaggedDotExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
+from xlalite.passes.normalization.scaled_dot_expander import ScaledDotExpander
 from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
@@ -43,6 +45,8 @@ def normalization() -> Pipeline:
             AsyncExpander(),
             CollectiveExpander(),
             ScanExpander(),
+            RaggedDotExpander(),
+            ScaledDotExpander(),
             MixedPrecisionExpander(),
             RngExpander(),
             RngBitGeneratorExpander(),

@@ -18,9 +18,11 @@ from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
+from xlalite.passes.normalization.ragged_dot_expander import RaggedDotExpander
 from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
 from xlalite.passes.normalization.rng_expander import RngExpander
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
+from xlalite.passes.normalization.scaled_dot_expander import ScaledDotExpander
 from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
@@ -69,6 +71,8 @@ PASSES: dict[str, type[HloPass]] = {
         RngExpander,
         RunTimeSizes,
         ScanExpander,
+        RaggedDotExpander,
+        ScaledDotExpander,
         Scheduler,
         SplatConstants,
         TopKExpander,

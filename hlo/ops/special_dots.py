@@ -65,7 +65,7 @@ class RaggedDotAttrs:
         )
 
 
-def _outer_dims(attrs: RaggedDotAttrs, lhs_rank: int) -> list[int]:
+def outer_dims(attrs: RaggedDotAttrs, lhs_rank: int) -> list[int]:
     """The dimensions of lhs that group sizes may vary along: those outside the ragged one, of its own kind or batch."""
     ragged = attrs.lhs_ragged_dims[0]
     if attrs.mode is RaggedMode.BATCH:
@@ -92,7 +92,7 @@ def _ragged_dot_shape(context: ShapeContext) -> Shape:
     )
     check_dimensions(context, (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims), lhs.rank, "lhs dims")
     context.require(sizes.dtype.is_integral and sizes.rank >= 1, f"group sizes must be integers, found {sizes.text()}")
-    outer = tuple(lhs.dims[dim] for dim in _outer_dims(attrs, lhs.rank))
+    outer = tuple(lhs.dims[dim] for dim in outer_dims(attrs, lhs.rank))
     context.require(
         sizes.rank == 1 or sizes.dims[:-1] == outer,
         f"group sizes must have sizes [g] or {[*outer, 'g']}, found {list(sizes.dims)}",
@@ -108,7 +108,10 @@ def _ragged_dot_shape(context: ShapeContext) -> Shape:
 
 
 def _ragged_dot(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    """Elements of the ragged dimension beyond the sum of the group sizes belong to no group; their results are zero."""
+    """Elements of the ragged dimension beyond the sum of the group sizes belong to no group; their results are zero.
+
+    A negative size counts as zero.
+    """
     attrs: RaggedDotAttrs = instruction.attrs
     lhs, rhs, sizes = (array_value(operand) for operand in operands)
     dtype = instruction.shape.dtype
@@ -130,10 +133,11 @@ def _ragged_dot(instruction: HloInstruction, operands: Sequence[Value], call: Ca
 
 def _group_numbers(lhs: Array, sizes: Array, attrs: RaggedDotAttrs) -> npt.NDArray[np.int64]:
     """For each element of the ragged dimension, and of those outside it, the number of the group it lies in."""
-    ends = np.cumsum(sizes.astype(np.int64), axis=-1)
     positions = np.arange(lhs.shape[attrs.lhs_ragged_dims[0]])
+    # No group is larger than all, so that sums do not wrap around.
+    ends = np.cumsum(np.clip(sizes.astype(np.float64), 0, len(positions)).astype(np.int64), axis=-1)
     numbers = (positions[:, np.newaxis] >= ends[..., np.newaxis, :]).sum(axis=-1)
-    outer = [lhs.shape[dim] for dim in _outer_dims(attrs, lhs.ndim)]
+    outer = [lhs.shape[dim] for dim in outer_dims(attrs, lhs.ndim)]
     return np.broadcast_to(numbers, (*outer, len(positions)))
 
 
@@ -141,7 +145,7 @@ def _dot_of_members(
     lhs: Array, rhs: Array, member: npt.NDArray[np.bool_], attrs: RaggedDotAttrs, dtype: DType
 ) -> Array:
     """The dot over those elements of the contracting dimension that are members; the others count as zero."""
-    lhs_dims = [*_outer_dims(attrs, lhs.ndim), attrs.lhs_ragged_dims[0]]
+    lhs_dims = [*outer_dims(attrs, lhs.ndim), attrs.lhs_ragged_dims[0]]
     partner = dict(
         zip(
             (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims),
