@@ -67,6 +67,7 @@ class Compilation:
         self.request = request
         self.decisions: tuple[Decision, ...] = ()
         self._wanted = wanted
+        self._target = TargetInfo.host(request.jit_options.max_isa)
         self.instrumentation = Instrumentation(request.options.debug, observers)
         self._start = time.perf_counter()
 
@@ -91,7 +92,7 @@ class Compilation:
 
     def unscheduled(self) -> HloModule:
         """The module after the passes that decide what is computed in which kernel."""
-        pipeline = cpu_unscheduled_pipeline(optimize=self.request.options.optimize)
+        pipeline = cpu_unscheduled_pipeline(optimize=self.request.options.optimize, target=self._target)
         return self._run_passes(pipeline, self.request.given.clone)
 
     def object_code(self) -> ObjectCode:
@@ -116,7 +117,7 @@ class Compilation:
             module.update_config(input_output_alias=aliases, buffer_donors=())
             return module
 
-        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize), copy)
+        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize, target=self._target), copy)
 
     def _run_passes(self, pipeline: Pipeline, copy: Callable[[], HloModule]) -> HloModule:
         """A copy of the valid module after the passes, which is valid again."""
@@ -143,7 +144,7 @@ class Compilation:
             assignment,
             num_threads=self.request.num_threads,
             contract=self.request.options.fp_contract,
-            target=TargetInfo.host(self.request.jit_options.max_isa),
+            target=self._target,
         )
         self.decisions += tuple(emitted.decisions)
         return emitted

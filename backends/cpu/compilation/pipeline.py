@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.canonicalizer import DotCanonicalizerForKernel
+from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
@@ -15,22 +17,23 @@ from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
 
-def cpu_pipeline(*, optimize: bool) -> Pipeline:
+def cpu_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
     """All passes from the module as given to one that code can be generated for.
 
     Args:
         optimize: Whether passes that only make code faster run.
+        target: What code is generated for.
     """
     memory = (Scheduler(), CopyInsertion(), DeadCodeElimination())
-    return Pipeline("cpu", (*_until_fused(optimize=optimize), *memory))
+    return Pipeline("cpu", (*_until_fused(optimize=optimize, target=target), *memory))
 
 
-def cpu_unscheduled_pipeline(*, optimize: bool) -> Pipeline:
+def cpu_unscheduled_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
     """The passes up to the scheduler: what is computed in which kernels, before order and memory are decided."""
-    return Pipeline("cpu", _until_fused(optimize=optimize))
+    return Pipeline("cpu", _until_fused(optimize=optimize, target=target))
 
 
-def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
+def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
     if not optimize:
         return (RunTimeSizes(), normalization(), finishing())
     return (
@@ -43,4 +46,5 @@ def _until_fused(*, optimize: bool) -> tuple[Stage, ...]:
         FixPoint("splitting", (ReductionSplitter(),)),
         DotCanonicalizerForKernel(),
         Fusion(dot_epilogues=True),
+        DotOperandPacking(target),
     )

@@ -14,6 +14,7 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
+from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
@@ -46,7 +47,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
     dot, *others = (instruction for instruction in body.instructions if instruction.opcode == "dot")
     if others:
         return Declined("there are several products")
-    if any(operand.opcode != "parameter" for operand in dot.operands):
+    if any(operand.opcode != "parameter" for operand in memory_of(dot)):
         return Declined("an operand of the product is computed in the kernel")
     if any(not result.shape.is_array or result.shape.dims != dot.shape.dims for result in results_of(body)):
         return Declined("a result differs from the product in size")
@@ -55,7 +56,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
     reason = why_not_viewable(dot) or why_no_numbers(dot)
     if reason is not None:
         return Declined(reason)
-    if any(body.parameters[number] in dot.operands for _, number in request.in_place):
+    if any(body.parameters[number] in memory_of(dot) for _, number in request.in_place):
         return Declined("a result lies in the memory of the product's operand")
     plan = plan_dot(dot, request.target)
     stores_result = results_of(body) == (dot,) and plan.numbers.stores_sums
@@ -104,6 +105,8 @@ class DotKernel(Kernel):
         packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
         if plan.flipped != (plan.form is Form.ROWS):
             packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
+        if plan.view.rhs.panel:
+            packed.append("rhs before")
         return {
             "form": plan.form.value,
             "tile": f"{plan.rows}x{plan.columns}",
@@ -163,7 +166,7 @@ class _DotEmitter:
         self._stores_result = kernel.stores_result
         self._layout = kernel.layout
         self._slot_bytes = kernel.scratch_bytes
-        left, right = (entry.inputs[operand.attrs.number].pointer for operand in kernel.dot.operands)
+        left, right = (entry.inputs[operand.attrs.number].pointer for operand in memory_of(kernel.dot))
         self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
         self._finisher = Finisher(entry, kernel.request.body, kernel.dot, plan, self._layout)
         self._scratch: Value | None = None
@@ -210,7 +213,7 @@ class _DotEmitter:
         row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
         column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
-        lhs, rhs = math.multiply(row, view.lhs.outer), math.multiply(column, view.rhs.outer)
+        lhs, rhs = math.multiply(row, view.lhs.outer), math.multiply(column, view.rhs.spacing)
         rest = product
         for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
             position = math.remainder(rest, size)

@@ -136,7 +136,7 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     matrix = plan.view.lhs if left else plan.view.rhs
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
-        return OperandLayout(None, matrix.outer, matrix.depth, step * matrix.outer)
+        return OperandLayout(None, matrix.outer, matrix.depth, step * matrix.spacing)
     dtype = plan.numbers.lhs if left else plan.numbers.rhs
     extent = plan.unit_rows if left else plan.unit_columns
     size, lanes = plan.numbers.kept.size_bytes, plan.lanes

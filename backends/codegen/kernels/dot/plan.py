@@ -32,7 +32,7 @@ _UNIT_CYCLES = 9000.0
 _PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
 
-_FEW_ROWS = 4
+FEW_ROWS = 4
 """Rows up to which a product is bound by memory if the other operand is large."""
 
 _FETCH = 3.0
@@ -167,9 +167,9 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, numbers, lanes, target)
     plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
-    if view.n <= lanes and view.m > 1:
+    if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
-    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes:
+    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel:
         plans.append(_inner(view, numbers, lanes, target))
     # Only the first form can take the depth piece by piece.
     fitting = [plans[0], *(plan for plan in plans[1:] if plan.packed_elements <= _MAX_PACKED_ELEMENTS)]
@@ -184,9 +184,10 @@ def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
     """Whether the right operand is read once, row after row, and does not come from the nearest caches."""
     size = view.k * view.n * representation(numbers.rhs).memory.size_bytes
     return (
-        view.m <= _FEW_ROWS
+        view.m <= FEW_ROWS
         and view.n >= 2 * lanes
         and view.rhs.outer == 1
+        and not view.rhs.panel
         and view.batch_count * size > target.cache_bytes[1] // 4
     )
 
@@ -260,6 +261,8 @@ def _outer_tilings(form: Form, view: DotView, lanes: int, target: TargetInfo) ->
         count = -(-view.m // limit)
         rows = -(-view.m // count)
         columns = min(vectors * lanes, view.n)
+        if view.rhs.panel and view.rhs.panel != vectors * lanes:
+            continue
         chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
         work = 0.0
         pieces = list(_pieces(view, rows, columns))
@@ -362,7 +365,12 @@ def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
 def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
     if not numbers.is_direct(numbers.rhs) or (view.rhs.outer != 1 and view.n > 1):
         return True
-    return view.m > 24 and view.n > 2 * lanes and view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[0]
+    return (
+        not view.rhs.panel
+        and view.m > 24
+        and view.n > 2 * lanes
+        and view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[0]
+    )
 
 
 def _packing_cycles(elements: int, lanes: int, along: int, across: int) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
+from xlalite.backends.codegen.kernels.dot.packed_operand import packed_rhs
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 
@@ -23,11 +24,20 @@ class Matrix:
         outer: Stride of the dimension that the result keeps, in elements.
         depth: Stride of the contracted dimension.
         batch: Strides of the batch dimensions.
+        panel: How many positions along the outer dimension lie beside each other; 0 if all are one stride apart.
+        panel_size: Elements from one panel to the next.
     """
 
     outer: int
     depth: int
     batch: tuple[int, ...]
+    panel: int = 0
+    panel_size: int = 0
+
+    @property
+    def spacing(self) -> int:
+        """Distance of positions that are whole panels apart, for each position between them."""
+        return self.panel_size // self.panel if self.panel else self.outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,12 @@ def view_of(dot: HloInstruction) -> DotView:
 def _strides(dot: HloInstruction) -> tuple[Matrix, Matrix] | None:
     attrs: DotAttrs = dot.attrs
     lhs = _matrix(dot.operand(0).shape.dims, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
-    rhs = _matrix(dot.operand(1).shape.dims, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
+    packed = packed_rhs(dot)
+    if packed is not None:
+        packing, _ = packed
+        rhs: Matrix | None = Matrix(1, packing.width, (), packing.width, packing.k * packing.width)
+    else:
+        rhs = _matrix(dot.operand(1).shape.dims, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
     return None if lhs is None or rhs is None else (lhs, rhs)
 
 
