@@ -6,6 +6,7 @@ from xlalite.passes.analysis.trip_count import TripCountAnnotator
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
+from xlalite.passes.memory.loop_double_buffering import LoopDoubleBuffering
 from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.async_expander import AsyncExpander
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
@@ -62,6 +63,7 @@ PASSES: dict[str, type[HloPass]] = {
         FlattenCallGraph,
         Fusion,
         LayoutNormalization,
+        LoopDoubleBuffering,
         LoopInvariantCodeMotion,
         MapInliner,
         ReductionSplitter,

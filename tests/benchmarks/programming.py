@@ -17,6 +17,12 @@ def workloads() -> list[Workload]:
     return [
         workload("heat equation by rolls [{rows},{columns}], {steps} steps", _heat, rows=512, columns=512, steps=100),
         workload("heat equation by rolls [{rows},{columns}], {steps} steps", _heat, rows=63, columns=1000, steps=100),
+        workload(
+            "heat equation inside a border [{rows},{columns}], {steps} steps", _inside, rows=512, columns=512, steps=100
+        ),
+        workload(
+            "heat equation inside a border [{rows},{columns}], {steps} steps", _inside, rows=63, columns=1000, steps=99
+        ),
         workload("viterbi, {states} states, {steps} steps", _viterbi, states=64, steps=1000),
         workload("levenshtein, {long} and {short} letters", _levenshtein, long=1000, short=777),
         workload("beam search, {beams} beams of {words} words, {steps} steps", _beam, beams=8, words=1000, steps=64),
@@ -69,6 +75,71 @@ def _heat_loops(numba: Any, steps: int) -> Callable[[Any], Any]:
         return old
 
     return numba.njit(heat, fastmath=True)  # type: ignore[no-any-return]
+
+
+def _inside(rows: int = 5, columns: int = 7, steps: int = 3) -> Contest:
+    """The elements inside take steps, those around them stay."""
+    whole, part = f"f32[{rows},{columns}]", f"f32[{rows - 2},{columns - 2}]"
+    state, size = f"(s32[], {whole})", (rows - 2, columns - 2)
+    places = {"at": (1, 1), "above": (0, 1), "below": (2, 1), "left": (1, 0), "right": (1, 2)}
+    slices = "\n".join(
+        f"  {name} = {part} slice(x), slice={{{', '.join(f'[{b}:{b + n}]' for b, n in zip(begin, size, strict=True))}}}"
+        for name, begin in places.items()
+    )
+    computations = f"""
+below_limit {{
+  s = {state} parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  limit = s32[] constant({steps})
+  ROOT r = pred[] compare(n, limit), direction=LT
+}}
+step {{
+  s = {state} parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  x = {whole} get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+{slices}
+  rows = {part} add(above, below)
+  row_and_left = {part} add(rows, left)
+  around = {part} add(row_and_left, right)
+  four = f32[] constant(4)
+  fours = {part} broadcast(four), dimensions={{}}
+  here = {part} multiply(fours, at)
+  change = {part} subtract(around, here)
+  tenth = f32[] constant(0.1)
+  tenths = {part} broadcast(tenth), dimensions={{}}
+  scaled = {part} multiply(tenths, change)
+  new = {part} add(at, scaled)
+  put = {whole} dynamic-update-slice(x, new, one, one)
+  ROOT t = {state} tuple(next, put)
+}}"""
+    lines = f"""
+  x = {whole} parameter(0)
+  z = s32[] constant(0)
+  t = {state} tuple(z, x)
+  w = {state} while(t), condition=below_limit, body=step
+  ROOT r = {whole} get-tuple-element(w), index=1
+"""
+
+    def stepped(x: Any) -> Any:
+        at, around = x[1:-1, 1:-1], x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+        return at + np.float32(0.1) * (around - np.float32(4) * at)
+
+    def plain(x: np.ndarray) -> np.ndarray:
+        x = x.copy()
+        for _ in range(steps):
+            x[1:-1, 1:-1] = stepped(x)
+        return x
+
+    return text_contest(
+        lines,
+        signed((rows, columns)),
+        computations=computations,
+        numpy=lambda _: plain,
+        jax=lambda jax: lambda x: jax.lax.fori_loop(0, steps, lambda _, a: a.at[1:-1, 1:-1].set(stepped(a)), x),
+        flops=7 * (rows - 2) * (columns - 2) * steps,
+    )
 
 
 def _viterbi(states: int = 3, steps: int = 5) -> Contest:

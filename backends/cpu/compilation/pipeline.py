@@ -8,6 +8,7 @@ from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
+from xlalite.passes.memory.loop_double_buffering import LoopDoubleBuffering
 from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
@@ -24,7 +25,8 @@ def cpu_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
         optimize: Whether passes that only make code faster run.
         target: What code is generated for.
     """
-    memory = (Scheduler(), CopyInsertion(), DeadCodeElimination())
+    buffering = (LoopDoubleBuffering(),) if optimize else ()
+    memory = (Scheduler(), *buffering, CopyInsertion(), DeadCodeElimination())
     return Pipeline("cpu", (*_until_fused(optimize=optimize, target=target), *memory))
 
 

@@ -173,3 +173,35 @@ def test_ever_more_seams_are_not_split(check: Any, kernels: Any, rng: np.random.
     found = kernels(check(text, whole_numbers(rng, "f32", (3, 400))))
     assert found.count("concatenate") == 9
     assert found[-1] == "loop"
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("result", ["r", "d"])
+def test_steps_of_a_stencil_are_not_copied(check: Any, rng: np.random.Generator, steps: int, result: str) -> None:
+    """One state, or two in turn; iterations that are left over by unrolling run before the loop."""
+    dims, state = (3, 37), "(s32[], f32[3,37], f32[3,37])"
+    lines = ["a = f32[3,37] get-tuple-element(s), index=1", "b = f32[3,37] get-tuple-element(s), index=2"]
+    lines += [*rotated("u", "a", "f32", dims, 1, 0), *rotated("v", "a", "f32", dims, -1, 1)]
+    lines += ["r = f32[3,37] subtract(u, v)", "d = f32[3,37] subtract(r, b)"]
+    body = "\n  ".join(lines)
+    text = f"""HloModule m
+condition {{ s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({steps})
+  ROOT r = pred[] compare(i, n), direction=LT }}
+body {{ s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  {body}
+  ROOT t = {state} tuple(j, {result}, {"a" if result == "d" else "b"}) }}
+ENTRY e {{ x = f32[3,37] parameter(0)
+  y = f32[3,37] parameter(1)
+  z = s32[] constant(0)
+  t = {state} tuple(z, x, y)
+  ROOT r = {state} while(t), condition=condition, body=body }}"""
+    arguments = [whole_numbers(rng, "f32", dims) for _ in range(2)]
+    for threads in (1, 2):
+        executable = check(text, *arguments, num_threads=threads)
+        copied = [d.subject for d in executable.decisions() if d.decided_by == "copy-insertion" and "still" in d.reason]
+        assert steps < 4 or not copied
