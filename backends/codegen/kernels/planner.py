@@ -74,12 +74,14 @@ class KernelPlan:
         kernel: The kernel.
         operands: Instructions whose arrays are the kernel's parameters.
         grain: Units of the kernel's extent to a task; 0 runs all on the calling thread.
+        is_short: Whether it is not worth a thread that has no processor of its own.
         decision: The choice, and why the nearest other kind declined.
     """
 
     kernel: Kernel
     operands: tuple[HloInstruction, ...]
     grain: int
+    is_short: bool
     decision: Decision
 
 
@@ -104,9 +106,10 @@ def plan_kernel(
             reason = refusals[-1] if refusals else "the kind for its shape"
             work = kernel_work(kernel.request.body, shape)
             kernel = kernel.streaming(_streamed(kernel, work))
-            grain, figures = _split(kernel, work, num_threads)
+            estimate = kernel.estimate_ns(work)
+            grain, figures = _split(kernel, work, estimate, num_threads)
             decision = Decision("kernel planner", (instruction.name,), shape.kind.value, reason, figures)
-            return KernelPlan(kernel, body.operands, grain, decision)
+            return KernelPlan(kernel, body.operands, grain, estimate <= _LONG_NS, decision)
         refusals.append(f"not {shape.kind.value}: {kernel.reason}")
     return Declined("; ".join(refusals))
 
@@ -139,10 +142,9 @@ def _streamed(kernel: Kernel, work: Work) -> frozenset[int]:
     return frozenset(large - in_place)
 
 
-def _split(kernel: Kernel, work: Work, num_threads: int) -> tuple[int, dict[str, Number]]:
+def _split(kernel: Kernel, work: Work, estimate: float, num_threads: int) -> tuple[int, dict[str, Number]]:
     """Units of the extent to a task, 0 for all on one thread, and the figures that this rests on."""
     body, extent = kernel.request.body, kernel.extent
-    estimate = kernel.estimate_ns(work)
     tasks_a_thread = 8 if estimate > _LONG_NS else 2
     tasks = min(int(estimate / MIN_TASK_NS), tasks_a_thread * num_threads, extent)
     is_split = num_threads > 1 and tasks > 1

@@ -304,7 +304,8 @@ class _ModuleEmitter:
         if plan.grain:
             self._emitted.uses_threads = True
             parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
-            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.kernel.extent, plan.grain)
+            grain = -plan.grain if plan.is_short else plan.grain
+            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.kernel.extent, grain)
         else:
             fb.call(kernel, arguments, 0, plan.kernel.extent)
 

@@ -65,7 +65,8 @@ class ThreadPool:
             kernel: Address of a `void(ptr, i64, i64)`; the order and the number of its calls are not defined.
             arguments: Address that every call gets.
             extent: Length of the range.
-            grain: Every slice begins at a multiple of it; shorter ranges are not divided.
+            grain: Every slice begins at a multiple of it; shorter ranges are not divided. It is negative if the job is
+                short, and not worth a worker that has no processor of its own.
         """
         _runtime().parallel_for(self.context_address, kernel, arguments, extent, grain)
 

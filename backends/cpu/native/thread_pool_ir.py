@@ -9,14 +9,20 @@ workers are gone (a forked child) still gives right results.
 The extent is cut into one range a thread, each range into chunks; a thread claims the chunks of its own range first
 (the same thread meets the same memory in every kernel) and then helps the others.
 
-Idle workers watch the gate for a short while and then wait on it with a futex. Knows nothing of Python.
+Idle workers watch the gate for a short while and then wait on it with a futex.
+
+A worker that finds itself on the processor of a short job's owner takes its time away: on a busy machine the system had
+no other one for it. It lies down, and for a while short jobs, those whose grain is negative, are not split. With six
+other threads on two processors, additions of 65536 elements that came every 50 µs took 3.7 instead of 38 µs in the
+median, and 20 instead of 230 on average; without a pause twice as many were done, as many as by one thread.
+
+Knows nothing of Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
-import struct
 import sys
 from typing import Any
 
@@ -32,6 +38,7 @@ from xlalite.backends.codegen.llvm import (
     Value,
     array,
     constant,
+    struct,
 )
 from xlalite.backends.cpu.native.heap import allocate, release
 from xlalite.backends.cpu.native.record import NULL, Record
@@ -49,6 +56,12 @@ _JOINED = 1023
 _OPEN = 1024
 _JOB = 2048
 _CACHE_LINE_BYTES = 64
+
+_ALONE = 1 << 26
+"""Ticks of the processor's clock during which short jobs are not split, about 20 ms."""
+
+_NOWHERE, _UNKNOWN = -1, -2
+"""Numbers of no processor: of the owner of a long job, and of a thread that cannot know its own."""
 
 _Field = tuple[str, Any]  # ctypes has no public name for the types of its fields
 
@@ -86,14 +99,16 @@ class _Pool(ctypes.Structure):
             ("grain", ctypes.c_int64),
             ("chunk", ctypes.c_int64),
             ("slots", ctypes.c_int64),
+            ("owner_processor", ctypes.c_int32),
         ),
         (("threads", ctypes.c_int32), ("spin", ctypes.c_int32), ("started", ctypes.c_int32), ("busy", ctypes.c_int32)),
+        (("alone_until", ctypes.c_int64),),
     )
 
 
 def has_native_pool() -> bool:
     """Whether worker threads exist here; elsewhere `xlalite_parallel_for` runs everything in the caller."""
-    return sys.platform == "linux" and platform.machine() in _FUTEX_SYSCALL and struct.calcsize("P") == 8
+    return sys.platform == "linux" and platform.machine() in _FUTEX_SYSCALL and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
 def serial_pool_ir() -> str:
@@ -122,11 +137,15 @@ def _write_parallel_for(module: ModuleBuilder, fork_join: Function | None) -> No
     done, alone = fb.new_block("done"), fb.new_block("alone")
     fb.guard(fb.icmp("sgt", extent, 0), done)
     if fork_join is not None:
-        fb.guard(fb.icmp("sgt", extent, grain), alone)
+        fb.guard(fb.icmp("sgt", extent, fb.abs(grain)), alone)
         pool = Record(fb, _Pool, fb.load(PTR, context))
         fb.guard(fb.icmp("ne", pool.pointer, NULL), alone)
+        time, here = _clock(fb)
+        is_long = fb.icmp("sge", grain, 0)
+        fb.guard(fb.or_(is_long, fb.icmp("sge", time, pool.atomic_load("alone_until", "monotonic"))), alone)
         # Fails in a nested call, and while another caller has the pool.
         fb.guard(fb.icmp("eq", pool.atomic_rmw("xchg", "busy", 1, "acquire"), 0), alone)
+        pool.atomic_store("owner_processor", fb.select(is_long, _NOWHERE, here), "monotonic")
         fb.call(fork_join, pool.pointer, kernel, arguments, extent, grain)
         pool.atomic_store("busy", 0, "release")
         fb.ret()
@@ -148,7 +167,7 @@ def _fork_join(module: ModuleBuilder, start_workers: Function, run_chunks: Funct
     pool.store("kernel", kernel)
     pool.store("arguments", arguments)
     pool.store("extent", extent)
-    slots = _divide(fb, pool, extent, fb.smax(grain, 1))
+    slots = _divide(fb, pool, extent, fb.smax(fb.abs(grain), 1))
     pool.atomic_store("left", 0, "monotonic")
     pool.atomic_store("waiting", 0, "monotonic")
     job = fb.and_(pool.atomic_load("gate", "monotonic"), -_JOB)
@@ -224,7 +243,11 @@ def _worker(module: ModuleBuilder, run_chunks: Function) -> Function:
         gate = pool.atomic_load("gate", "acquire")
         job = fb.and_(gate, -_JOB)
         is_open = fb.icmp("ne", fb.and_(gate, _OPEN), 0)
-        may_join = fb.if_else(fb.and_(is_open, fb.icmp("ne", job, last_job)))
+        time, here = _clock(fb)
+        is_apart = fb.icmp("ne", here, pool.atomic_load("owner_processor", "monotonic"))
+        with fb.if_(fb.not_(is_apart)):
+            pool.atomic_store("alone_until", fb.add(time, _ALONE), "monotonic")
+        may_join = fb.if_else(fb.and_(fb.and_(is_open, is_apart), fb.icmp("ne", job, last_job)))
         with may_join.then():
             joined = fb.if_else(pool.compare_exchange("gate", gate, fb.add(gate, 1), "acq_rel"))
             with joined.then():
@@ -238,7 +261,7 @@ def _worker(module: ModuleBuilder, run_chunks: Function) -> Function:
             may_join.yield_(*joined.results)
         with may_join.otherwise():
             watch.continue_while(fb.icmp("eq", pool.atomic_load("stop", "acquire"), 0))
-            is_patient = fb.if_else(fb.icmp("sgt", patience, 0))
+            is_patient = fb.if_else(fb.and_(is_apart, fb.icmp("sgt", patience, 0)))
             with is_patient.then():
                 _relax(fb)
                 is_patient.yield_(fb.sub(patience, 1))
@@ -328,6 +351,7 @@ def _write_spin(module: ModuleBuilder) -> None:
     """As many turns of the idle loop, to measure what one costs."""
     fb = module.function("xlalite_spin", VOID, (I64,))
     with fb.loop(0, fb.parameters[0], nonempty=True):
+        _clock(fb)
         _relax(fb)
     fb.ret()
 
@@ -357,6 +381,14 @@ def _relax(fb: FunctionBuilder) -> None:
             fb.intrinsic("x86.sse2.pause", VOID, (), ())
         case "aarch64":
             fb.intrinsic("aarch64.hint", VOID, (constant(I32, 1),), ())
+
+
+def _clock(fb: FunctionBuilder) -> tuple[Value, Value]:
+    """The time in ticks and the number of the processor, or what stands for them where they cannot be read."""
+    if _processor(fb.module) != "x86_64":
+        return constant(I64, 0), constant(I32, _UNKNOWN)
+    both = fb.intrinsic("x86.rdtscp", struct(I64, I32), (), ())
+    return fb.extract_value(both, 0), fb.extract_value(both, 1)
 
 
 def _processor(module: ModuleBuilder) -> str:

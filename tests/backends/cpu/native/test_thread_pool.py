@@ -136,7 +136,8 @@ def meet(pool: ThreadPool, kernels, count: int) -> int:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize(
-    ("extent", "grain"), [(1, 1), (2, 1), (7, 2), (64, 1), (1000, 7), (1000, 999), (1000, 0), (5, 9)]
+    ("extent", "grain"),
+    [(1, 1), (2, 1), (7, 2), (64, 1), (1000, 7), (1000, 999), (1000, 0), (5, 9), (1000, -7), (5, -9)],
 )
 def test_each_index_runs_once(kernels, threads, extent, grain):
     pool = get_pool(threads)
@@ -144,6 +145,33 @@ def test_each_index_runs_once(kernels, threads, extent, grain):
     pool.parallel_for(kernels.address("count"), job.address, extent, grain)
     assert (job.counts[:extent] == 1).all()
     assert len(set(job.owners[:extent])) <= threads
+
+
+@pytest.fixture
+def one_processor():
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
+@needs_workers
+@pytest.mark.skipif(not TargetInfo.host().triple.startswith("x86_64"), reason="threads do not know their processors")
+def test_a_worker_takes_no_part_in_a_short_job_on_its_owner_s_processor(kernels, one_processor):
+    pool = ThreadPool(3)
+    job = Job(64, pool)
+    for turn in range(100):
+        pool.parallel_for(kernels.address("count"), job.address, 64, -1)
+        assert (job.counts == turn + 1).all()
+        assert set(job.owners) == {threading.get_ident()}
+        os.sched_yield()
+
+
+@needs_workers
+def test_a_worker_takes_part_in_a_long_job_wherever_it_is(kernels, one_processor):
+    pool = ThreadPool(3)
+    pool.parallel_for(kernels.address("count"), Job(64, pool).address, 64, -1)
+    assert meet(pool, kernels, 3) == 3
 
 
 @pytest.mark.parametrize("extent", [0, -3])
