@@ -145,7 +145,7 @@ def _decoded(fb: FunctionBuilder, dtype: DType, stored: Value) -> Value:
     if not _converts_f16(fb):
         return _decode_by_integers(fb, mini_float(dtype), stored)
     if dtype is DType.F16:
-        return fb.fpext(fb.bitcast(stored, stored.type.with_scalar(F16)), floating)
+        return _half(fb, stored)
     layout = mini_float(dtype)
     if layout.exponent_bits == 5 and layout.inf_bits is None:
         return _decode_by_integers(fb, layout, stored)
@@ -203,7 +203,7 @@ def _decode_by_half(fb: FunctionBuilder, layout: MiniFloat, stored: Value) -> Va
     gap = 5 - layout.exponent_bits
     half = fb.ashr(fb.shl(fb.zext(stored, narrow), 15 - layout.sign_shift), gap)
     half = fb.and_(half, 0x8000 | 0x7FFF >> gap)
-    value = fb.fpext(fb.bitcast(half, stored.type.with_scalar(F16)), stored.type.with_scalar(F32))
+    value = _half(fb, half)
     if gap == 0:
         return value
     value = fb.fmul(value, 2.0 ** (15 - layout.bias), "")
@@ -212,6 +212,12 @@ def _decode_by_half(fb: FunctionBuilder, layout: MiniFloat, stored: Value) -> Va
     special = fb.icmp("uge", fb.and_(stored, (1 << layout.sign_shift) - 1), layout.inf_bits)
     bits = fb.bitcast(value, wide)
     return fb.bitcast(fb.select(special, fb.or_(bits, 0x7F800000), bits), value.type)
+
+
+def _half(fb: FunctionBuilder, bits: Value) -> Value:
+    """The value of f16's bits; LLVM must not see where it comes from, or it would compute in f16, which few can."""
+    value = fb.fpext(fb.bitcast(bits, bits.type.with_scalar(F16)), bits.type.with_scalar(F32))
+    return fb.intrinsic("arithmetic.fence", value.type, (value,), (value.type,))
 
 
 def _with_nan(fb: FunctionBuilder, layout: MiniFloat, stored: Value, value: Value) -> Value:
