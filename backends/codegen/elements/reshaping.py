@@ -8,18 +8,20 @@ from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
-from xlalite.backends.codegen.llvm import F32, F64, Value, constant, constant_bits
+from xlalite.backends.codegen.llvm import F32, F64, Value, constant, constant_bits, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
 
 def _iota(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    position = index[instruction.attrs.iota_dimension]
-    fb, dtype = emitter.fb, instruction.shape.dtype
+    """The position, counted in the fewest bits that hold it, out of which conversions are quickest."""
+    dimension = instruction.attrs.iota_dimension
+    fb, position, size = emitter.fb, index[dimension], instruction.shape.dims[dimension]
     number = emitter.math.vector(position)
     if isinstance(position, Affine) and position.step == 0:
         number = emitter.math.scalar(position.base)
-    return convert_element(fb, number, DType.S64, dtype)
+    counted = next(dtype for dtype in (DType.S16, DType.S32, DType.S64) if size <= 1 << (dtype.bits - 1))
+    return convert_element(fb, fb.trunc(number, integer(counted.bits)), counted, instruction.shape.dtype)
 
 
 def _broadcast(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

@@ -35,6 +35,19 @@ class Substitutes(Arithmetic, Intrinsics):
             product = self.fmul(self.fpext(a, wide), self.fpext(b, wide))
             return self.fptrunc(self._sum_to_odd(product, self.fpext(c, wide)), a.type)
 
+    def product_error(self, a: Value, b: Value, product: Value) -> Value:
+        """What the product of two numbers, which is given, lost by rounding: exact unless below the smallest number.
+
+        Without FMA by halves of the digits (Dekker, A floating-point technique for extending the available precision).
+        """
+        if self.module.target.has_fma or a.type.scalar is not F64:
+            return self.fma(a, b, self.fneg(product))
+        with self.contraction(False):
+            (a_high, a_low), (b_high, b_low) = self._halves(a), self._halves(b)
+            error = self.fsub(self.fmul(a_high, b_high), product)
+            error = self.fadd(self.fadd(error, self.fmul(a_high, b_low)), self.fmul(a_low, b_high))
+            return self.fadd(error, self.fmul(a_low, b_low))
+
     def rint(self, a: Value) -> Value:
         """Nearest integer, ties to even, in the current rounding mode."""
         return self._rounding(a, super().rint, self._nearest)
@@ -87,19 +100,12 @@ class Substitutes(Arithmetic, Intrinsics):
     def _fma_double(self, a: Value, b: Value, c: Value) -> Value:
         """Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd."""
         product = self.fmul(a, b)
-        lost = self._product_error(a, b, product)
+        lost = self.product_error(a, b, product)
         low, low_error = self._two_sum(c, lost)
         high, high_error = self._two_sum(product, low)
         exact = self.fadd(high, self._sum_to_odd(low_error, high_error))
         # Zeros have their sign from the plain sum, infinities and NaN do not survive the error terms.
         return self.select(self.fcmp("one", exact, 0.0), exact, self.fadd(product, c))
-
-    def _product_error(self, a: Value, b: Value, product: Value) -> Value:
-        """What a product lost by rounding (Dekker): exact unless it is below the smallest number."""
-        (a_high, a_low), (b_high, b_low) = self._halves(a), self._halves(b)
-        error = self.fsub(self.fmul(a_high, b_high), product)
-        error = self.fadd(self.fadd(error, self.fmul(a_high, b_low)), self.fmul(a_low, b_high))
-        return self.fadd(error, self.fmul(a_low, b_low))
 
     def _halves(self, a: Value) -> tuple[Value, Value]:
         """The number as a sum of two of 26 bits, also where the rounded half would be beyond the largest number."""

@@ -1,7 +1,7 @@
 """Unevaluated sums of two floats (Dekker, Knuth): twice the precision where one ulp needs it.
 
-Every function returns (high, low) with high the rounded sum. Callers switch contraction off; a fused multiply-add here
-is always an explicit `fma`.
+Every function returns (high, low) with high the rounded sum. Callers switch contraction off; a fused multiply-add
+here is always explicit.
 """
 
 from typing import TypeAlias
@@ -28,7 +28,7 @@ def two_sum(fb: FunctionBuilder, a: Value, b: Value) -> Pair:
 def two_product(fb: FunctionBuilder, a: Value, b: Value) -> Pair:
     """`a * b` exactly (barring underflow)."""
     high = fb.fmul(a, b)
-    return high, fb.fma(a, b, fb.fneg(high))
+    return high, fb.product_error(a, b, high)
 
 
 def add_float(fb: FunctionBuilder, a: Pair, b: Value) -> Pair:
@@ -46,8 +46,8 @@ def add(fb: FunctionBuilder, a: Pair, b: Pair) -> Pair:
 def multiply(fb: FunctionBuilder, a: Pair, b: Pair) -> Pair:
     """`a * b`."""
     high, low = two_product(fb, a[0], b[0])
-    low = fb.fma(a[0], b[1], low)
-    low = fb.fma(a[1], b[0], low)
+    low = fb.mul_add(a[0], b[1], low)
+    low = fb.mul_add(a[1], b[0], low)
     return fast_two_sum(fb, high, low)
 
 
@@ -56,7 +56,7 @@ def divide(fb: FunctionBuilder, a: Pair, b: Pair) -> Pair:
     from_one = fb.fdiv(fb.constant(b[0].type, 1.0), b[0])
     high = fb.fmul(a[0], from_one)
     remainder = fb.fma(fb.fneg(high), b[0], a[0])
-    remainder = fb.fadd(remainder, fb.fma(fb.fneg(high), b[1], a[1]))
+    remainder = fb.fadd(remainder, fb.mul_add(fb.fneg(high), b[1], a[1]))
     return high, fb.fmul(remainder, from_one)
 
 
