@@ -26,7 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.triangular_solve import pla
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
 from xlalite.backends.codegen.kernels.scatter import plan_scatter
-from xlalite.backends.codegen.kernels.select_and_scatter import plan_select_and_scatter
+from xlalite.backends.codegen.kernels.select_and_scatter.plan import plan_select_and_scatter
 from xlalite.backends.codegen.kernels.sort.kernel import plan_sort
 from xlalite.backends.codegen.kernels.sort.top import plan_top
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 
-def select_and_scatter(dtype: str, dims: tuple[int, ...], positions: tuple[int, ...], window: str, how: str) -> str:
+def select_and_scatter(
+    dtype: str, dims: tuple[int, ...], positions: tuple[int, ...], window: str, how: str, give: str = "add(a, b)"
+) -> str:
     operand, source = (f"{dtype}[{','.join(map(str, sizes))}]" for sizes in (dims, positions))
     return f"""HloModule m
 chosen {{ a = {dtype}[] parameter(0)
@@ -17,7 +20,7 @@ chosen {{ a = {dtype}[] parameter(0)
   ROOT c = pred[] compare(a, b), direction={how} }}
 given {{ a = {dtype}[] parameter(0)
   b = {dtype}[] parameter(1)
-  ROOT c = {dtype}[] add(a, b) }}
+  ROOT c = {dtype}[] {give} }}
 ENTRY e {{
   x = {operand} parameter(0)
   s = {source} parameter(1)
@@ -63,6 +66,11 @@ def test_windows_of_any_form(check: Any, kernels: Any, rng: np.random.Generator,
         ((6, 20, 20, 17), "size=1x3x3x1 stride=1x2x2x1 pad=0_0x0_1x0_1x0_0", (6, 10, 10, 17)),
         ((6, 5, 20, 20), "size=1x1x2x2 stride=1x1x2x2", (6, 5, 10, 10)),
         ((3, 30, 8), "size=1x20x1 stride=1x3x1", (3, 4, 8)),
+        ((2, 3, 20, 37), "size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_1x1_1", (2, 3, 10, 19)),
+        ((2, 23, 70), "size=1x3x5 stride=1x2x2 pad=0_0x-1_-2x-3_0", (2, 9, 32)),
+        ((3, 9, 9, 41), "size=1x2x3x2 stride=1x2x1x4 pad=0_0x1_0x0_2x3_1", (3, 5, 9, 11)),
+        ((67,), "size=3 stride=1 pad=2_0", (67,)),
+        ((1, 30, 33), "size=1x3x1 stride=1x1x2", (1, 28, 17)),
     ],
 )
 def test_pooling(
@@ -76,3 +84,20 @@ def test_pooling(
     text = select_and_scatter("f32", dims, positions, window, "GE")
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in (dims, positions)]
     check(text, *arguments, np.float32(0), num_threads=threads, ulps=16)
+    for isa in ("AVX2", "SSE2"):
+        check(text, *arguments, np.float32(0), num_threads=threads, ulps=16, debug=DebugOptions(cpu_max_isa=isa))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "u8", "c64"])
+def test_sources_come_in_the_order_of_the_windows(check: Any, rng: np.random.Generator, dtype: str) -> None:
+    """What an element holds is subtracted from each source that it is given."""
+    for dims, window, positions in (
+        ((3, 21, 37), "size=1x3x3 stride=1x2x2 pad=0_0x1_1x1_1", (3, 11, 19)),
+        ((9, 40), "size=5x4 stride=1x1", (5, 37)),
+        ((9, 40), "size=5x4 stride=2x4 pad=1_2x-2_3", (4, 10)),
+        ((9, 6, 17), "size=3x2x1 stride=1x1x1", (7, 5, 17)),
+    ):
+        how = "EQ" if dtype == "c64" else "GE"
+        text = select_and_scatter(dtype, dims, positions, window, how, "subtract(b, a)")
+        arguments = [rng.integers(0, 4, sizes).astype(DType(dtype).numpy) for sizes in (dims, positions)]
+        check(text, *arguments, np.asarray(3).astype(DType(dtype).numpy))

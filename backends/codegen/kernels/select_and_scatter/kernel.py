@@ -18,27 +18,13 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST, window_source
-from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value
-from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.passes.fusion.kernel_shape import KernelShape
+from xlalite.hlo.types.window import Window
 
 _Visit = Callable[[Index, int, "Value | None"], None]
-
-
-def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> SelectAndScatterKernel | Declined:
-    """The kernel of a select-and-scatter."""
-    root = request.body.root
-    if len({operand.shape.dtype for operand in root.operands}) > 1:
-        return Declined("its operands have several types")
-    window: Window = root.attrs.window
-    still = tuple(dim for dim, one in enumerate(window.dimensions) if one == WindowDimension(1))
-    dims = shape.domain.dims
-    lane_dim = len(dims) - 1 if still and still[-1] == len(dims) - 1 and dims[-1] > 1 else None
-    lines = tuple(dim for dim in still if dim != lane_dim)
-    return SelectAndScatterKernel(request, dims, root.operand(1).shape.dims, window, lane_dim, lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +71,7 @@ class SelectAndScatterKernel(Kernel):
         self, fb: FunctionBuilder, sizes: Sequence[int], line: Mapping[int, Position], lanes: int, visit: _Visit
     ) -> None:
         """Loops over the dimensions that are no line's, that of the lanes innermost."""
-        moving = [dim for dim in range(len(sizes)) if dim not in self.lines and dim != self.lane_dim]
+        moving = [dim for dim in range(len(sizes)) if dim not in line and dim != self.lane_dim]
 
         def level(dims: Sequence[int], index: Mapping[int, Position]) -> None:
             if dims:
@@ -143,7 +129,7 @@ class SelectAndScatterKernel(Kernel):
             (stays,) = map(inner.spread, inner.apply(select, [best, value]))
             assert isinstance(stays, Value), "a truth value is one register"
             keeps = fb.and_(stays, fb.icmp("sge", chosen, 0))
-            new = [_chosen(fb, keeps, best, value), fb.select(keeps, chosen, number)]
+            new = [chosen_element(fb, keeps, best, value), fb.select(keeps, chosen, number)]
             return flatten(inside.select(a, b) for a, b in zip(new, (best, chosen), strict=True))
 
         return self._fold_offsets(emitter, flatten(kind), better)[-1]
@@ -197,7 +183,8 @@ def _number(fb: FunctionBuilder, number: Value | int, lanes: int) -> Value:
     return fb.splat(value, lanes) if lanes > 1 else value
 
 
-def _chosen(fb: FunctionBuilder, condition: Value, a: Element, b: Element) -> Element:
+def chosen_element(fb: FunctionBuilder, condition: Value, a: Element, b: Element) -> Element:
+    """The first of two elements where a condition holds, else the second."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return fb.select(condition, a[0], b[0]), fb.select(condition, a[1], b[1])
     assert isinstance(a, Value), "both have one type"
