@@ -2,13 +2,13 @@
 
 List scheduling: among the instructions that are ready, the one that frees most bytes net of what it allocates runs
 next; ties go to the earlier one in post order. Readers of an array run before an instruction that can overwrite it in
-place, where dependencies allow.
+place, where dependencies allow; what a loop's state becomes can overwrite what it was.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
-from xlalite.passes.analysis.in_place import overwritable_operands
+from xlalite.passes.analysis.in_place import overwritable_operands, reusable_operands
 from xlalite.passes.core.base import HloPass
 
 
@@ -43,7 +43,7 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
     """An order of the computation's instructions that respects all dependencies."""
     post_order = computation.post_order()
     rank = {instruction: number for number, instruction in enumerate(post_order)}
-    successors = _successors(post_order)
+    successors = _successors(post_order, computation.root)
     waiting = dict.fromkeys(post_order, 0)
     for followers in successors.values():
         for follower in followers:
@@ -87,15 +87,32 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
     return order
 
 
-def _successors(post_order: Sequence[HloInstruction]) -> Mapping[HloInstruction, Mapping[HloInstruction, None]]:
+def _successors(
+    post_order: Sequence[HloInstruction], root: HloInstruction
+) -> Mapping[HloInstruction, Mapping[HloInstruction, None]]:
     """What must, or had better, run after each instruction."""
     order = _RunningOrder(post_order)
-    for instruction in post_order:
-        for number in overwritable_operands(instruction):
-            for reader in instruction.operand(number).users:
-                if reader is not instruction:
-                    order.put_before(reader, instruction)
+    updates = [(one, one.operand(number)) for one in post_order for number in overwritable_operands(one)]
+    for instruction, overwritten in (*updates, *_updates_of_state(root)):
+        for reader in overwritten.users:
+            if reader is not instruction:
+                order.put_before(reader, instruction)
     return order.successors
+
+
+def _updates_of_state(root: HloInstruction) -> Iterator[tuple[HloInstruction, HloInstruction]]:
+    """What gives the next state of a loop, if `root` is one, and what of the old state it can be written over."""
+    computation = root.parent
+    assert computation is not None, "an instruction that is scheduled belongs to a computation"
+    parameters = computation.parameters
+    if root.opcode != "tuple" or len(parameters) != 1 or parameters[0].shape != root.shape:
+        return
+    old = {user: user.attrs.index for user in parameters[0].users if user.opcode == "get-tuple-element"}
+    for index, result in enumerate(root.operands):
+        update = result.operand(0) if result.opcode == "get-tuple-element" else result
+        for number in dict.fromkeys(number for _, number in reusable_operands(update)):
+            if old.get(update.operand(number)) == index:
+                yield update, update.operand(number)
 
 
 class _RunningOrder:

@@ -135,6 +135,23 @@ def test_reader_runs_before_the_update_that_overwrites() -> None:
     assert copied_arrays(module) == 2, "both parameters, before the loop"
 
 
+def test_state_is_read_before_what_it_becomes_overwrites_it() -> None:
+    """The counter and v are needed by the last of three steps, which takes most memory and would come last."""
+    step = """v1 = f32[4] negate(v)
+  p = f32[4,4] broadcast(v), dimensions={0}
+  q = f32[4,4] dynamic-slice(p, i, i), dynamic_slice_sizes={4,4}
+  zero = f32[] constant(0)
+  w1 = f32[4] reduce(q, zero), dimensions={1}, to_apply=sum"""
+    text = LOOP.format(step=step, v="v1", w="w1").replace(
+        "cond {", "sum { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b) }\ncond {"
+    )
+    module = prepared(text)
+    order = [i.name for i in the_loop(module).called_computations[1].instructions]
+    assert order.index("p") < order.index("v1")
+    assert order.index("q") < order.index("i1")
+    assert copied_arrays(module) == 2, "both parameters, before the loop"
+
+
 def test_schedule_frees_memory_early() -> None:
     """Each branch is reduced before the next is computed, so only one wide array lives at a time."""
     branches = "".join(
