@@ -24,10 +24,22 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import arrays, indexing, networks, ordering, pooling, products, programming, roofline, spectra, training
+from benchmarks import (
+    arrays,
+    indexing,
+    linear_algebra,
+    networks,
+    ordering,
+    pooling,
+    products,
+    programming,
+    roofline,
+    spectra,
+    training,
+)
 from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, measure, peer_notes
 
-ROOMS = (arrays, products, indexing, ordering, pooling, spectra, networks, programming, training)
+ROOMS = (arrays, products, indexing, ordering, pooling, spectra, linear_algebra, networks, programming, training)
 
 _TITLES = ("workload", "time", "jax", "best peer", "", "jax, CPU", "best, CPU", "limit", "MiB")
 
