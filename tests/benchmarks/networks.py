@@ -30,10 +30,22 @@ def workloads() -> list[Workload]:
                 partial(_lstm, gradient),
                 steps=128,
                 batch=batch,
-                inputs=63,
-                hidden=128,
+                inputs=inputs,
+                hidden=hidden,
             )
-            for batch, gradient in ((32, False), (32, True), (1, False))
+            for batch, inputs, hidden, gradient in (
+                (32, 63, 128, False),
+                (32, 63, 128, True),
+                (1, 63, 128, False),
+                (32, 256, 256, False),
+            )
+        ),
+        *(
+            workload("convlstm, elementwise part [{batch},{rows},{columns}] of {channels}", _convlstm_cell, **size)
+            for size in (
+                {"batch": 8, "rows": 64, "columns": 64, "channels": 64},
+                {"batch": 5, "rows": 33, "columns": 31, "channels": 20},
+            )
         ),
         *(
             workload(
@@ -155,6 +167,27 @@ def _lstm(gradient: bool, steps: int = 3, batch: int = 2, inputs: int = 3, hidde
     products = 2 * steps * batch * (inputs + hidden) * 4 * hidden
     flops = products * 3 if gradient else products
     return function_contest(own, arguments, tolerance=1e-3, jax=in_jax, numpy=lambda _: plain, flops=flops)
+
+
+def _convlstm_cell(batch: int = 2, rows: int = 3, columns: int = 2, channels: int = 5) -> Contest:
+    """What comes after the convolutions: gates that see the cells, new cells and outputs."""
+
+    def plain(np_: Any) -> Callable[..., Any]:
+        def sigmoid(x: Any) -> Any:
+            return np_.float32(1) / (np_.float32(1) + np_.exp(-x))
+
+        def cell(from_input: Any, from_state: Any, c: Any, peep: Any, b: Any) -> list[Any]:
+            gates = from_input + from_state + b
+            into, keep, new, out = (gates[..., i * channels : (i + 1) * channels] for i in range(4))
+            c = sigmoid(keep + peep[0] * c) * c + sigmoid(into + peep[1] * c) * np_.tanh(new)
+            return [sigmoid(out + peep[2] * c) * np_.tanh(c), c]
+
+        return cell
+
+    places = (rows, columns, channels)
+    gates = (batch, rows, columns, 4 * channels)
+    arguments = signed(gates, gates, (batch, *places), (3, *places), (4 * channels,))
+    return function_contest(None, arguments, plain)
 
 
 def _lstm_backward(trail: Sequence[tuple[np.ndarray, ...]], u: np.ndarray, dh: np.ndarray) -> list[np.ndarray]:
