@@ -28,6 +28,7 @@ from benchmarks import (
     arrays,
     indexing,
     linear_algebra,
+    narrow,
     networks,
     ordering,
     pooling,
@@ -39,7 +40,19 @@ from benchmarks import (
 )
 from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, measure, peer_notes
 
-ROOMS = (arrays, products, indexing, ordering, pooling, spectra, linear_algebra, networks, programming, training)
+ROOMS = (
+    arrays,
+    narrow,
+    products,
+    indexing,
+    ordering,
+    pooling,
+    spectra,
+    linear_algebra,
+    networks,
+    programming,
+    training,
+)
 
 _TITLES = ("workload", "time", "jax", "best peer", "", "jax, CPU", "best, CPU", "limit", "MiB")
 
