@@ -23,9 +23,9 @@ from xlalite.backends.codegen.complex_math.parts import (
 )
 from xlalite.backends.codegen.llvm import F64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd, emit_math
+from xlalite.backends.codegen.math.angle_pair import atan2_pair
 from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW
 from xlalite.backends.codegen.math.floating import DOUBLE, bits_of, power_of_two, with_sign_of
-from xlalite.backends.codegen.math.inverse_trigonometric import atan2_pair
 from xlalite.backends.codegen.math.logarithm import Split, log_of_split, split_normal
 from xlalite.backends.codegen.math.power import log_pair
 

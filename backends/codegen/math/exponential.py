@@ -119,19 +119,26 @@ def emit_expm1(fb: FunctionBuilder, x: Value) -> Value:
 
 def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     """(e**x - 1) / 2 for an x within the bounds."""
-    format_ = format_of(x)
+    if x.type.scalar is F64:
+        return fb.fadd(*half_expm1_terms(fb, x))
     shifted, start, correction = reduce_by_ln2(fb, x)
     r = fb.fadd(start, correction)
-    s = power_of_low_bits(fb, shifted, format_.bias - 1)
-    square = fb.fmul(r, r)
+    s = power_of_low_bits(fb, shifted, SINGLE.bias - 1)
     # `start` is exact, so that the large terms are rounded once and the small ones after them.
-    if format_.is_double:
-        tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
-        base, base_low = dd.fast_two_sum(fb, s, fb.constant(x.type, -0.5))
-        high, low = dd.two_sum(fb, base, fb.fmul(s, start))
-        return fb.fadd(high, fb.fma(s, tail, fb.fadd(low, base_low)))
-    tail = fb.fma(square, horner(fb, r, EXPM1[F32]), correction)
+    tail = fb.fma(fb.fmul(r, r), horner(fb, r, EXPM1[F32]), correction)
     return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
+
+
+def half_expm1_terms(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
+    """(e**x - 1) / 2 as a sum of a large and a smaller term, for an f64 x within the bounds; to about 2**-58."""
+    shifted, start, correction = reduce_by_ln2(fb, x)
+    r = fb.fadd(start, correction)
+    s = power_of_low_bits(fb, shifted, DOUBLE.bias - 1)
+    square = fb.fmul(r, r)
+    tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
+    base, base_low = dd.fast_two_sum(fb, s, fb.constant(x.type, -0.5))
+    high, low = dd.fast_two_sum(fb, base, fb.fmul(s, start))
+    return high, fb.fma(s, tail, fb.fadd(low, base_low))
 
 
 def reduce_by_ln2(fb: FunctionBuilder, x: Value) -> tuple[Value, Value, Value]:

@@ -90,9 +90,15 @@ def power_of_low_bits(fb: FunctionBuilder, shifted: Value, bias: int) -> Value:
     return float_of(fb, fb.shl(biased, format_.mantissa_bits), format_)
 
 
+# Minus this pattern the bits of x are those of about 1 / x.
+_INVERSE_BITS = {F32: 0x7EF311C7, F64: 0x7FDE623822FC16E6}
+
+
 def rough_inverse(fb: FunctionBuilder, x: Value) -> Value:
-    """1 / x to 13 % for an f32 x in [2**-126, 2**126]; for corrections. Beyond a finite number, 0 for infinity."""
-    return float_of(fb, fb.smax(fb.sub(fb.constant(bits_of_type(x), 0x7EF311C7), bits_of(fb, x)), 0), SINGLE)
+    """1 / x to 13 %, for corrections: of x >= 0 whose inverse is normal. Of others a finite number."""
+    bits = bits_of(fb, x)
+    format_ = format_of(x)
+    return float_of(fb, fb.smax(fb.sub(fb.constant(bits.type, _INVERSE_BITS[format_.type]), bits), 0), format_)
 
 
 def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Value:

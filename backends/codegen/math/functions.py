@@ -9,9 +9,7 @@ from xlalite.backends.codegen.math import (
     exponential,
     hyperbolic,
     inverse_hyperbolic,
-    inverse_hyperbolic_single,
     inverse_trigonometric,
-    inverse_trigonometric_single,
     logarithm,
     power,
     remainder,
@@ -29,14 +27,12 @@ class MathFunction:
         arity: number of operands.
         inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
             the module is defined once and called.
-        single: the same for f32, where that is other code.
         places: in how many places of a module the code may stand; None for what is an instruction or two.
     """
 
     emit: Callable[..., Value]
     arity: int = 1
     inlined: tuple[Type, ...] = (F32,)
-    single: Callable[..., Value] | None = None
     places: int | None = 64
 
 
@@ -47,21 +43,19 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "log-plus-one": MathFunction(logarithm.emit_log1p),
     "tanh": MathFunction(hyperbolic.emit_tanh),
     "logistic": MathFunction(hyperbolic.emit_logistic),
-    "sinh": MathFunction(hyperbolic.emit_sinh, single=hyperbolic.emit_sinh_single, inlined=()),
-    "cosh": MathFunction(hyperbolic.emit_cosh, single=hyperbolic.emit_cosh_single, inlined=()),
+    "sinh": MathFunction(hyperbolic.emit_sinh),
+    "cosh": MathFunction(hyperbolic.emit_cosh),
     "erf": MathFunction(error_function.emit_erf),
     "sine": MathFunction(trigonometric.emit_sin),
     "cosine": MathFunction(trigonometric.emit_cos),
     "tan": MathFunction(trigonometric.emit_tan),
-    "asin": MathFunction(inverse_trigonometric.emit_asin, single=inverse_trigonometric_single.emit_asin, inlined=()),
-    "acos": MathFunction(inverse_trigonometric.emit_acos, single=inverse_trigonometric_single.emit_acos, inlined=()),
-    "atan": MathFunction(inverse_trigonometric.emit_atan, single=inverse_trigonometric_single.emit_atan, inlined=()),
-    "atan2": MathFunction(
-        inverse_trigonometric.emit_atan2, single=inverse_trigonometric_single.emit_atan2, arity=2, inlined=()
-    ),
-    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, single=inverse_hyperbolic_single.emit_asinh, inlined=()),
-    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, single=inverse_hyperbolic_single.emit_acosh, inlined=()),
-    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, single=inverse_hyperbolic_single.emit_atanh, inlined=()),
+    "asin": MathFunction(inverse_trigonometric.emit_asin),
+    "acos": MathFunction(inverse_trigonometric.emit_acos),
+    "atan": MathFunction(inverse_trigonometric.emit_atan),
+    "atan2": MathFunction(inverse_trigonometric.emit_atan2, arity=2, inlined=()),
+    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, inlined=()),
+    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, inlined=()),
+    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, inlined=()),
     "power": MathFunction(power.emit_pow, arity=2, inlined=()),
     "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
     "cbrt": MathFunction(roots.emit_cbrt),
@@ -93,18 +87,13 @@ def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
 
 def _emit(fb: FunctionBuilder, name: str, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
     if arguments[0].type.scalar in function.inlined and _has_place(fb, name, function):
-        return _in_place(fb, function, arguments)
+        return function.emit(fb, *arguments)
     return fb.call(_shared(fb, name, function, arguments[0].type), *arguments)
 
 
 def _has_place(fb: FunctionBuilder, name: str, function: MathFunction) -> bool:
     """Whether one more place is few enough: LLVM would take long over hundreds of copies, which nothing calls often."""
     return function.places is None or fb.module.count_use(("math", name)) <= function.places
-
-
-def _in_place(fb: FunctionBuilder, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
-    single = arguments[0].type.scalar is F32 and function.single
-    return (single or function.emit)(fb, *arguments)
 
 
 def _shared(fb: FunctionBuilder, name: str, function: MathFunction, type_: Type) -> Function:
@@ -117,7 +106,7 @@ def _shared(fb: FunctionBuilder, name: str, function: MathFunction, type_: Type)
             linkage="internal",
             contract=False,
         )
-        body.ret(_in_place(body, function, body.parameters))
+        body.ret(function.emit(body, *body.parameters))
         return body.function
 
     return fb.module.define_once(("math", name, type_), define)

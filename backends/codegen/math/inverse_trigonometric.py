@@ -1,136 +1,164 @@
-"""atan, atan2, asin, acos, all from one quotient: the angle of a point (x, y) is an arc tangent of y / x.
+"""atan, atan2, asin, acos.
 
-atan(t) = t + t**3 * p(t**2) on [0, tan(pi / 8)]; larger t <= 1 turn by pi / 4 and t > 1 swap the operands. The quotient
-is a pair, so that f64 stays within 1 ulp. f64 only: f32 computes in f64 and rounds.
+atan has a polynomial on [0, tan(pi / 8)]; larger t <= 1 turn by pi / 4 and t > 1 swap the operands. asin has one on
+[0, 1/2]; beyond, the angle's distance from its end is twice the arc sine of sqrt((1 - x) / 2). What rounding takes from
+a root or a quotient joins the small terms, where a rough value of it is enough: results are within 0.9 ulp.
+Coefficients are made by tests/backends/codegen/math/minimax.py; errors are relative to the function.
 """
 
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Type, Value
 from xlalite.backends.codegen.math import double_double as dd
-from xlalite.backends.codegen.math.floating import bits_of, with_sign_of
-from xlalite.backends.codegen.math.polynomial import estrin
+from xlalite.backends.codegen.math.floating import at_least, at_most, bits_of, rough_inverse, with_sign_of
+from xlalite.backends.codegen.math.polynomial import polynomial
 
-# On [0, 0.4147], error 2^-61.6 of atan; made by tests/backends/codegen/math/minimax.py.
-_ATAN = (
-    -0.33333333333333326,
-    0.19999999999997112,
-    -0.1428571428532037,
-    0.11111111084085797,
-    -0.09090908000975627,
-    0.07692279598021178,
-    -0.06666181251528304,
-    0.05876586824605135,
-    -0.05215668263707591,
-    0.0449266685791244,
-    -0.033226411060771496,
-    0.01494831013662679,
-)
-_QUARTER_PI = (0.7853981633974483, 3.061616997868383e-17)
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
-_PI = (3.141592653589793, 1.2246467991473532e-16)
-_TANGENT_OF_EIGHTH = 0.41421356237309503
-# Below this the function is its argument, to the last place.
-_TINY = 2.0**-28
+# (atan(t) / t - 1) / t**2 in powers of t**2 on [0, 0.4147].
+ATAN = {
+    # error 2^-30.3
+    F32: (-0.33333316445350647, 0.19998525083065033, -0.1424429714679718, 0.10598264634609222, -0.06087334081530571),
+    # error 2^-61.6
+    F64: (
+        -0.33333333333333326,
+        0.19999999999997112,
+        -0.1428571428532037,
+        0.11111111084085797,
+        -0.09090908000975627,
+        0.07692279598021178,
+        -0.06666181251528304,
+        0.05876586824605135,
+        -0.05215668263707591,
+        0.0449266685791244,
+        -0.033226411060771496,
+        0.01494831013662679,
+    ),
+}
+# (asin(s) / s - 1) / s**2 in powers of s**2 on [0, 0.5].
+_ASIN = {
+    # error 2^-27.6
+    F32: (0.16666752099990845, 0.074953094124794, 0.045469168573617935, 0.024184575304389, 0.042158838361501694),
+    # error 2^-59.8
+    F64: (
+        0.1666666666666676,
+        0.07499999999970866,
+        0.04464285717456161,
+        0.030381942709804075,
+        0.022372214938235685,
+        0.017351612803287963,
+        0.013980811977669075,
+        0.011398976489822042,
+        0.010779919704525381,
+        0.003707580088431296,
+        0.02170477919922166,
+        -0.020995512626461158,
+        0.03262652887630957,
+    ),
+}
+_HALF_PI = {F32: (1.5707963705062866, -4.371138828673793e-08), F64: (1.5707963267948966, 6.123233995736766e-17)}
+_PI = {F32: (3.1415927410125732, -8.742277657347586e-08), F64: (3.141592653589793, 1.2246467991473532e-16)}
+_QUARTER_PI = {F32: (0.7853981852531433, -2.1855694143368964e-08), F64: (0.7853981633974483, 3.061616997868383e-17)}
+_THREE_QUARTER_PI = {F32: (2.356194496154785, -5.962440319251527e-09), F64: (2.356194490192345, 9.184850993605148e-17)}
+_TANGENT_OF_EIGHTH = 0.41421357
+# A power of two by which operands outside of [1, this] are scaled, and a number below all that this leaves.
+_SCALE = {F32: (2.0**60, 2.0**-100), F64: (2.0**600, 2.0**-600)}
 
 
-def _angle(fb: FunctionBuilder, y: dd.Pair, x: dd.Pair) -> dd.Pair:
-    """The angle in [0, pi / 2] of a point with finite y >= 0, x >= 0, not both 0."""
-    type_ = y[0].type
-    steep = fb.fcmp("ogt", y[0], x[0])
-    numerator = _choose(fb, steep, x, y)
-    denominator = _choose(fb, steep, y, x)
-    turned = fb.fcmp("ogt", numerator[0], fb.fmul(denominator[0], _TANGENT_OF_EIGHTH))
-    difference = dd.add(fb, numerator, dd.negate(fb, denominator))
-    total = dd.add(fb, numerator, denominator)
-    quotient, low = dd.divide(fb, _choose(fb, turned, difference, numerator), _choose(fb, turned, total, denominator))
-    square = fb.fmul(quotient, quotient)
-    tail = fb.fmul(fb.fmul(square, quotient), estrin(fb, square, _ATAN))
-    # The derivative of atan is 1 / (1 + t**2): 1 - t**2 is near enough for the low part.
-    tail = fb.fadd(tail, fb.fma(fb.fneg(square), low, low))
-    zeros = fb.constant(type_, 0.0), fb.constant(type_, 0.0)
-    quarter = fb.constant(type_, _QUARTER_PI[0]), fb.constant(type_, _QUARTER_PI[1])
-    half = fb.constant(type_, _HALF_PI[0]), fb.constant(type_, _HALF_PI[1])
-    base = _choose(fb, turned, quarter, zeros)
-    high, rest = dd.two_sum(fb, base[0], quotient)
-    angle = dd.fast_two_sum(fb, high, fb.fadd(rest, fb.fadd(tail, base[1])))
-    complement = dd.add(fb, half, dd.negate(fb, angle))
-    return _choose(fb, steep, complement, angle)
+def _turned(fb: FunctionBuilder, base: dd.Pair, factor: Value, head: Value, tail: Value) -> Value:
+    """Base + factor * (head + tail), rounded once but for small terms.
+
+    The factor is 1, 2, -1 or -2, and the base's first part is 0 or larger than the product.
+    """
+    high = fb.fma(factor, head, base[0])
+    lost = fb.fma(factor, head, fb.fsub(base[0], high))
+    return fb.fadd(high, fb.fadd(lost, fb.fma(factor, tail, base[1])))
 
 
 def _choose(fb: FunctionBuilder, condition: Value, a: dd.Pair, b: dd.Pair) -> dd.Pair:
     return fb.select(condition, a[0], b[0]), fb.select(condition, a[1], b[1])
 
 
-def _exact(fb: FunctionBuilder, x: Value) -> dd.Pair:
-    return x, fb.constant(x.type, 0.0)
+def _pair(fb: FunctionBuilder, x: Value, parts: dict[Type, tuple[float, float]] | None = None) -> dd.Pair:
+    high, low = parts[x.type.scalar] if parts else (0.0, 0.0)
+    return fb.constant(x.type, high), fb.constant(x.type, low)
+
+
+def _arc_tangent_parts(fb: FunctionBuilder, smaller: Value, larger: Value) -> tuple[Value, Value, Value]:
+    """Whether the arc tangent of smaller / larger is taken from pi / 4 on, and its rest as a large and a small term.
+
+    0 <= smaller <= larger, of which the larger and its square are in the range of normal numbers.
+    """
+    turned = fb.fcmp("ogt", smaller, fb.fmul(larger, _TANGENT_OF_EIGHTH))
+    zero = fb.constant(smaller.type, 0.0)
+    difference = dd.fast_two_sum(fb, fb.fneg(larger), smaller)
+    numerator = _choose(fb, turned, difference, (smaller, zero))
+    denominator = _choose(fb, turned, dd.fast_two_sum(fb, larger, smaller), (larger, zero))
+    quotient = fb.fdiv(numerator[0], denominator[0])
+    back = fb.fneg(quotient)
+    remainder = fb.fma(back, denominator[0], numerator[0])
+    remainder = fb.fadd(remainder, fb.fma(back, denominator[1], numerator[1]))
+    square = fb.fmul(quotient, quotient)
+    # The derivative of atan, 1 / (1 + t**2), does not count beside how rough the inverse is.
+    low = fb.fmul(remainder, rough_inverse(fb, denominator[0]))
+    return turned, quotient, fb.fma(fb.fmul(square, quotient), polynomial(fb, square, ATAN), low)
 
 
 def emit_atan(fb: FunctionBuilder, x: Value) -> Value:
     """The angle whose tangent is x."""
-    size = fb.fabs(x)
-    # Any larger number has the same arc tangent, and infinity would make no quotient.
-    bounded = fb.select(fb.fcmp("ogt", size, 2.0**60), 2.0**60, size)
-    angle = dd.collapse(fb, _angle(fb, _exact(fb, bounded), _exact(fb, fb.constant(x.type, 1.0))))
-    return with_sign_of(fb, fb.select(fb.fcmp("olt", size, _TINY), size, angle), x)
+    # Any larger number has the same arc tangent.
+    size = at_most(fb, fb.fabs(x), 2.0**60)
+    one = fb.constant(x.type, 1.0)
+    steep = fb.fcmp("ogt", size, one)
+    turned, head, tail = _arc_tangent_parts(fb, fb.select(steep, one, size), fb.select(steep, size, one))
+    base = _choose(fb, steep, _pair(fb, x, _HALF_PI), _pair(fb, x))
+    base = _choose(fb, turned, _pair(fb, x, _QUARTER_PI), base)
+    return with_sign_of(fb, _turned(fb, base, fb.select(steep, -1.0, one), head, tail), x)
 
 
 def emit_atan2(fb: FunctionBuilder, y: Value, x: Value) -> Value:
     """The angle of the point (x, y) in [-pi, pi], with all special cases of IEEE 754."""
-    return dd.collapse(fb, atan2_pair(fb, y, x))
-
-
-def atan2_pair(fb: FunctionBuilder, y: Value, x: Value) -> dd.Pair:
-    """The angle as a pair; f64 only."""
-    type_ = x.type
     y_size, x_size = fb.fabs(y), fb.fabs(x)
-    larger = fb.select(fb.fcmp("ogt", y_size, x_size), y_size, x_size)
-    # Scaling by a power of two keeps products and sums in range; the smaller operand may vanish, as it should, and
-    # infinities become 1, zeros stay.
-    scale_down = fb.select(fb.fcmp("ogt", larger, 2.0**1000), fb.constant(type_, 2.0**-100), 1.0)
-    scale = fb.select(fb.fcmp("olt", larger, 2.0**-900), 2.0**120, scale_down)
-    infinite = float("inf")
-    some_infinite = fb.fcmp("oeq", larger, infinite)
-    y_scaled = fb.select(some_infinite, _one_if_infinite(fb, y_size), fb.fmul(y_size, scale))
-    x_scaled = fb.select(some_infinite, _one_if_infinite(fb, x_size), fb.fmul(x_size, scale))
-    origin = fb.fcmp("oeq", larger, 0.0)
-    x_scaled = fb.select(origin, 1.0, x_scaled)
-    angle = _angle(fb, _exact(fb, y_scaled), _exact(fb, x_scaled))
-    left = fb.icmp("slt", bits_of(fb, x), 0)
-    pi = fb.constant(type_, _PI[0]), fb.constant(type_, _PI[1])
-    high, low = _choose(fb, left, dd.add(fb, pi, dd.negate(fb, angle)), angle)
-    # Where the quotient is tiny its pair loses bits to underflow; there the angle is the quotient.
-    right_tiny = fb.and_(fb.fcmp("olt", y_scaled, fb.fmul(x_scaled, _TINY)), fb.not_(left))
-    right_tiny = fb.and_(right_tiny, fb.fcmp("olt", larger, infinite))
-    plain = _exact(fb, fb.fdiv(y_size, fb.select(origin, 1.0, x_size)))
-    high, low = _choose(fb, right_tiny, plain, (high, low))
-    unknown = fb.fcmp("uno", x, y)
-    # Both parts have the sign of y, so that a zero keeps it when they are added.
-    high, low = fb.select(unknown, float("nan"), high), fb.select(unknown, 0.0, low)
-    return with_sign_of(fb, high, y), with_sign_of(fb, low, y)
-
-
-def _one_if_infinite(fb: FunctionBuilder, size: Value) -> Value:
-    return fb.select(fb.fcmp("oeq", size, float("inf")), fb.constant(size.type, 1.0), 0.0)
-
-
-def _cosine_of_arc_sine(fb: FunctionBuilder, x: Value) -> dd.Pair:
-    """sqrt(1 - x**2) = sqrt((1 - |x|) * (1 + |x|)) as a pair."""
-    size = fb.fabs(x)
+    steep = fb.fcmp("ogt", y_size, x_size)
+    larger, smaller = fb.select(steep, y_size, x_size), fb.select(steep, x_size, y_size)
+    # Scaled by a power of two, sums and remainders stay in range; what vanishes beside a large number may.
     one = fb.constant(x.type, 1.0)
-    below = dd.fast_two_sum(fb, one, fb.fneg(size))
-    above = dd.fast_two_sum(fb, one, size)
-    return dd.square_root(fb, dd.multiply(fb, below, above))
+    up, least = _SCALE[x.type.scalar]
+    scale = fb.select(fb.fcmp("ogt", larger, up), 1.0 / up, fb.select(fb.fcmp("olt", larger, 1.0), up, one))
+    infinite = float("inf")
+    scale = fb.select(fb.fcmp("oeq", larger, infinite), 0.0, scale)
+    # Two infinite operands are equal, one is beyond any other.
+    numerator = fb.select(fb.fcmp("oeq", smaller, infinite), one, fb.fmul(smaller, scale))
+    denominator = fb.select(fb.fcmp("oeq", larger, infinite), one, at_least(fb, fb.fmul(larger, scale), least))
+    turned, head, tail = _arc_tangent_parts(fb, numerator, denominator)
+    left = fb.icmp("slt", bits_of(fb, x), 0)
+    flat = _choose(fb, left, _pair(fb, x, _PI), _pair(fb, x))
+    diagonal = _choose(fb, left, _pair(fb, x, _THREE_QUARTER_PI), _pair(fb, x, _QUARTER_PI))
+    base = _choose(fb, turned, diagonal, _choose(fb, steep, _pair(fb, x, _HALF_PI), flat))
+    factor = fb.select(fb.xor(steep, left), -1.0, one)
+    return with_sign_of(fb, _turned(fb, base, factor, head, tail), y)
+
+
+def _arc_sine_parts(fb: FunctionBuilder, size: Value) -> tuple[Value, Value, Value]:
+    """Whether size is beyond 1/2, and the head and tail of its arc sine, or of that of sqrt((1 - size) / 2)."""
+    beyond = fb.fcmp("ogt", size, 0.5)
+    half = fb.fma(size, -0.5, 0.5)
+    root = fb.sqrt(half)
+    lost = fb.fmul(fb.fmul(fb.fma(fb.fneg(root), root, half), 0.5), rough_inverse(fb, root))
+    head, low = fb.select(beyond, root, size), fb.select(beyond, lost, 0.0)
+    square = fb.select(beyond, half, fb.fmul(size, size))
+    return beyond, head, fb.fma(fb.fmul(square, head), polynomial(fb, square, _ASIN), low)
 
 
 def emit_asin(fb: FunctionBuilder, x: Value) -> Value:
     """The angle in [-pi / 2, pi / 2] whose sine is x; NaN beyond [-1, 1]."""
-    size = fb.fabs(x)
-    angle = dd.collapse(fb, _angle(fb, _exact(fb, size), _cosine_of_arc_sine(fb, x)))
-    return with_sign_of(fb, fb.select(fb.fcmp("olt", size, _TINY), size, angle), x)
+    beyond, head, tail = _arc_sine_parts(fb, fb.fabs(x))
+    base = _choose(fb, beyond, _pair(fb, x, _HALF_PI), _pair(fb, x))
+    factor = fb.select(beyond, fb.constant(x.type, -2.0), 1.0)
+    return with_sign_of(fb, _turned(fb, base, factor, head, tail), x)
 
 
 def emit_acos(fb: FunctionBuilder, x: Value) -> Value:
     """The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]."""
-    angle = _angle(fb, _cosine_of_arc_sine(fb, x), _exact(fb, fb.fabs(x)))
-    pi = fb.constant(x.type, _PI[0]), fb.constant(x.type, _PI[1])
-    left = fb.fcmp("olt", x, 0.0)
-    return dd.collapse(fb, _choose(fb, left, dd.add(fb, pi, dd.negate(fb, angle)), angle))
+    beyond, head, tail = _arc_sine_parts(fb, fb.fabs(x))
+    left = fb.icmp("slt", bits_of(fb, x), 0)
+    end = _choose(fb, left, _pair(fb, x, _PI), _pair(fb, x))
+    base = _choose(fb, beyond, end, _pair(fb, x, _HALF_PI))
+    factor = with_sign_of(fb, fb.select(beyond, fb.constant(x.type, 2.0), -1.0), x)
+    return _turned(fb, base, factor, head, tail)

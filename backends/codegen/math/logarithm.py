@@ -1,8 +1,9 @@
 """log, log1p and the pieces that inverse hyperbolic functions and pow build on.
 
-x = 2**e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f - f**2 / 2 + f**3 * p(f). Coefficients of p
-are best approximations on [-0.2929, 0.4143], made by tests/backends/codegen/math/minimax.py; errors are relative to
-log(1 + f).
+x = 2**e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)). f32: log(1 + f) = f - f**2 / 2 + f**3 * p(f). f64: with
+s = f / (2 + f) it is 2 atanh(s) = f - h + s * (h + s**2 * p(s**2)), h = f**2 / 2, where a short p and a division are
+faster than a long p. Coefficients are made by tests/backends/codegen/math/minimax.py; errors are relative to the
+logarithm.
 """
 
 from dataclasses import dataclass
@@ -20,41 +21,27 @@ from xlalite.backends.codegen.math.floating import (
 )
 from xlalite.backends.codegen.math.polynomial import estrin, horner
 
-LOG = {
-    # error 2^-27.3
-    F32: (
-        0.3333333134651184,
-        -0.250008225440979,
-        0.2000124752521515,
-        -0.16623301804065704,
-        0.14201343059539795,
-        -0.1316048949956894,
-        0.1276445835828781,
-        -0.07636884599924088,
-    ),
-    # error 2^-56.6
-    F64: (
-        0.3333333333333314,
-        -0.24999999999987965,
-        0.20000000000066956,
-        -0.16666666669827954,
-        0.14285714280053546,
-        -0.12499999691262578,
-        0.11111111149586532,
-        -0.10000015214898002,
-        0.09090923870987934,
-        -0.08332913293366166,
-        0.07691530790306339,
-        -0.07149443812407459,
-        0.06684581064288328,
-        -0.06196634224368576,
-        0.05668400537068273,
-        -0.05678029567765743,
-        0.06503585979391731,
-        -0.05981138964372089,
-        0.02614528801240491,
-    ),
-}
+# p for f32 on [-0.2929, 0.4143], error 2^-27.3.
+LOG = (
+    0.3333333134651184,
+    -0.250008225440979,
+    0.2000124752521515,
+    -0.16623301804065704,
+    0.14201343059539795,
+    -0.1316048949956894,
+    0.1276445835828781,
+    -0.07636884599924088,
+)
+# (log((1 + s) / (1 - s)) / s - 2) / s**2 in powers of s**2 for |s| <= 0.1718, error 2^-59.4.
+_ATANH = (
+    0.6666666666666735,
+    0.3999999999940911,
+    0.28571428743789046,
+    0.22222198413786734,
+    0.181835733796184,
+    0.15313800126706162,
+    0.14798635494307222,
+)
 # sqrt(1/2) as a bit pattern, and exactly twice that number.
 _ROOT_HALF_BITS = {F32: 0x3F3504F3, F64: 0x3FE6A09E667F3BCD}
 _ROOT_TWO = {F32: 1.4142135381698608, F64: 1.4142135623730951}
@@ -122,17 +109,20 @@ def log_of_split(fb: FunctionBuilder, parts: Split) -> Value:
     if scalar is F64 or parts.fraction_low is not None:
         # One place for the sum's rounding error: the large terms are added exactly.
         high, low = dd.fast_two_sum(fb, fb.fmul(parts.exponent, LN2_HIGH[scalar]), parts.fraction)
-        zero = fb.fcmp("oeq", parts.exponent, 0.0)
-        return fb.fadd(high, fb.fadd(fb.select(zero, 0.0, low), rest))
+        finite = fb.fcmp("olt", fb.fabs(parts.exponent), float("inf"))
+        return fb.fadd(high, fb.fadd(fb.select(finite, low, 0.0), rest))
     return fb.fma(parts.exponent, LN2_HIGH[scalar], fb.fadd(parts.fraction, rest))
 
 
 def _log_rest(fb: FunctionBuilder, parts: Split) -> Value:
     """log(1 + f) - f."""
     f = parts.fraction
-    scalar = f.type.scalar
-    polynomial = (estrin if scalar is F64 else horner)(fb, f, LOG[scalar])
-    rest = fb.fmul(fb.fmul(f, f), fb.fma(f, polynomial, -0.5))
+    if f.type.scalar is F64:
+        s = fb.fdiv(f, fb.fadd(f, 2.0))
+        square, half = fb.fmul(s, s), fb.fmul(fb.fmul(f, f), 0.5)
+        rest = fb.fma(s, fb.fma(square, estrin(fb, square, _ATANH), half), fb.fneg(half))
+    else:
+        rest = fb.fmul(fb.fmul(f, f), fb.fma(f, horner(fb, f, LOG), -0.5))
     if parts.fraction_low is not None:
         rest = fb.fadd(rest, fb.fma(fb.fneg(f), parts.fraction_low, parts.fraction_low))
     return rest
@@ -148,9 +138,7 @@ def log_specials(fb: FunctionBuilder, x: Value, result: Value) -> Value:
 def emit_log(fb: FunctionBuilder, x: Value) -> Value:
     """The natural logarithm."""
     result = log_of_split(fb, split_positive(fb, x))
-    if has_avx512(fb) and x.type.scalar is F32:
-        return result
-    return log_specials(fb, x, result)
+    return result if has_avx512(fb) else log_specials(fb, x, result)
 
 
 def emit_log1p(fb: FunctionBuilder, x: Value) -> Value:

@@ -1,8 +1,8 @@
 """Polynomials in one variable, evaluated with fused multiply-adds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant
+from xlalite.backends.codegen.llvm import F64, FunctionBuilder, Type, Value, constant
 
 
 def horner(fb: FunctionBuilder, x: Value, coefficients: Sequence[float]) -> Value:
@@ -25,3 +25,9 @@ def estrin(fb: FunctionBuilder, x: Value, coefficients: Sequence[float]) -> Valu
         if len(terms) > 1:
             power = fb.fmul(power, power)
     return terms[0]
+
+
+def polynomial(fb: FunctionBuilder, x: Value, coefficients: Mapping[Type, Sequence[float]]) -> Value:
+    """The polynomial with the coefficients for the type of x: short ones, of f32, by Horner's rule."""
+    scalar = x.type.scalar
+    return (estrin if scalar is F64 else horner)(fb, x, coefficients[scalar])

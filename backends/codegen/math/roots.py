@@ -47,12 +47,11 @@ def emit_cbrt(fb: FunctionBuilder, x: Value) -> Value:
     mantissa = fb.fadd(parts.fraction, 1.0)
     z = fb.fmul(mantissa, power_of_exponent(fb, rest))
     inverse = horner(fb, z, _INVERSE_CUBE_ROOT)
-    for _ in range(2 if format_.is_double else 1):
-        # With e = 1 - z * y**3 the root is y * (1 - e)**(-1/3) = y * (1 + e/3 + 2 e**2 / 9 + 14 e**3 / 81 + ...).
-        cube = fb.fmul(fb.fmul(inverse, inverse), inverse)
-        e = fb.fma(fb.fneg(z), cube, 1.0)
-        series = fb.fmul(e, horner(fb, e, (1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0)))
-        inverse = fb.fma(inverse, series, inverse)
+    # With e = 1 - z * y**3 the root is y * (1 - e)**(-1/3) = y * (1 + e/3 + 2 e**2 / 9 + 14 e**3 / 81 + ...).
+    cube = fb.fmul(fb.fmul(inverse, inverse), inverse)
+    e = fb.fma(fb.fneg(z), cube, 1.0)
+    series = (1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0)[: 3 if format_.is_double else 1]
+    inverse = fb.fma(inverse, fb.fmul(e, horner(fb, e, series)), inverse)
     square = fb.fmul(inverse, inverse)
     root = fb.fmul(z, square)
     # root - (root**3 - z) / (3 root**2), where 1 / root**2 is the inverse's square.

@@ -93,9 +93,11 @@ def _sine_of_half_turns(fb: FunctionBuilder, size: Value, n: Value, turns: Value
 
     fast = reduce_by_parts(fb, size, n, PI[F32]), turns
     r, turns = with_large_lanes(fb, size, fast, adapt)
-    square = fb.fmul(r, r)
-    cube = fb.fmul(square, r)
-    result = fb.fma(cube, horner(fb, square, _SIN_HALF_TURN), r)
+    first, *others = _SIN_HALF_TURN
+    square, lost = dd.two_product(fb, r, r)
+    # sin(r) / r - 1, down to -0.36, with one rounding that counts: no sine may exceed 1.
+    small = fb.fma(fb.fmul(square, square), horner(fb, square, others), fb.fmul(lost, first))
+    result = fb.fma(r, fb.fma(square, first, small), r)
     return float_of(fb, fb.xor(bits_of(fb, result), fb.shl(turns, 31)), SINGLE)
 
 

@@ -10,22 +10,26 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, TWINS, constant
 from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e
-from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc
+from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc, short_erfc
 from xlalite.hlo.stablehlo.special_functions.gamma_functions import digamma, lgamma, polygamma, zeta
 from xlalite.hlo.stablehlo.special_functions.series import unary
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 
 
-def _in_f64(function: Callable[..., Handle], arity: int) -> ImportRule:
-    """A function that is written for f64; narrower types are converted, so their results are rounded once more."""
+def _in_f64(function: Callable[..., Handle], arity: int, short: Callable[..., Handle] | None = None) -> ImportRule:
+    """A function that is written for f64; narrower types are converted, so their results are rounded once more.
+
+    For them there may be a shorter one that is accurate enough.
+    """
 
     def rule(context: OperationContext) -> Handle:
         operands, dtype = context.take(arity), context.operands[0].dtype
         if not dtype.is_floating:
             raise context.error(f"takes floating-point numbers, found {dtype.value}")
         builder = context.builder
-        return builder.convert(function(*(builder.convert(operand, DType.F64) for operand in operands)), dtype)
+        chosen = function if dtype is DType.F64 or short is None else short
+        return builder.convert(chosen(*(builder.convert(operand, DType.F64) for operand in operands)), dtype)
 
     return rule
 
@@ -124,7 +128,7 @@ RULES: dict[str, ImportRule] = {
     "constant_like": _constant_like,
     "digamma": _in_f64(digamma, 1),
     "erf_inv": _erf_inv,
-    "erfc": _in_f64(erfc, 1),
+    "erfc": _in_f64(erfc, 1, short_erfc),
     "is_inf": _is_infinite,
     "is_neg_inf": _is_value(-math.inf),
     "is_pos_inf": _is_value(math.inf),

@@ -9,7 +9,7 @@ import math
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.stablehlo.special_functions.series import chebyshev, unary
+from xlalite.hlo.stablehlo.special_functions.series import chebyshev, polynomial, unary
 from xlalite.hlo.types.dtype import DType
 
 # fmt: off
@@ -53,11 +53,17 @@ _SCALED_ERFC = (
     -2.1766513345846882e-13, -4.0747261654152396e-14, 8.431523596127419e-15, 8.148983739312376e-16,
     -2.8694643538758147e-16, -1.7537262436234143e-17,
 )
+_SHORT_SCALED_ERFC = (
+    0.2820950397545651, 0.2820881649389216, 0.2468993356161377, 0.17610128273654072, 0.08204524382617112,
+    0.01820105938076808, -0.18331041315431526, 0.38348234470301357, -1.0080755838374456, 1.5903432951289034,
+    -1.4376210462223165, 0.7657147929130721, -0.2272559089638358, 0.02929239319175297,
+)
 # fmt: on
 _POLE = 3.75
 _SPLIT = 0.5
 _CANCELLING = 0.75
 _LARGEST = 30.0  # exp(-30^2) is 0 in f64
+_LAST_OF_F32 = 10.1  # erfc is 0 in f32 from here on
 
 
 def erfc(x: Handle) -> Handle:
@@ -73,6 +79,15 @@ def erfc(x: Handle) -> Handle:
     tail = unary("exponential", -(upper * upper)) * unary("exponential", rest) * scaled
     outside = builder.select(builder.compare(x, 0.0, "LT"), 2.0 - tail, tail)
     return builder.select(builder.compare(magnitude, _CANCELLING, "LT"), 1.0 - unary("erf", x), outside)
+
+
+def short_erfc(x: Handle) -> Handle:
+    """The same of f64 numbers to 2^-35, for narrower types: exp(-x^2) * t * g(t) with t = 1 / (1 + |x| / 2)."""
+    builder = x.builder
+    magnitude = builder.op("minimum", builder.match(unary("abs", x), _LAST_OF_F32))
+    place = 1.0 / (magnitude * 0.5 + 1.0)
+    tail = unary("exponential", -(magnitude * magnitude)) * (polynomial(place, _SHORT_SCALED_ERFC) * place)
+    return builder.select(builder.compare(x, 0.0, "LT"), 2.0 - tail, tail)
 
 
 def erf_inv(x: Handle) -> Handle:

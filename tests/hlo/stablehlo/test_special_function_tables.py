@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import mpmath
 import pytest
 
-from xlalite.hlo.stablehlo.special_functions import bessel_functions, gamma_functions
+from xlalite.hlo.stablehlo.special_functions import bessel_functions, error_functions, gamma_functions
 
 MP = mpmath.mp.clone()
 MP.prec = 250
@@ -28,10 +28,17 @@ def _bessel_near(t: Real) -> Real:
     return MP.besseli(1, MP.sqrt(t)) / MP.sqrt(t)
 
 
+def _scaled_erfc(t: Real) -> Real:
+    """exp(x^2) erfc(x) / t for t = 1 / (1 + x / 2)."""
+    x = 2 / MP.mpf(t) - 2
+    return MP.exp(x * x) * MP.erfc(x) / t
+
+
 TABLES: list[tuple[Sequence[float], Callable[[Real], Real], float, float]] = [
     (gamma_functions._LOG_GAMMA_AT_TWO, _log_gamma_at_two, -0.75, 0.5),
     (gamma_functions._DIGAMMA_OVER_DISTANCE, _digamma_over_distance, -0.5, 0.5),
     (bessel_functions._NEAR, _bessel_near, 0, 64),
+    (error_functions._SHORT_SCALED_ERFC, _scaled_erfc, 1 / (1 + MP.mpf("5.05")), 1),
 ]
 
 
@@ -50,7 +57,7 @@ def interpolant(f: Callable[[Real], Real], low: float, high: float, count: int) 
     return [float(c) for c in result]
 
 
-@pytest.mark.parametrize(("table", "f", "low", "high"), TABLES, ids=["lgamma", "digamma", "bessel"])
+@pytest.mark.parametrize(("table", "f", "low", "high"), TABLES, ids=["lgamma", "digamma", "bessel", "erfc"])
 def test_table_is_the_interpolant(table, f, low, high):
     assert interpolant(f, low, high, len(table)) == pytest.approx(list(table), rel=1e-15)
     assert (float(_ROOT), float(_ROOT - float(_ROOT))) == gamma_functions._ROOT

@@ -120,9 +120,13 @@ def _odd_weight(f: Function) -> Function:
     return _with_limit(lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)), Real(0))
 
 
-def _odd_table(place: str, f: Function, first: Real, degree: int, high: str, error_bits: float) -> Table:
-    """The table of an odd f in f32 for squares up to `high`."""
-    return Table(place, _odd(f, first), degree, Real(0), Real(high), _odd_weight(f), single, error_bits)
+def _odd_tables(place: str, f: Function, first: Real, high: str | Real, *sizes: tuple[int, float]) -> list[Table]:
+    """The tables of an odd f in f32 and f64 for squares up to `high`: degree and bits of the error of each."""
+    formats = (("F32", single), ("F64", np.float64))
+    return [
+        Table(f"{place}[{name}]", _odd(f, first), degree, Real(0), Real(high), _odd_weight(f), dtype, bits)
+        for (name, dtype), (degree, bits) in zip(formats, sizes, strict=True)
+    ]
 
 
 def _erfc_exponent(x: Real) -> Real:
@@ -143,10 +147,17 @@ def _log_pair_weight(z: Real) -> Real:
     return z * z * s / (2 * mp.atanh(s))
 
 
+def _cosh_weight(z: Real) -> Real:
+    return z / mp.cosh(mp.sqrt(z))
+
+
 _EXP_TAIL = _with_limit(lambda r: (mp.expm1(r) - r) / r**2, Real(1) / 2)
 _EXPM1_WEIGHT = _with_limit(lambda r: r * r / mp.expm1(r), Real(0))
 _LOG_TAIL = _with_limit(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, Real(1) / 3)
 _LOG_WEIGHT = _with_limit(lambda f: f**3 / mp.log1p(f), Real(0))
+_ATANH_REST = _with_limit(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, Real(2) / 3)
+_ATANH_WEIGHT = _with_limit(lambda z: z * mp.sqrt(z) / (2 * mp.atanh(mp.sqrt(z))), Real(0))
+_COSH_TAIL = _with_limit(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, Real(1) / 2)
 _LOG2 = _with_limit(lambda f: mp.log1p(f) / mp.log(2) / f, 1 / mp.log(2))
 _ERF = _with_limit(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1)
 _HALF_LN2 = mp.log(2) / 2 * Real("1.0005")
@@ -170,22 +181,14 @@ TABLES = [
         single,
         28.1,
     ),
-    Table("logarithm.LOG[F32]", _LOG_TAIL, 7, _ROOT_HALF, _ROOT, _LOG_WEIGHT, single, 27.3),
-    Table("logarithm.LOG[F64]", _LOG_TAIL, 18, _ROOT_HALF, _ROOT, _LOG_WEIGHT, error_bits=56.5),
+    Table("logarithm.LOG", _LOG_TAIL, 7, _ROOT_HALF, _ROOT, _LOG_WEIGHT, single, 27.3),
+    Table("logarithm._ATANH", _ATANH_REST, 6, 0, _S, _ATANH_WEIGHT, error_bits=59.4),
     Table(
         "hyperbolic._TANH_SMALL", _odd(mp.tanh, Real(-1) / 3), 3, 0, Real("0.3025"), _odd_weight(mp.tanh), single, 24.6
     ),
-    Table("hyperbolic._SINH_SHORT", _odd(mp.sinh, Real(1) / 6), 2, 0, _HALF_LN2**2, _odd_weight(mp.sinh), single, 34.3),
-    Table(
-        "hyperbolic._COSH_SHORT",
-        _with_limit(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, Real(1) / 2),
-        2,
-        0,
-        _HALF_LN2**2,
-        lambda z: z / mp.cosh(mp.sqrt(z)),
-        single,
-        33.2,
-    ),
+    *_odd_tables("hyperbolic._SINH_SHORT", mp.sinh, Real(1) / 6, _HALF_LN2**2, (2, 34.3), (4, 61.6)),
+    Table("hyperbolic._COSH_SHORT[F32]", _COSH_TAIL, 2, 0, _HALF_LN2**2, _cosh_weight, single, 33.2),
+    Table("hyperbolic._COSH_SHORT[F64]", _COSH_TAIL, 4, 0, _HALF_LN2**2, _cosh_weight, error_bits=58.0),
     Table("error_function._SMALL[F32]", _ERF, 5, 0, Real("0.765625"), lambda z: 1 / (1 + _ERF(z)), single, 26.2),
     Table("error_function._SMALL[F64]", _ERF, 14, 0, Real("1.21"), lambda z: 1 / (1 + _ERF(z)), error_bits=56.7),
     Table("error_function._LARGE[F32]", _erfc_exponent, 5, "0.875", "3.95", _erfc_exponent_weight, single, 28.2),
@@ -205,19 +208,10 @@ TABLES = [
         error_bits=63.1,
     ),
     Table("trigonometric._TAN", _odd(mp.tan, Real(1) / 3), 6, 0, _QUARTER, _odd_weight(mp.tan), single, 29.2),
-    Table(
-        "inverse_trigonometric._ATAN",
-        _odd(mp.atan, Real(-1) / 3),
-        11,
-        0,
-        "0.1719",
-        _odd_weight(mp.atan),
-        error_bits=61.6,
-    ),
-    _odd_table("inverse_trigonometric_single._ATAN", mp.atan, Real(-1) / 3, 4, "0.1719", 30.3),
-    _odd_table("inverse_trigonometric_single._ASIN", mp.asin, Real(1) / 6, 4, "0.25", 27.6),
-    _odd_table("inverse_hyperbolic_single._ASINH", mp.asinh, Real(-1) / 6, 4, "0.25", 29.5),
-    _odd_table("inverse_hyperbolic_single._ATANH", mp.atanh, Real(1) / 3, 5, "0.25", 29.4),
+    *_odd_tables("inverse_trigonometric.ATAN", mp.atan, Real(-1) / 3, "0.1719", (4, 30.3), (11, 61.6)),
+    *_odd_tables("inverse_trigonometric._ASIN", mp.asin, Real(1) / 6, "0.25", (4, 27.6), (12, 59.8)),
+    *_odd_tables("inverse_hyperbolic._ASINH", mp.asinh, Real(-1) / 6, "0.25", (4, 29.5), (11, 60.4)),
+    *_odd_tables("inverse_hyperbolic._ATANH", mp.atanh, Real(1) / 3, "0.25", (5, 29.4), (13, 60.9)),
     Table("power._SHORT_LOG2", _LOG2, 13, _ROOT_HALF, _ROOT, lambda f: 1 / _LOG2(f), error_bits=38.4),
     Table("power._SHORT_EXP2", lambda r: Real(2) ** r, 7, "-.5", ".5", lambda r: Real(2) ** -r, error_bits=34.5),
     Table(
