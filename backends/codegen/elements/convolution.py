@@ -82,13 +82,11 @@ class _Terms:
         return convert_element(emitter.fb, total, self._dtype, self._convolution.shape.dtype)
 
     def _with_features(self, emitter: ElementEmitter, offsets: Index, totals: _Totals) -> _Totals:
-        """The sums with the products at an offset of the window, where there is an element of the input."""
+        """The sums with the products at an offset of the window; padding and holes are zeros."""
         dims, window, lhs = self._attrs.dim_labels, self._attrs.window, self._convolution.operand(0)
         inside, math = Region(emitter), emitter.math
         left, right = dict(self._lhs), dict(self._rhs)
         sizes = [lhs.shape.dims[dim] for dim in dims.input_spatial]
-        if 0 in lhs.shape.dims:
-            return totals
         for number, (one, size) in enumerate(zip(window.dimensions, sizes, strict=True)):
             left[dims.input_spatial[number]] = window_source(inside, one, size, self._space[number], offsets[number])
             flipped = math.add_constant(math.scale(offsets[number], -1), one.size - 1)
@@ -112,7 +110,7 @@ class _Terms:
         for feature in range(full, count):
             which = feature % step
             after = (*after[:which], product(emitter, Affine(feature), after[which]), *after[which + 1 :])
-        return tuple(inside.select(new, old) for new, old in zip(after, totals, strict=True))
+        return after
 
     def _product(
         self,
@@ -123,7 +121,9 @@ class _Terms:
         total: Element,
     ) -> Element:
         lhs, rhs = self._convolution.operands
-        (a,) = inside.read((lhs,), tuple(left[dim] for dim in range(lhs.shape.rank)))
+        a = inside.choose(
+            lhs, tuple(left[dim] for dim in range(lhs.shape.rank)), lambda: zero_element(lhs.shape.dtype, emitter.lanes)
+        )
         b = emitter.element(rhs, tuple(right[dim] for dim in range(rhs.shape.rank)))
         factors = (
             emitter.spread(convert_element(emitter.fb, factor, operand.shape.dtype, self._dtype))

@@ -168,7 +168,7 @@ ENTRY e {{
     check(text, *arguments, num_threads=threads, ulps=32)
 
 
-def test_an_infinity_beside_padding_stays_one(check: Any) -> None:
+def test_an_infinity_beside_padding_is_no_number(check: Any) -> None:
     text = """HloModule m
 ENTRY e {
   x = f32[1,5,1] parameter(0)

@@ -238,11 +238,11 @@ def test_convolution_of_empty_arrays(zero: int) -> None:
     np.testing.assert_array_equal(found, np.full((batch, length, outputs), inputs, np.float32))
 
 
-def test_padding_contributes_nothing_even_to_infinite_kernels() -> None:
-    window = Window((WindowDimension(3, pad_low=1, pad_high=1),))
+def test_padding_and_holes_are_zeros_that_infinite_kernels_turn_into_nan() -> None:
+    window = Window((WindowDimension(3, pad_low=1, pad_high=1, lhs_dilate=2),))
     attrs = ConvolutionAttrs(window=window, dim_labels=ConvolutionDims("b0f", "0io", "b0f"))
     found = convolve(np.ones((1, 2, 1), np.float32), np.array([np.inf, 1, 2], np.float32).reshape(3, 1, 1), attrs)
-    np.testing.assert_array_equal(found.ravel(), [3, np.inf])
+    np.testing.assert_array_equal(found.ravel(), [np.nan, np.inf, np.nan])
 
 
 ATTRS = {"dim_labels": ConvolutionDims("b0f", "0io", "b0f"), "window": Window((WindowDimension(3),))}
