@@ -28,8 +28,7 @@ from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
-from xlalite.passes.preparation.convolution_expander import ConvolutionExpander
-from xlalite.passes.preparation.dot_canonicalizer import DotCanonicalizer
+from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -54,11 +53,10 @@ PASSES: dict[str, type[HloPass]] = {
         ConditionalSimplifier,
         ConditionalToSelect,
         ConstantFolding,
-        ConvolutionExpander,
+        ConvolutionCanonicalizer,
         CopyInsertion,
         DeadCodeElimination,
         Defusion,
-        DotCanonicalizer,
         DynamicIndexSplitter,
         FlattenCallGraph,
         Fusion,

@@ -57,13 +57,11 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "dump",
             "rewriting",
         ),
-        (
-            "analysis",
-            "preparation",
-        ),
+        ("analysis",),
         (
             "fusion",
             "memory",
+            "preparation",
             "simplify",
         ),
         ("normalization",),

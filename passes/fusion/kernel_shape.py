@@ -14,6 +14,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
 from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
 
@@ -121,7 +122,7 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
         yield KernelKind.TRANSPOSE, whole
     if root.opcode == "concatenate":
         yield KernelKind.CONCATENATE, whole
-    if any(member.opcode == "dot" for member in members):
+    if any(map(is_matrix_product, members)):
         yield KernelKind.DOT, whole
     reduce = next((member for member in members if member.opcode == "reduce"), None)
     if reduce is not None:

@@ -15,6 +15,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import KernelGroup
@@ -193,7 +194,7 @@ class FusionPlanner:
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)
-        if producer.opcode == "dot" and self._dot_epilogues:
+        if is_matrix_product(producer) and self._dot_epilogues:
             return self._try_join_dot(producer, group)
         reason = why_not_fusible(producer) if producer.opcode != "concatenate" else self._why_not_split(producer, group)
         if reason is not None:
@@ -204,8 +205,8 @@ class FusionPlanner:
             return "it reads, or is, what the kernel updates in place"
         if group.kind is KernelKind.SCATTER and _is_scattered_into(producer, group.root):
             return "it reads, or is, what the kernel scatters into"
-        if any(reader.opcode == "dot" for reader in group.readers(producer)):
-            return "dot takes its operands from memory"
+        for product in filter(is_matrix_product, group.readers(producer)):
+            return f"{product.opcode} takes its operands from memory"
         place, reads = group.place_of_operand(producer)
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
             place = self._make_rows_for(producer, group)

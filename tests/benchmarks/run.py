@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import (
     arrays,
+    convolutions,
     indexing,
     linear_algebra,
     narrow,
@@ -44,6 +45,7 @@ ROOMS = (
     arrays,
     narrow,
     products,
+    convolutions,
     indexing,
     ordering,
     pooling,

@@ -17,11 +17,12 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_ad
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST, window_source
+from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST
 from xlalite.backends.codegen.llvm import FunctionBuilder
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.window import WindowDimension
 
 _SUMS = 4
 
@@ -82,13 +83,13 @@ class _Terms:
         return convert_element(emitter.fb, total, self._dtype, self._convolution.shape.dtype)
 
     def _with_features(self, emitter: ElementEmitter, offsets: Index, totals: _Totals) -> _Totals:
-        """The sums with the products at an offset of the window; padding and holes are zeros."""
+        """The sums with the products at an offset of the window; padding is zeros, holes contribute nothing."""
         dims, window, lhs = self._attrs.dim_labels, self._attrs.window, self._convolution.operand(0)
-        inside, math = Region(emitter), emitter.math
+        inside, between, math = Region(emitter), Region(emitter), emitter.math
         left, right = dict(self._lhs), dict(self._rhs)
         sizes = [lhs.shape.dims[dim] for dim in dims.input_spatial]
         for number, (one, size) in enumerate(zip(window.dimensions, sizes, strict=True)):
-            left[dims.input_spatial[number]] = window_source(inside, one, size, self._space[number], offsets[number])
+            left[dims.input_spatial[number]] = _source(inside, between, one, size, self._space[number], offsets[number])
             flipped = math.add_constant(math.scale(offsets[number], -1), one.size - 1)
             right[dims.kernel_spatial[number]] = flipped if one.reversal else offsets[number]
         count, step = self._features, len(totals)
@@ -110,7 +111,7 @@ class _Terms:
         for feature in range(full, count):
             which = feature % step
             after = (*after[:which], product(emitter, Affine(feature), after[which]), *after[which + 1 :])
-        return after
+        return tuple(between.select(new, old) for new, old in zip(after, totals, strict=True))
 
     def _product(
         self,
@@ -130,6 +131,27 @@ class _Terms:
             for factor, operand in ((a, lhs), (b, rhs))
         )
         return multiply_add(emitter, self._dtype, total, *factors)
+
+
+def _source(
+    inside: Region, between: Region, dim: WindowDimension, size: int, position: Position, offset: Position
+) -> Position:
+    """Where along a dimension of the input an offset in the window at a position lies.
+
+    Adds what tells elements from padding to `inside`, and elements from holes to `between`.
+    """
+    math = inside.emitter.math
+    beyond = max(0, -(-dim.pad_low // dim.lhs_dilate))
+    place = math.add(math.scale(position, dim.stride), math.scale(offset, dim.rhs_dilate))
+    place = math.add_constant(place, beyond * dim.lhs_dilate - dim.pad_low)
+    if dim.lhs_dilate > 1:
+        between.require_zero(math.modulo(place, dim.lhs_dilate))
+        place = math.divide(place, dim.lhs_dilate)
+    place = math.add_constant(place, -beyond)
+    last = (dim.output_size(size) - 1) * dim.stride + dim.dilated_size - 1 - dim.pad_low
+    if dim.pad_low > 0 or last >= size * dim.lhs_dilate:
+        inside.require_range(place, size)
+    return place
 
 
 def _add(fb: FunctionBuilder, dtype: DType, a: Element, b: Element) -> Element:

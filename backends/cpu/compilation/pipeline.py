@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.kernels.dot.canonicalizer import DotCanonicalizerForKernel
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
@@ -13,7 +12,7 @@ from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
-from xlalite.passes.preparation.convolution_expander import ConvolutionExpander
+from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
@@ -42,11 +41,10 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         Defusion(),
         RunTimeSizes(),
         normalization(),
-        ConvolutionExpander(),
+        ConvolutionCanonicalizer(),
         simplification(),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(),)),
-        DotCanonicalizerForKernel(),
         Fusion(dot_epilogues=True),
         DotOperandPacking(target),
     )

@@ -86,10 +86,9 @@ class Finisher:
 
     def _index(self, product: Scalar, line: Scalar, start: Scalar) -> Index:
         """The index in the result: batch, left and right dimensions, each from its joint position."""
-        plan, attrs = self._plan, self._dot.attrs
+        plan = self._plan
         math = IndexMath(self._entry.fb, self._lanes)
-        batch = len(attrs.lhs_batch_dims)
-        left = batch + self._dot.operand(0).shape.rank - batch - len(attrs.lhs_contracting_dims)
+        batch, left = len(plan.view.batch), plan.view.left_rank
         dims = self._dot.shape.dims
         across = Affine(start, 1 if self._lanes > 1 else 0)
         rows, columns = (across, ZERO) if plan.flipped else (Affine(line), across)

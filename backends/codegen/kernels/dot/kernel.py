@@ -17,7 +17,7 @@ from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packing import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
-from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
+from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -29,14 +29,14 @@ from xlalite.backends.codegen.kernels.throughput import (
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
-from xlalite.backends.codegen.llvm import I8, I64, VOID, Function, ModuleBuilder, Value, array, constant
+from xlalite.backends.codegen.llvm import I8, I64, VOID, Function, ModuleBuilder, Type, Value, array, constant
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.dot import dot_flops
 from xlalite.hlo.types.decision import Number
-from xlalite.hlo.types.dtype import DType
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
+from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
+_TERMS_AT_ONCE = 64
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
@@ -44,7 +44,7 @@ _STACK_BYTES = 64 << 10
 def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | Declined:
     """The kernel that computes a product in tiles."""
     body = request.body
-    dot, *others = (instruction for instruction in body.instructions if instruction.opcode == "dot")
+    dot, *others = filter(is_matrix_product, body.instructions)
     if others:
         return Declined("there are several products")
     if any(operand.opcode != "parameter" for operand in memory_of(dot)):
@@ -53,7 +53,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_not_viewable(dot) or why_no_numbers(dot)
+    reason = why_no_numbers(dot)
     if reason is not None:
         return Declined(reason)
     if any(body.parameters[number] in memory_of(dot) for _, number in request.in_place):
@@ -95,7 +95,8 @@ class DotKernel(Kernel):
         body = self.request.body
         moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
         cost = CostAnalysis().of_computation(body)
-        after = (cost.flops - dot_flops(self.dot)) / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS
+        flops = CostAnalysis().of_instruction(self.dot).flops
+        after = (cost.flops - flops) / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS
         return max(self.plan.cycles / MULTIPLY_ADDS_PER_NS, moved / DOT_BYTES_PER_NS) + after
 
     @property
@@ -103,7 +104,7 @@ class DotKernel(Kernel):
         """Form, tile, piece of work, and what is packed."""
         plan = self.plan
         packed = [side for side, is_packed in (("lhs", plan.packs_lhs), ("rhs", plan.packs_rhs)) if is_packed]
-        if plan.flipped != (plan.form is Form.ROWS):
+        if plan.view.exchanged:
             packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
         if plan.view.rhs.panel:
             packed.append("rhs before")
@@ -129,8 +130,8 @@ class _Piece:
     """One piece of work.
 
     Attributes:
-        lhs: First element of its part of the left operand.
-        rhs: First element of its part of the right operand.
+        lhs: First element of its product's left operand.
+        rhs: First element of its product's right operand.
         area: What it computes.
     """
 
@@ -167,7 +168,7 @@ class _DotEmitter:
         self._layout = kernel.layout
         self._slot_bytes = kernel.scratch_bytes
         left, right = (entry.inputs[operand.attrs.number].pointer for operand in memory_of(kernel.dot))
-        self._lhs, self._rhs = (right, left) if plan.flipped != (plan.form is Form.ROWS) else (left, right)
+        self._lhs, self._rhs = (right, left) if plan.view.exchanged else (left, right)
         self._finisher = Finisher(entry, kernel.request.body, kernel.dot, plan, self._layout)
         self._scratch: Value | None = None
 
@@ -201,10 +202,10 @@ class _DotEmitter:
                 self._block(piece, start, math.piece(start, plan.unit_depth, depth))
             return
         if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
-            self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.area.width, depth)
+            self._pack_rhs(piece, 0, depth)
         elif plan.packs_rhs and is_new_block is not None:
             with fb.if_(is_new_block):
-                self._pack(self._layout.rhs, plan.numbers.rhs, piece.rhs, piece.area.width, depth)
+                self._pack_rhs(piece, 0, depth)
         self._block(piece, 0, depth)
 
     def _piece(self, number: Scalar) -> _Piece:
@@ -213,7 +214,8 @@ class _DotEmitter:
         row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
         column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
-        lhs, rhs = math.multiply(row, view.lhs.outer), math.multiply(column, view.rhs.spacing)
+        lhs: Scalar = view.lhs.origin
+        rhs: Scalar = view.rhs.origin
         rest = product
         for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
             position = math.remainder(rest, size)
@@ -231,21 +233,37 @@ class _DotEmitter:
             ),
         )
 
-    def _pack(self, operand: OperandLayout, dtype: DType, source: Value, extent: Scalar, depth: Scalar) -> None:
-        """Packs a part of an operand into its place, tile by tile."""
+    def _pack_lhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
+        self._pack(self._layout.lhs, piece.lhs, (piece.area.row, piece.area.height), (start, depth))
+
+    def _pack_rhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
+        self._pack(self._layout.rhs, piece.rhs, (piece.area.column, piece.area.width), (start, depth))
+
+    def _pack(
+        self, operand: OperandLayout, source: Value, outer: tuple[Scalar, Scalar], depth: tuple[Scalar, Scalar]
+    ) -> None:
+        """Packs a part of an operand into its place, tile by tile; ranges are (start, size)."""
         fb, math, numbers = self._fb, self._math, self._plan.numbers
         packing = operand.packing
         assert packing is not None, "the caller asked"
         pack = packer(self._module, numbers, packing)
         target = self._place(operand.offset)
+        (first, extent), (term, terms) = outer, depth
         if not operand.tile_extent:
-            fb.call(pack, source, target, depth, extent)
+            fb.call(pack, source, target, *map(math.value, (term, first, terms, extent)))
             return
-        step = operand.tile_extent
-        with math.steps(extent, step) as start:
-            here = math.address(representation(dtype).memory, source, math.multiply(start, packing.source_x))
-            panel = math.address(numbers.kept, target, math.multiply(math.divide(start, step), operand.tile))
-            fb.call(pack, here, panel, math.piece(start, step, extent), depth)
+        # Lines that several tiles share are copied for all of them while they are in the nearest cache.
+        step, most = (
+            operand.tile_extent,
+            _TERMS_AT_ONCE if packing.source_x.is_contiguous else max(1, self._plan.unit_depth),
+        )
+        with math.steps(terms, most) as begin, math.steps(extent, step) as start:
+            place = math.add(
+                math.multiply(math.divide(start, step), operand.tile), math.multiply(begin, packing.target_line)
+            )
+            sizes = math.piece(start, step, extent), math.piece(begin, most, terms)
+            positions = math.add(first, start), math.add(term, begin)
+            fb.call(pack, source, math.address(numbers.kept, target, place), *map(math.value, (*positions, *sizes)))
 
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
@@ -256,15 +274,17 @@ class _DotEmitter:
         plan, layout, math = self._plan, self._layout, self._math
         numbers, view = plan.numbers, plan.view
         a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
-        a = math.address(a_type, piece.lhs, math.multiply(start, view.lhs.depth))
-        b = math.address(b_type, piece.rhs, math.multiply(start, view.rhs.depth))
         if plan.packs_rhs:
             if plan.depth_units > 1:
-                self._pack(layout.rhs, numbers.rhs, b, piece.area.width, depth)
+                self._pack_rhs(piece, start, depth)
             b_type, b = numbers.kept, self._place(layout.rhs.offset)
+        else:
+            b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
-            self._pack(layout.lhs, numbers.lhs, a, piece.area.height, depth)
+            self._pack_lhs(piece, start, depth)
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
+        else:
+            a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
         with math.steps(piece.area.width, plan.columns) as column:
             number = math.divide(column, plan.columns)
             panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
@@ -275,6 +295,11 @@ class _DotEmitter:
                 height = math.piece(row, plan.rows, piece.area.height)
                 tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
                 self._tile(piece.area, tile, part, panel)
+
+    def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
+        """An element of a matrix that is read where it lies."""
+        math = self._math
+        return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
 
     def _tile(self, piece: Area, tile: _Tile, lhs: Value, rhs: Value) -> None:
         """One tile: sums, then results."""
@@ -288,7 +313,8 @@ class _DotEmitter:
         )
         if layout.turning is not None:
             turn = packer(self._module, plan.numbers, layout.turning)
-            fb.call(turn, own, sums, math.value(area.height), math.value(area.width))
+            zero = constant(I64, 0)
+            fb.call(turn, own, sums, zero, zero, math.value(area.height), math.value(area.width))
         if self._stores_result:
             return
         row, column = math.add(piece.row, area.row), math.add(piece.column, area.column)

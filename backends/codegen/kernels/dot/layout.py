@@ -10,6 +10,7 @@ from xlalite.backends.codegen.kernels.dot.packing import Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 
 _ALIGNMENT = 64
 
@@ -86,7 +87,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         place += _up(lines * sums_line * size, _ALIGNMENT)
     if turned:
         line = _up(plan.columns, plan.lanes)
-        turning = Packing(None, plan.lanes, line, 1, sums_line, is_exact=True)
+        turning = Packing(None, plan.lanes, Walk(((plan.rows, line),)), Walk(((line, 1),)), sums_line, is_exact=True)
     return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
 
 
@@ -136,7 +137,7 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     matrix = plan.view.lhs if left else plan.view.rhs
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
-        return OperandLayout(None, matrix.outer, matrix.depth, step * matrix.spacing)
+        return OperandLayout(None, matrix.outer.stride, matrix.depth.stride, step * matrix.spacing)
     dtype = plan.numbers.lhs if left else plan.numbers.rhs
     extent = plan.unit_rows if left else plan.unit_columns
     size, lanes = plan.numbers.kept.size_bytes, plan.lanes

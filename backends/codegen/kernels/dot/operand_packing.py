@@ -9,7 +9,6 @@ from typing import ClassVar
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import PackedOperand
 from xlalite.backends.codegen.kernels.dot.plan import FEW_ROWS, Form, plan_dot
-from xlalite.backends.codegen.kernels.dot.view import why_not_viewable
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building import construct
 from xlalite.hlo.building.create import create
@@ -159,12 +158,7 @@ class DotOperandPacking(HloPass):
 
     def _packing(self, dot: HloInstruction) -> PackedOperand | None:
         """How the right operand would be packed; None if tiles read it as it lies just as well."""
-        if (
-            why_not_viewable(dot)
-            or why_no_numbers(dot)
-            or dot.operand(1).shape.rank != 2
-            or not dot.shape.element_count
-        ):
+        if why_no_numbers(dot) or dot.operand(1).shape.rank != 2 or not dot.shape.element_count:
             return None
         plan = plan_dot(dot, self.target)
         numbers, view = plan.numbers, plan.view

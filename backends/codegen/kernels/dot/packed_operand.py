@@ -52,6 +52,8 @@ class PackedOperand:
 
 def packed_rhs(dot: HloInstruction) -> tuple[PackedOperand, HloInstruction] | None:
     """How the right operand of a dot is packed and its panels, which are a parameter; None if it is not."""
+    if dot.opcode != "dot":
+        return None
     attrs: DotAttrs = dot.attrs
     lines = dot.operand(1)
     if attrs.rhs_contracting_dims != (0,) or attrs.rhs_batch_dims or lines.shape.rank != 2:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
+from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
@@ -19,6 +23,7 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
     vector,
+    zero,
 )
 from xlalite.hlo.types.dtype import DType
 
@@ -33,8 +38,8 @@ class Packing:
     Attributes:
         dtype: Element type of the source; None if it is in the type of sums, as the target always is.
         lanes: Lanes of a vector.
-        source_x: Stride of x in the source.
-        source_y: Stride of y in the source.
+        source_x: How x lies in the source.
+        source_y: How y lies in the source.
         target_line: Stride of y in the target.
         is_exact: Whether only elements below the width are written; else a line is written in whole vectors, of which
             the part beyond the width has no meaning.
@@ -42,111 +47,201 @@ class Packing:
 
     dtype: DType | None
     lanes: int
-    source_x: int
-    source_y: int
+    source_x: Walk
+    source_y: Walk
     target_line: int
     is_exact: bool = False
 
 
 def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
-    """`void pack(ptr source, ptr target, i64 width, i64 height)`, shared by all kernels of a module."""
+    """`void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height)`, shared by all kernels of a module.
+
+    The source is that of (0, 0), the target that of the first (x, y) to be copied.
+    """
     key = ("packer", numbers.kept, packing)
 
     def build() -> Function:
         fb = module.function(
             module.unique_name("dot_pack"),
             VOID,
-            (PTR, PTR, I64, I64),
-            parameter_attributes=("noalias readonly", "noalias", "", ""),
+            (PTR, PTR, I64, I64, I64, I64),
+            parameter_attributes=("noalias readonly", "noalias", "", "", "", ""),
             attributes=("nounwind", "noinline"),
             linkage="internal",
         )
         _Packer(fb, numbers, packing).emit()
+        fb.ret()
         return fb.function
 
     return module.define_once(key, build)
 
 
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """Neighbouring x.
+
+    Attributes:
+        x: The first one.
+        width: How many, at most as many as lanes.
+        places: Addresses of a pointer for each lane: its x at the first y; beyond the width those of the last x.
+    """
+
+    x: Value
+    width: Value
+    places: Value
+
+
 class _Packer:
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
         self._fb = fb
+        self._math = Scalars(fb)
         self._numbers = numbers
         self._packing = packing
         self._kept = numbers.kept
         self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
         self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
+        self._first_x, self._first_y, self._width, self._height = fb.parameters[2:]
 
     def emit(self) -> None:
-        fb, packing = self._fb, self._packing
-        height = fb.parameters[3]
-        if packing.source_x in (0, 1):
+        along, across = self._packing.source_x, self._packing.source_y
+        if along.is_single and along.is_contiguous:
             self._copy_lines()
-        elif packing.source_y in (0, 1) and self._quad > 1:
-            with fb.if_(fb.icmp("sge", height, self._quad)):
-                self._turn()
-                fb.ret()
-            self._copy_elements()
+        elif across.is_contiguous and across.run >= self._quad > 1:
+            self._copy_strips(self._turn)
+        elif along.is_contiguous and along.run >= self._packing.lanes:
+            self._copy_vectors()
         else:
-            self._copy_elements()
-        fb.ret()
+            self._copy_strips(self._copy_strip)
 
     def _taken(self, stored: Value) -> Value:
         dtype = self._packing.dtype
         return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
 
+    def _at(self, pointer: Value, walk: Walk, position: Value) -> Value:
+        return self._math.address(self._memory, pointer, walk.place(self._math, position))
+
+    def _line(self, y: Value, x: Value) -> Value:
+        """Where the target's elements from (x, y) on lie."""
+        fb = self._fb
+        return fb.gep(self._kept, fb.parameters[1], fb.add(fb.mul(y, self._packing.target_line), x))
+
     def _copy_lines(self) -> None:
+        """Lines that are contiguous, in whole vectors and single elements."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        source, target, width, height = fb.parameters
-        whole = fb.sub(width, fb.urem(width, lanes))
-        with fb.loop(0, height) as y:
-            read = fb.gep(self._memory, source, fb.mul(y, packing.source_y))
-            write = fb.gep(self._kept, target, fb.mul(y, packing.target_line))
+        source = self._at(fb.parameters[0], packing.source_x, self._first_x)
+        whole = fb.sub(self._width, fb.urem(self._width, lanes))
+        with fb.loop(0, self._height) as y:
+            read = self._at(source, packing.source_y, fb.add(self._first_y, y))
             with fb.loop(0, whole, lanes) as x:
                 line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
-                fb.store(self._taken(line), fb.gep(self._kept, write, x), self._kept.size_bytes)
-            self._copy_element_line(read, write, whole, width)
+                fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
+            with fb.loop(whole, self._width) as x:
+                self._copy_element(fb.gep(self._memory, read, x), self._line(y, x))
 
-    def _copy_elements(self) -> None:
-        fb, packing = self._fb, self._packing
-        source, target, width, height = fb.parameters
-        with fb.loop(0, height) as y:
-            read = fb.gep(self._memory, source, fb.mul(y, packing.source_y))
-            write = fb.gep(self._kept, target, fb.mul(y, packing.target_line))
-            self._copy_element_line(read, write, constant(I64, 0), width)
+    def _copy_element(self, read: Value, write: Value) -> None:
+        stored = self._fb.load(self._memory, read, self._align)
+        self._fb.store(self._taken(stored), write, self._kept.size_bytes)
 
-    def _copy_element_line(self, read: Value, write: Value, start: Value, stop: Value) -> None:
-        fb, packing = self._fb, self._packing
-        with fb.loop(start, stop) as x:
-            stored = fb.load(self._memory, fb.gep(self._memory, read, fb.mul(x, packing.source_x)), self._align)
-            fb.store(self._taken(stored), fb.gep(self._kept, write, x), self._kept.size_bytes)
-
-    def _turn(self) -> None:
-        """Turns strips of `lanes` by `quad` elements; at the edges the last ones are taken again."""
+    def _copy_strips(self, copy: Callable[[_Strip], None]) -> None:
+        """Copies as many x at a time as there are lanes."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        source, target, width, height = fb.parameters
-        last_x, last_y = fb.sub(width, 1), fb.sub(height, self._quad)
-        # The addresses of the lines do not fit into registers beside each other; said so, they are quick to compile.
-        addresses = fb.alloca(PTR, lanes, align=8)
-        with fb.loop(0, width, lanes) as x:
-            mask = lanes_below(fb, x, width, lanes) if packing.is_exact else None
+        last = fb.sub(self._width, 1)
+        # The places of the lines do not fit into registers beside each other; said so, they are quick to compile.
+        places = fb.alloca(PTR, lanes, align=8)
+        with fb.loop(0, self._width, lanes) as x:
             with fb.loop(0, lanes) as number:
-                place = fb.mul(fb.smin(fb.add(x, number), last_x), packing.source_x)
-                fb.store(fb.gep(self._memory, source, place), fb.gep(PTR, addresses, number), 8)
-            with fb.loop(0, height, self._quad) as start:
-                y = fb.smin(start, last_y)
-                pieces = []
-                for lane in range(lanes):
-                    first = fb.load(PTR, fb.gep(PTR, addresses, lane), 8)
-                    piece = vector(self._memory, self._quad)
-                    pieces.append(fb.load(piece, fb.gep(self._memory, first, y), self._align))
-                write = fb.gep(self._kept, target, fb.add(fb.mul(y, packing.target_line), x))
-                for row, line in enumerate(self._turned(pieces)):
-                    address = fb.gep(self._kept, write, row * packing.target_line) if row else write
-                    if mask is None:
-                        fb.store(line, address, self._kept.size_bytes)
-                    else:
-                        fb.masked_store(line, address, mask, self._kept.size_bytes)
+                position = fb.add(self._first_x, fb.smin(fb.add(x, number), last))
+                fb.store(self._at(fb.parameters[0], packing.source_x, position), fb.gep(PTR, places, number), 8)
+            copy(_Strip(x, fb.smin(fb.sub(self._width, x), lanes), places))
+
+    def _copy_strip(self, strip: _Strip) -> None:
+        with self._places() as (y, offset):
+            self._copy_elements(strip, y, offset)
+
+    def _copy_vectors(self) -> None:
+        """Vectors that lie in one run or two, by a read in the run of the first x and one in that of the last."""
+        fb, packing = self._fb, self._packing
+        lanes, wide, size = packing.lanes, vector(self._memory, packing.lanes), self._kept.size_bytes
+        run = constant(I64, packing.source_x.run)
+        with fb.loop(0, self._width, lanes) as x:
+            first, count = fb.add(self._first_x, x), fb.smin(fb.sub(self._width, x), lanes)
+            inside = lanes_below(fb, x, self._width, lanes)
+            left = fb.smin(fb.sub(run, fb.urem(first, run)), count)
+            in_first = lanes_below(fb, constant(I64, 0), left, lanes)
+            in_last = fb.and_(inside, fb.not_(in_first))
+            begin = self._at(fb.parameters[0], packing.source_x, first)
+            last = fb.sub(count, 1)
+            end = self._at(fb.parameters[0], packing.source_x, fb.add(first, last))
+            end = fb.gep(self._memory, end, fb.neg(last))
+            with self._places() as (y, offset):
+                line = fb.masked_load(wide, fb.gep(self._memory, begin, offset), in_first, zero(wide), self._align)
+                line = fb.masked_load(wide, fb.gep(self._memory, end, offset), in_last, line, self._align)
+                if packing.is_exact:
+                    fb.masked_store(self._taken(line), self._line(y, x), inside, size)
+                else:
+                    fb.store(self._taken(line), self._line(y, x), size)
+
+    @contextmanager
+    def _places(self) -> Iterator[tuple[Value, Value]]:
+        """Every y, and where it lies."""
+        fb, math, walk = self._fb, self._math, self._packing.source_y
+        with self._runs() as (first, length):
+            origin = walk.place(math, fb.add(self._first_y, first))
+            with fb.loop(0, length) as number:
+                yield fb.add(first, number), math.value(math.add(origin, fb.mul(number, walk.stride)))
+
+    def _copy_elements(self, strip: _Strip, y: Value, offset: Value) -> None:
+        fb = self._fb
+        with fb.loop(0, strip.width) as number:
+            place = fb.load(PTR, fb.gep(PTR, strip.places, number), 8)
+            self._copy_element(fb.gep(self._memory, place, offset), self._line(y, fb.add(strip.x, number)))
+
+    def _turn(self, strip: _Strip) -> None:
+        """Turns strips of `lanes` by `quad` elements of a run; at its end the last ones are taken again."""
+        fb, packing = self._fb, self._packing
+        mask = lanes_below(fb, strip.x, self._width, packing.lanes) if packing.is_exact else None
+        with self._runs() as (first, length):
+            branch = fb.if_else(fb.icmp("sge", length, self._quad))
+            with branch.then():
+                last, end = fb.sub(fb.add(first, length), self._quad), fb.add(first, length)
+                origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
+                with fb.loop(first, end, self._quad) as start:
+                    y = fb.smin(start, last)
+                    self._turn_square(strip, y, fb.add(origin, fb.sub(y, first)), mask)
+                branch.yield_()
+            with branch.otherwise():
+                with fb.loop(first, fb.add(first, length)) as y:
+                    offset = packing.source_y.place(self._math, fb.add(self._first_y, y))
+                    self._copy_elements(strip, y, self._math.value(offset))
+                branch.yield_()
+
+    @contextmanager
+    def _runs(self) -> Iterator[tuple[Value, Value]]:
+        """Every part of y that lies in one run: (first y, number of them)."""
+        fb, walk, begin = self._fb, self._packing.source_y, self._first_y
+        if walk.is_single:
+            yield constant(I64, 0), self._height
+            return
+        end = fb.add(begin, self._height)
+        with fb.loop(fb.udiv(begin, walk.run), fb.udiv(fb.add(end, walk.run - 1), walk.run)) as number:
+            first = fb.smax(fb.mul(number, walk.run), begin)
+            after = fb.smin(fb.mul(fb.add(number, 1), walk.run), end)
+            yield fb.sub(first, begin), fb.sub(after, first)
+
+    def _turn_square(self, strip: _Strip, y: Value, offset: Value, mask: Value | None) -> None:
+        fb, packing = self._fb, self._packing
+        pieces = []
+        for lane in range(packing.lanes):
+            place = fb.load(PTR, fb.gep(PTR, strip.places, lane), 8)
+            pieces.append(fb.load(vector(self._memory, self._quad), fb.gep(self._memory, place, offset), self._align))
+        write = self._line(y, strip.x)
+        for row, line in enumerate(self._turned(pieces)):
+            address = fb.gep(self._kept, write, row * packing.target_line) if row else write
+            if mask is None:
+                fb.store(line, address, self._kept.size_bytes)
+            else:
+                fb.masked_store(line, address, mask, self._kept.size_bytes)
 
     def _turned(self, pieces: list[Value]) -> list[Value]:
         """`quad` vectors of as many lanes as there are pieces, vector i made of the pieces' elements i."""

@@ -14,6 +14,7 @@ from functools import cache
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, numbers_of
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 
@@ -25,6 +26,9 @@ _LATENCY = 8
 
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
+
+_QUAD = 4
+"""Neighbours that are worth turning together."""
 
 _UNIT_CYCLES = 9000.0
 """A piece of work below this is not divided further."""
@@ -152,9 +156,9 @@ class _Tiling:
 
 
 def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
-    """The cheapest plan for a dot that has a view."""
+    """The cheapest plan for a dot, or for a convolution that has a view."""
     view = view_of(dot)
-    numbers = numbers_of(dot)
+    numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
         return replace(_plan(view.swapped(), _swapped(numbers), target), flipped=True)
@@ -186,7 +190,9 @@ def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
     return (
         view.m <= FEW_ROWS
         and view.n >= 2 * lanes
-        and view.rhs.outer == 1
+        and view.lhs.is_strided
+        and view.rhs.is_strided
+        and view.rhs.outer.stride == 1
         and not view.rhs.panel
         and view.batch_count * size > target.cache_bytes[1] // 4
     )
@@ -287,8 +293,12 @@ def _pieces(view: DotView, rows: int, columns: int) -> Iterator[tuple[int, int, 
 def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     best = min(_inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
     packing = _Packing(
-        _packing_cycles(view.m * view.k, lanes, view.lhs.depth, view.lhs.outer) if view.lhs.depth != 1 else 0.0,
-        _packing_cycles(view.n * view.k, lanes, view.rhs.depth, view.rhs.outer) if view.rhs.depth != 1 else 0.0,
+        *(
+            0.0
+            if one.is_strided and one.depth.stride == 1
+            else _packing_cycles(extent * view.k, lanes, one.depth, one.outer)
+            for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
+        ),
     )
     return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k)
 
@@ -356,14 +366,16 @@ def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
 
 def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
     """Rows are read element by element where they lie, unless they need converting or would crowd out one another."""
-    if not numbers.is_direct(numbers.lhs):
+    if not numbers.is_direct(numbers.lhs) or not view.lhs.is_strided:
         return True
     size = numbers.kept.size_bytes
     return view.m > 1 and view.n > 128 and view.m * view.k * size > target.cache_bytes[1] // 4
 
 
 def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
-    if not numbers.is_direct(numbers.rhs) or (view.rhs.outer != 1 and view.n > 1):
+    if not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
+        return True
+    if view.rhs.outer.stride != 1 and view.n > 1:
         return True
     return (
         not view.rhs.panel
@@ -373,8 +385,12 @@ def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
     )
 
 
-def _packing_cycles(elements: int, lanes: int, along: int, across: int) -> float:
-    """Cycles to pack elements whose target is contiguous in the dimension with stride `along`."""
-    if along in (0, 1):
+def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:
+    """Cycles to pack elements whose target is contiguous in the dimension `along`."""
+    if along.is_contiguous and along.is_single:
         return elements / lanes * _COPY
-    return elements / lanes * _TURN if across in (0, 1) else elements * _PICK
+    if across.is_contiguous and across.run >= _QUAD:
+        return elements / lanes * _TURN
+    # Runs that a vector crosses are taken element by element.
+    crossed = min(1.0, lanes / along.run) if along.is_contiguous else 1.0
+    return elements * (crossed * _PICK + (1 - crossed) * _COPY / lanes)

@@ -1,18 +1,23 @@
-"""A dot of any dimension numbers seen as a batch of matrix products, without moving data.
+"""A dot or a convolution seen as a batch of matrix products, without moving data.
 
-[batch][m][k] x [batch][k][n] -> [batch][m][n], where m, n and k may each stand for several dimensions as long as one
-stride walks through them. The result is row-major.
+[batch][m][k] x [batch][k][n] -> [batch][m][n], where m, n and k may each stand for several dimensions of the operands
+(`Walk`). The result is row-major.
+
+In a convolution the pixels of the result are rows, the elements of the window with the input features are terms, and
+the output features are columns; which pixels a window sees is a matter of strides. With the features before the pixels,
+as in NCHW, the product is the transposed one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.dot.packed_operand import packed_rhs
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 
 
@@ -21,23 +26,29 @@ class Matrix:
     """One operand.
 
     Attributes:
-        outer: Stride of the dimension that the result keeps, in elements.
-        depth: Stride of the contracted dimension.
-        batch: Strides of the batch dimensions.
-        panel: How many positions along the outer dimension lie beside each other; 0 if all are one stride apart.
-        panel_size: Elements from one panel to the next.
+        outer: The dimension that the result keeps.
+        depth: The contracted dimension.
+        batch: Strides of the batch dimensions, in elements.
+        origin: Place of the first element that is read.
+        panel: How many positions along the outer dimension make up a panel that tiles read as they read one that they
+            packed themselves; 0 if the operand is not in panels.
     """
 
-    outer: int
-    depth: int
+    outer: Walk
+    depth: Walk
     batch: tuple[int, ...]
+    origin: int = 0
     panel: int = 0
-    panel_size: int = 0
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether one stride walks through each dimension, or through each panel, so that tiles can read it."""
+        return self.depth.is_single and (self.outer.is_single or self.panel > 0)
 
     @property
     def spacing(self) -> int:
         """Distance of positions that are whole panels apart, for each position between them."""
-        return self.panel_size // self.panel if self.panel else self.outer
+        return self.outer.steps[0][1] // self.panel if self.panel else self.outer.stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +60,10 @@ class DotView:
         m: Rows of the result.
         n: Columns of the result.
         k: Terms of a sum.
-        lhs: The left operand; `outer` is the stride of m.
-        rhs: The right operand; `outer` is the stride of n.
+        lhs: The left operand; `outer` walks over m.
+        rhs: The right operand; `outer` walks over n.
+        left_rank: How many dimensions of the result are batch dimensions or rows.
+        exchanged: Whether the left operand is the instruction's second.
     """
 
     batch: tuple[int, ...]
@@ -59,6 +72,8 @@ class DotView:
     k: int
     lhs: Matrix
     rhs: Matrix
+    left_rank: int
+    exchanged: bool = False
 
     @property
     def batch_count(self) -> int:
@@ -67,62 +82,83 @@ class DotView:
 
     def swapped(self) -> DotView:
         """The product of the transposed operands, which gives the transposed result."""
-        return DotView(self.batch, self.n, self.m, self.k, self.rhs, self.lhs)
+        return DotView(self.batch, self.n, self.m, self.k, self.rhs, self.lhs, self.left_rank, not self.exchanged)
 
 
-def why_not_viewable(dot: HloInstruction) -> str | None:
-    """Why a dot is not a batch of matrix products as its operands lie; None if it is one."""
-    return None if _strides(dot) is not None else "dimensions that lie apart would have to be walked by one stride"
+def view_of(product: HloInstruction) -> DotView:
+    """The view of a dot, or of a convolution without padding, holes between its elements, reversal or groups."""
+    return _view_of_convolution(product) if product.opcode == "convolution" else _view_of_dot(product)
 
 
-def view_of(dot: HloInstruction) -> DotView:
-    """The view of a dot; see `why_not_viewable`."""
-    strides = _strides(dot)
-    assert strides is not None, "the caller asked whether there is a view"
-    lhs, rhs = strides
+def _view_of_dot(dot: HloInstruction) -> DotView:
     attrs: DotAttrs = dot.attrs
-    left, right = dot.operand(0).shape.dims, dot.operand(1).shape.dims
+    left, right = (operand.shape.dims for operand in dot.operands)
+    left_strides, right_strides = row_major_strides(left), row_major_strides(right)
     lhs_free = free_dimensions(len(left), attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
     rhs_free = free_dimensions(len(right), attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
+    # The order of the terms is free: such that the operand with more elements is walked through in order.
+    contracted = list(zip(attrs.lhs_contracting_dims, attrs.rhs_contracting_dims, strict=True))
+    is_left_larger = dot.operand(0).shape.element_count >= dot.operand(1).shape.element_count
+    contracted.sort(key=lambda pair: pair[0] if is_left_larger else pair[1])
+    packed = packed_rhs(dot)
+    if packed is None:
+        rhs = Matrix(
+            Walk.through((right[d], right_strides[d]) for d in rhs_free),
+            Walk.through((right[d], right_strides[d]) for _, d in contracted),
+            tuple(right_strides[d] for d in attrs.rhs_batch_dims),
+        )
+    else:
+        k, panels, width = packed[0].k, packed[0].panels, packed[0].width
+        rhs = Matrix(Walk(((panels, k * width), (width, 1))), Walk(((k, width),)), (), panel=width)
     return DotView(
         tuple(left[d] for d in attrs.lhs_batch_dims),
         math.prod(left[d] for d in lhs_free),
         math.prod(right[d] for d in rhs_free),
-        math.prod(left[d] for d in attrs.lhs_contracting_dims),
-        lhs,
+        math.prod(left[d] for d, _ in contracted),
+        Matrix(
+            Walk.through((left[d], left_strides[d]) for d in lhs_free),
+            Walk.through((left[d], left_strides[d]) for d, _ in contracted),
+            tuple(left_strides[d] for d in attrs.lhs_batch_dims),
+        ),
         rhs,
+        len(attrs.lhs_batch_dims) + len(lhs_free),
     )
 
 
-def _strides(dot: HloInstruction) -> tuple[Matrix, Matrix] | None:
-    attrs: DotAttrs = dot.attrs
-    lhs = _matrix(dot.operand(0).shape.dims, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
-    packed = packed_rhs(dot)
-    if packed is not None:
-        packing, _ = packed
-        rhs: Matrix | None = Matrix(1, packing.width, (), packing.width, packing.k * packing.width)
-    else:
-        rhs = _matrix(dot.operand(1).shape.dims, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
-    return None if lhs is None or rhs is None else (lhs, rhs)
-
-
-def _matrix(dims: tuple[int, ...], batch: Sequence[int], contracting: Sequence[int]) -> Matrix | None:
-    strides = row_major_strides(dims)
-    outer = _joint_stride(dims, strides, free_dimensions(len(dims), batch, contracting))
-    depth = _joint_stride(dims, strides, contracting)
-    if outer is None or depth is None:
-        return None
-    return Matrix(outer, depth, tuple(strides[d] for d in batch))
-
-
-def _joint_stride(dims: tuple[int, ...], strides: tuple[int, ...], run: Sequence[int]) -> int | None:
-    """The stride that walks through dimensions in the given order; None if there is none, 0 if there is one element."""
-    joint, covered = 0, 1
-    for d in reversed(run):
-        if dims[d] == 1:
-            continue
-        if joint and strides[d] != joint * covered:
-            return None
-        joint = joint or strides[d]
-        covered *= dims[d]
-    return joint
+def _view_of_convolution(convolution: HloInstruction) -> DotView:
+    attrs: ConvolutionAttrs = convolution.attrs
+    labels, window = attrs.dim_labels, attrs.window.dimensions
+    lhs, rhs = (operand.shape.dims for operand in convolution.operands)
+    strides, kernel_strides = row_major_strides(lhs), row_major_strides(rhs)
+    space = [strides[d] for d in labels.input_spatial]
+    moves = {labels.output_batch: strides[labels.input_batch]}
+    moves |= {d: space[i] * window[i].stride for i, d in enumerate(labels.output_spatial)}
+    terms = [(rhs[d], space[i] * window[i].rhs_dilate, kernel_strides[d]) for i, d in enumerate(labels.kernel_spatial)]
+    features = labels.kernel_input_feature
+    terms.append((rhs[features], strides[labels.input_feature], kernel_strides[features]))
+    terms.sort(key=lambda term: -term[1])
+    dims, outputs = convolution.shape.dims, labels.kernel_output_feature
+    is_last = labels.output_feature == len(dims) - 1
+    batch = () if is_last else range(labels.output_feature)
+    pixels = [d for d in range(len(dims)) if d not in (*batch, labels.output_feature)]
+    image = Matrix(
+        Walk.through((dims[d], moves[d]) for d in pixels),
+        Walk.through((size, stride) for size, stride, _ in terms),
+        tuple(moves[d] for d in batch),
+        sum(-one.pad_low * stride for one, stride in zip(window, space, strict=True)),
+    )
+    kernel = Matrix(
+        Walk.through([(rhs[outputs], kernel_strides[outputs])]),
+        Walk.through((size, stride) for size, _, stride in terms),
+        (0,) * len(batch),
+    )
+    view = DotView(
+        tuple(dims[d] for d in batch),
+        math.prod(dims[d] for d in pixels),
+        rhs[outputs],
+        math.prod(size for size, _, _ in terms),
+        image,
+        kernel,
+        len(pixels) if is_last else len(batch) + 1,
+    )
+    return view if is_last else view.swapped()

@@ -238,11 +238,19 @@ def test_convolution_of_empty_arrays(zero: int) -> None:
     np.testing.assert_array_equal(found, np.full((batch, length, outputs), inputs, np.float32))
 
 
-def test_padding_and_holes_are_zeros_that_infinite_kernels_turn_into_nan() -> None:
-    window = Window((WindowDimension(3, pad_low=1, pad_high=1, lhs_dilate=2),))
+def test_padding_is_zeros_that_infinite_kernels_turn_into_nan() -> None:
+    window = Window((WindowDimension(3, pad_low=1, pad_high=1),))
     attrs = ConvolutionAttrs(window=window, dim_labels=ConvolutionDims("b0f", "0io", "b0f"))
     found = convolve(np.ones((1, 2, 1), np.float32), np.array([np.inf, 1, 2], np.float32).reshape(3, 1, 1), attrs)
-    np.testing.assert_array_equal(found.ravel(), [np.nan, np.inf, np.nan])
+    np.testing.assert_array_equal(found.ravel(), [np.nan, np.inf])
+
+
+def test_holes_contribute_nothing_even_to_infinite_kernels() -> None:
+    window = Window((WindowDimension(3, pad_low=3, pad_high=2, lhs_dilate=2),))
+    attrs = ConvolutionAttrs(window=window, dim_labels=ConvolutionDims("b0f", "0io", "b0f"))
+    found = convolve(np.ones((1, 2, 1), np.float32), np.array([1, np.inf, 2], np.float32).reshape(3, 1, 1), attrs)
+    # The elements lie at 0 and 2; elements that are zeros lie at -2 and 4.
+    np.testing.assert_array_equal(found.ravel(), [np.nan, 2, np.inf, 3, np.inf, 1])
 
 
 ATTRS = {"dim_labels": ConvolutionDims("b0f", "0io", "b0f"), "window": Window((WindowDimension(3),))}

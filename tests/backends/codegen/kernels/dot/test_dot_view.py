@@ -4,7 +4,8 @@ import pytest
 
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
-from xlalite.backends.codegen.kernels.dot.view import Matrix, view_of, why_not_viewable
+from xlalite.backends.codegen.kernels.dot.view import Matrix, view_of
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo import parse
@@ -35,17 +36,21 @@ def plain(m: int, n: int, k: int, *, lhs_dim: int = 1, rhs_dim: int = 0) -> HloI
     )
 
 
+def matrix(outer: tuple[int, int], depth: tuple[int, int], batch: tuple[int, ...] = ()) -> Matrix:
+    return Matrix(Walk((outer,)), Walk((depth,)), batch)
+
+
 def test_view_of_a_plain_product() -> None:
     view = view_of(plain(2, 5, 3))
     assert (view.batch, view.m, view.n, view.k) == ((), 2, 5, 3)
-    assert view.lhs == Matrix(outer=3, depth=1, batch=())
-    assert view.rhs == Matrix(outer=1, depth=5, batch=())
+    assert view.lhs == matrix(outer=(2, 3), depth=(3, 1))
+    assert view.rhs == matrix(outer=(5, 1), depth=(3, 5))
 
 
 def test_view_of_transposed_operands_moves_nothing() -> None:
     view = view_of(plain(2, 5, 3, lhs_dim=0, rhs_dim=1))
-    assert view.lhs == Matrix(outer=1, depth=2, batch=())
-    assert view.rhs == Matrix(outer=3, depth=1, batch=())
+    assert view.lhs == matrix(outer=(2, 1), depth=(3, 2))
+    assert view.rhs == matrix(outer=(5, 3), depth=(3, 1))
 
 
 def test_view_of_batches_inside() -> None:
@@ -57,8 +62,8 @@ def test_view_of_batches_inside() -> None:
     )
     view = view_of(dot)
     assert view.batch == (2, 3)
-    assert view.lhs == Matrix(outer=24, depth=1, batch=(216, 8))
-    assert view.rhs == Matrix(outer=24, depth=1, batch=(264, 8))
+    assert view.lhs == matrix(outer=(9, 24), depth=(8, 1), batch=(216, 8))
+    assert view.rhs == matrix(outer=(11, 24), depth=(8, 1), batch=(264, 8))
 
 
 def test_neighbouring_dimensions_are_one() -> None:
@@ -90,9 +95,57 @@ def test_collapse_keeps_dimensions_of_a_dot_that_lie_apart() -> None:
     assert collapse(kernel_body(dot).computation).root.shape.dims == (2, 3, 9, 11)
 
 
-def test_dimensions_that_lie_apart_have_no_view() -> None:
+def test_dimensions_that_lie_apart_are_walked_through() -> None:
     dot = dot_of("f32[2,3,9,8]", "f32[3,8,20]", "f32[2,9,20]", "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}")
-    assert why_not_viewable(dot) is not None
+    view = view_of(dot)
+    assert (view.m, view.n, view.k) == (18, 20, 24)
+    assert view.lhs == Matrix(Walk(((2, 216), (9, 8))), Walk(((3, 72), (8, 1))), ())
+    assert view.rhs == matrix(outer=(20, 1), depth=(24, 20))
+
+
+def test_the_larger_operand_is_walked_through_in_order() -> None:
+    for left in (30, 3):
+        sizes = f"f32[4,5,{left}]", "f32[20,4,5]", f"f32[{left},20]"
+        view = view_of(dot_of(*sizes, "lhs_contracting_dims={1,0}, rhs_contracting_dims={2,1}"))
+        assert (view.lhs.depth.is_single, view.rhs.depth.is_single) == (True, True)
+
+
+def convolution_of(lhs: str, rhs: str, result: str, attributes: str) -> HloInstruction:
+    text = f"""HloModule m
+ENTRY main {{
+  a = {lhs} parameter(0)
+  b = {rhs} parameter(1)
+  ROOT d = {result} convolution(a, b), {attributes}
+}}"""
+    return parse(text).entry_computation.root
+
+
+def test_pixels_are_rows_and_windows_are_terms() -> None:
+    view = view_of(
+        convolution_of(
+            "f32[2,9,8,6]",
+            "f32[3,3,6,7]",
+            "f32[2,4,3,7]",
+            "window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f",
+        )
+    )
+    assert (view.batch, view.m, view.n, view.k, view.exchanged) == ((), 24, 7, 54, False)
+    assert view.lhs == Matrix(Walk(((2, 432), (4, 96), (3, 12))), Walk(((3, 48), (18, 1))), ())
+    assert view.rhs == matrix(outer=(7, 1), depth=(54, 7))
+
+
+def test_features_before_pixels_make_the_kernel_the_left_operand() -> None:
+    view = view_of(
+        convolution_of(
+            "f32[2,6,9,8]",
+            "f32[7,6,3,3]",
+            "f32[2,7,7,5]",
+            "window={size=3x3 pad=0_0x0_-1}, dim_labels=bf01_oi01->bf01",
+        )
+    )
+    assert (view.batch, view.m, view.n, view.k, view.exchanged) == ((2,), 7, 35, 54, True)
+    assert view.lhs == matrix(outer=(7, 54), depth=(54, 1), batch=(0,))
+    assert view.rhs == Matrix(Walk(((7, 8), (5, 1))), Walk(((6, 72), (3, 8), (3, 1))), (432,))
 
 
 def plans(target: TargetInfo) -> list[DotPlan]:

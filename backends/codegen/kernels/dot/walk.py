@@ -1,0 +1,60 @@
+"""How one dimension of a matrix lies in memory where several dimensions of an array make it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Positions counted through some dimensions of an array, the last one fastest.
+
+    Attributes:
+        steps: Sizes and strides of as few dimensions as will do, outermost first.
+    """
+
+    steps: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def through(cls, dimensions: Iterable[tuple[int, int]]) -> Walk:
+        """Through (size, stride) of some dimensions in order; what one stride walks through becomes one."""
+        steps: list[tuple[int, int]] = []
+        for size, stride in dimensions:
+            if size == 1:
+                continue
+            if steps and steps[-1][1] == size * stride:
+                steps[-1] = steps[-1][0] * size, stride
+            else:
+                steps.append((size, stride))
+        return cls(tuple(steps) or ((1, 0),))
+
+    @property
+    def run(self) -> int:
+        """Positions that one stride walks through."""
+        return self.steps[-1][0]
+
+    @property
+    def stride(self) -> int:
+        """Distance of neighbours in a run; 0 if there is one element."""
+        return self.steps[-1][1]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one stride walks through all."""
+        return len(self.steps) == 1
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether neighbours in a run touch."""
+        return self.stride in (0, 1)
+
+    def place(self, math: Scalars, position: Scalar) -> Scalar:
+        """Where a position lies, in elements from the first one."""
+        place: Scalar = 0
+        for size, stride in reversed(self.steps[1:]):
+            place = math.add(place, math.multiply(math.remainder(position, size), stride))
+            position = math.divide(position, size)
+        return math.add(place, math.multiply(position, self.steps[0][1]))

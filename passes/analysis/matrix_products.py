@@ -1,0 +1,44 @@
+"""Which instructions are products of matrices, whatever they are called."""
+
+from __future__ import annotations
+
+import math
+
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.types.dtype import DType
+
+_FEWEST_TERMS = 8
+_LEAST_FLOPS = 1 << 16
+_MOST_PHASES = 16
+
+
+def is_matrix_product(instruction: HloInstruction) -> bool:
+    """Whether it is a dot, or a convolution that is one as its operands lie and worth being computed as one."""
+    if instruction.opcode == "dot":
+        return True
+    return instruction.opcode == "convolution" and holds_product(instruction) and has_plain_window(instruction)
+
+
+def holds_product(convolution: HloInstruction) -> bool:
+    """Whether a convolution, obstacles out of the way, is a product of matrices that fill vectors and tiles."""
+    attrs: ConvolutionAttrs = convolution.attrs
+    lhs, rhs = convolution.operands
+    types = (lhs.shape.dtype, rhs.shape.dtype, convolution.shape.dtype)
+    if attrs.feature_group_count > 1 or attrs.batch_group_count > 1 or DType.F8E8M0FNU in types:
+        return False
+    if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
+        return False
+    dilated = [dim for dim in attrs.window.dimensions if dim.lhs_dilate > 1]
+    if math.prod(dim.lhs_dilate for dim in dilated) > _MOST_PHASES or any(d.stride * d.rhs_dilate > 1 for d in dilated):
+        return False
+    terms = math.prod(rhs.shape.dims) // max(1, rhs.shape.dims[attrs.dim_labels.kernel_output_feature])
+    return terms >= _FEWEST_TERMS and 2 * terms * convolution.shape.element_count >= _LEAST_FLOPS
+
+
+def has_plain_window(convolution: HloInstruction) -> bool:
+    """Whether windows see neither padding nor holes in the input, and read the kernel forwards."""
+    return all(
+        max(dim.pad_low, dim.pad_high) <= 0 and dim.lhs_dilate == 1 and not (dim.reversal and dim.size > 1)
+        for dim in convolution.attrs.window.dimensions
+    )
