@@ -13,13 +13,16 @@ from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
+from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value, integer
+from xlalite.hlo.ir.monoid import MonoidKind
 from xlalite.passes.fusion.fusible import accumulated_dimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -160,8 +163,9 @@ class CumulativeKernel(Kernel):
 
         def block(at: Value | int, mask: Value | None, carried: Registers) -> Registers:
             emitter, index = entry.emitter(lanes, mask), index_of(Affine(at, 1), Affine(0))
-            identities = flatten(emitter.spread(identity) for identity in combiner.identities)
-            registers = flatten(combiner.elements(emitter, index))
+            join = _Join.of(combiner, emitter, kinds)
+            identities = join.held(flatten(emitter.spread(identity) for identity in combiner.identities))
+            registers = join.held(flatten(combiner.elements(emitter, index)))
             if mask is not None:
                 registers = tuple(fb.select(mask, a, b) for a, b in zip(registers, identities, strict=True))
             shift = 1
@@ -169,15 +173,16 @@ class CumulativeKernel(Kernel):
                 moved = tuple(
                     fb.shuffle(a, b, self._moved(lanes, shift)) for a, b in zip(registers, identities, strict=True)
                 )
-                registers = flatten(combiner.combine(emitter, unflatten(moved, kinds), unflatten(registers, kinds)))
+                registers = join(moved, registers)
                 shift *= 2
-            taken = combiner.combine(emitter, unflatten(carried, kinds), unflatten(registers, kinds))
+            taken = unflatten(join.found(join(carried, registers)), kinds)
             for view, element in zip(entry.outputs, combiner.rounded(emitter, taken), strict=True):
                 view.write(emitter.math, index, element, mask)
-            last = 0 if self.is_backward else lanes - 1
-            return tuple(fb.shuffle(register, None, [last] * lanes) for register in flatten(taken))
+            # What is carried on is combined anew, so that the next vector does not wait for lanes to move.
+            last = [0 if self.is_backward else lanes - 1] * lanes
+            return join(carried, tuple(fb.shuffle(register, None, last) for register in registers))
 
-        carried = flatten(kinds)
+        carried = _Join.of(combiner, entry.emitter(lanes), kinds).held(flatten(kinds))
         rest = lanes_below(fb, full, length, lanes) if full < length else None
         if rest is not None and self.is_backward:
             carried = block(full, rest, carried)
@@ -199,3 +204,60 @@ class CumulativeKernel(Kernel):
 
 _Neighbours = tuple[Affine, int, "Value | None"]
 """Some of neighbouring lines: the first, how many, and which of them there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """How accumulators in registers are combined: the extremes of floats as integers in the same order.
+
+    Attributes:
+        combiner: How elements are.
+        emitter: Where code goes.
+        kinds: Elements of the kinds that registers hold.
+        extremes: For each accumulator, which extreme of floats it is; empty where not all are.
+    """
+
+    combiner: Combiner
+    emitter: ElementEmitter
+    kinds: Sequence[Element]
+    extremes: tuple[MonoidKind, ...]
+
+    @classmethod
+    def of(cls, combiner: Combiner, emitter: ElementEmitter, kinds: Sequence[Element]) -> _Join:
+        monoids = combiner.monoids or ()
+        are_extremes = all(
+            one.kind in (MonoidKind.MAXIMUM, MonoidKind.MINIMUM) and one.dtype.is_floating for one in monoids
+        )
+        return cls(combiner, emitter, kinds, tuple(one.kind for one in monoids) if are_extremes else ())
+
+    def __call__(self, a: Registers, b: Registers) -> Registers:
+        """Two sets of accumulators combined."""
+        fb = self.emitter.fb
+        if not self.extremes:
+            return flatten(self.combiner.combine(self.emitter, unflatten(a, self.kinds), unflatten(b, self.kinds)))
+        choose = {MonoidKind.MAXIMUM: fb.smax, MonoidKind.MINIMUM: fb.smin}
+        return tuple(choose[kind](x, y) for kind, x, y in zip(self.extremes, a, b, strict=True))
+
+    def held(self, registers: Registers) -> Registers:
+        """Elements as they are accumulated; a NaN lies beyond the extreme that is looked for."""
+        fb = self.emitter.fb
+        if not self.extremes:
+            return registers
+        nans = [math.copysign(math.nan, 1 if kind is MonoidKind.MAXIMUM else -1) for kind in self.extremes]
+        pairs = zip(registers, nans, strict=True)
+        numbers = [fb.select(fb.fcmp("uno", one, one), fb.constant(one.type, nan), one) for one, nan in pairs]
+        return tuple(self._turned(fb.bitcast(one, one.type.with_scalar(integer(one.type.bits)))) for one in numbers)
+
+    def found(self, registers: Registers) -> Registers:
+        """What was accumulated, as elements."""
+        if not self.extremes:
+            return registers
+        likes = flatten(self.kinds)
+        return tuple(
+            self.emitter.fb.bitcast(self._turned(one), like.type) for one, like in zip(registers, likes, strict=True)
+        )
+
+    def _turned(self, bits: Value) -> Value:
+        """The bits of floats as integers in the same order, and back."""
+        fb = self.emitter.fb
+        return fb.xor(bits, fb.lshr(fb.ashr(bits, bits.type.bits - 1), 1))

@@ -84,3 +84,23 @@ def test_what_computes_the_elements_shares_the_kernel(check: Any, kernels: Any, 
         text = text.replace("reduce-window(x,", "reduce-window(y,").replace("  s =", "  y = f32[30,70] tanh(x)\n  s =")
         executable = check(text, rng.standard_normal((30, 70)).astype(np.float32), np.float32(0), ulps=64)
         assert kernels(executable) == ["cumulative"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("operation", ["maximum", "minimum"])
+def test_extremes_of_special_numbers(check: Any, rng: np.random.Generator, dtype: str, operation: str) -> None:
+    """A NaN of either sign is kept from where it occurs, and zeros are told apart."""
+    kind = DType(dtype).numpy
+    sign = 1 if operation == "minimum" else -1
+    infinity = sign * np.inf
+    rising = (np.linspace(3, -3, 70) * sign).astype(kind)
+    lines = [rng.choice(np.array([0.0, -0.0, 1e-40, 2, -2, np.inf, -np.inf]), 70).astype(kind) for _ in range(3)]
+    for at, nan in ((0, np.nan), (33, -np.nan), (69, np.nan)):
+        lines.append(rising.copy())
+        lines[-1][at] = nan
+    x = np.stack([*lines, np.full(70, -0.0, kind), np.where(np.arange(70) < 40, -0.0, 0.0).astype(kind)])
+    for backward in (False, True):
+        text = cumulative(dtype, x.shape, 1, f"ROOT r = $T[] {operation}(a, b)", backward=backward)
+        found = check(text, x, np.asarray(infinity, kind))(x, np.asarray(infinity, kind))
+        minus = {("maximum", True): 0, ("minimum", False): 70}.get((operation, backward), 40)
+        np.testing.assert_array_equal(np.signbit(found[-1]), np.arange(70) < minus)
