@@ -6,6 +6,7 @@ its own. Affine positions make reads into plain loads: step 0 is one scalar load
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,11 +22,13 @@ class Affine:
         base: Position of the first lane.
         step: Distance from one lane to the next.
         bounds: The least and the greatest position that a lane which counts can have, if they are known.
+        spacing: What divides the distance of the base from the least position.
     """
 
     base: Value | int
     step: int = 0
     bounds: tuple[int, int] | None = None
+    spacing: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ class IndexMath:
     def add(self, a: Position, b: Position) -> Position:
         """Sum."""
         if isinstance(a, Affine) and isinstance(b, Affine):
-            return Affine(self._add(a.base, b.base), a.step + b.step, _sum(self.bounds(a), self.bounds(b)))
+            bounds, spacing = _sum(self.bounds(a), self.bounds(b)), math.gcd(_spacing(a), _spacing(b))
+            return Affine(self._add(a.base, b.base), a.step + b.step, bounds, spacing)
         return Lanes(self.fb.add(self.vector(a), self.vector(b)))
 
     def add_constant(self, a: Position, offset: int) -> Position:
@@ -103,6 +107,12 @@ class IndexMath:
             return Affine(a.base * factor, a.step * factor, bounds)
         base = ZERO.base if factor == 0 else self.fb.mul(a.base, factor, "nsw")
         return Affine(base, a.step * factor, bounds)
+
+    def remainder_of_base(self, a: Affine, divisor: int) -> int | None:
+        """The remainder of the first lane's position by a positive number, if it is known."""
+        if isinstance(a.base, int):
+            return a.base % divisor
+        return a.bounds[0] % divisor if a.bounds is not None and a.spacing % divisor == 0 else None
 
     def divide(self, a: Position, divisor: int) -> Position:
         """Quotient of a position that is not negative, by a positive number."""
@@ -154,6 +164,10 @@ class IndexMath:
 
 def _sum(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
     return (a[0] + b[0], a[1] + b[1]) if a is not None and b is not None else None
+
+
+def _spacing(a: Affine) -> int:
+    return (0 if a.step >= 0 else 1) if isinstance(a.base, int) else a.spacing
 
 
 def _product(a: tuple[int, int] | None, factor: int) -> tuple[int, int] | None:

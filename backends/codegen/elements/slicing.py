@@ -6,12 +6,13 @@ Where an element comes from depends on its position.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.region import Region
-from xlalite.backends.codegen.llvm import I64, Value, vector
+from xlalite.backends.codegen.llvm import I64, Value, lane_mask, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.seams import Lines, common_source, pieces_of
 
@@ -80,16 +81,66 @@ def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
     math = emitter.math
     inside = Region(emitter)
     source: list[Position] = []
+    gap = None
     for position, size, (low, high, interior) in zip(index, operand.shape.dims, instruction.attrs.padding, strict=True):
         shifted = math.add_constant(position, -low)
         if interior:
             inside.require_range(shifted, (size - 1) * (interior + 1) + 1)
-            inside.require_zero(math.modulo(inside.non_negative(shifted), interior + 1))
-            shifted = math.divide(inside.non_negative(shifted), interior + 1)
+            known = _gap_between(emitter, shifted, size, interior + 1)
+            if known is not None:
+                gap, shifted = known
+            else:
+                inside.require_zero(math.modulo(inside.non_negative(shifted), interior + 1))
+                shifted = math.divide(inside.non_negative(shifted), interior + 1)
         elif low > 0 or high > 0:
             inside.require_range(shifted, size)
         source.append(shifted)
-    return inside.choose(operand, tuple(source), lambda: emitter.element(padding_value, ()))
+    if gap is None:
+        return inside.choose(operand, tuple(source), lambda: emitter.element(padding_value, ()))
+    outside = emitter.element(padding_value, ())
+    found = gap.spread_out(emitter, inside, operand, tuple(source), outside)
+    return found if inside.is_everywhere else inside.select(found, outside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Neighbours of an operand lie `step` lanes apart, the first of them in lane `first`."""
+
+    step: int
+    first: int
+
+    def spread_out(
+        self, emitter: ElementEmitter, inside: Region, operand: HloInstruction, source: Index, between: Element
+    ) -> Element:
+        """Elements of the operand, read side by side, with another between them."""
+        fb, lanes = emitter.fb, emitter.lanes
+        wanted = range(self.first, lanes, self.step)
+        mask = lane_mask(lanes, len(wanted))
+        if emitter.mask is not None:
+            mask = fb.and_(mask, fb.shuffle(emitter.mask, None, [*wanted, *[0] * (lanes - len(wanted))]))
+        (found,) = inside.within(emitter.fresh(mask)).read((operand,), source)
+        places = {lane: number for number, lane in enumerate(wanted)}
+        order = [places.get(lane, lanes + lane) for lane in range(lanes)]
+        here, there = emitter.spread(found), emitter.spread(between)
+        if isinstance(here, tuple) and isinstance(there, tuple):
+            return fb.shuffle(here[0], there[0], order), fb.shuffle(here[1], there[1], order)
+        assert isinstance(here, Value), "both have one element type"
+        assert isinstance(there, Value), "both have one element type"
+        return fb.shuffle(here, there, order)
+
+
+def _gap_between(emitter: ElementEmitter, shifted: Position, size: int, step: int) -> tuple[_Gap, Position] | None:
+    """Which lanes have elements where `step` lies between two, and the first one's position; None if unknown."""
+    math, bounds = emitter.math, emitter.math.bounds(shifted)
+    if not isinstance(shifted, Affine) or shifted.step != 1 or emitter.lanes == 1 or bounds is None:
+        return None
+    remainder = math.remainder_of_base(shifted, step)
+    if remainder is None or bounds[0] < 0 or bounds[1] > (size - 1) * step:
+        return None
+    first = -remainder % step
+    start = math.divide(math.add_constant(Affine(shifted.base), first), step)
+    assert isinstance(start, Affine), "one quotient for all lanes"
+    return _Gap(step, first), Affine(start.base, 1)
 
 
 def _concatenate(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:

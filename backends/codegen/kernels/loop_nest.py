@@ -147,7 +147,7 @@ def _between(fb: FunctionBuilder, begin: int, end: int, lanes: int, body: LaneBo
         body(Affine(begin, 1), lanes, None)
     elif full > begin:
         with fb.loop(begin, full, lanes) as position:
-            body(Affine(position, 1, bounds), lanes, None)
+            body(Affine(position, 1, bounds, lanes), lanes, None)
     if end > full:
         body(Affine(full, 1, (full, end - 1)), lanes, lanes_below(fb, full, end, lanes))
 

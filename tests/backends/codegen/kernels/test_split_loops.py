@@ -139,6 +139,26 @@ def test_borders_of_every_kind(check: Any, kernels: Any, rng: np.random.Generato
             assert dims[-1] < 32 or kernels(executable) == ["loop"]
 
 
+@pytest.mark.parametrize("gap", [1, 2, 3, 7])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8", "pred", "c64"])
+def test_gaps_between_elements(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, gap: int) -> None:
+    for dims, padding in (
+        ((700,), "3_5"),
+        ((3, 41), "1_0 0_2"),
+        ((2, 1), "0_1 9_9"),
+        ((33,), "-2_40"),
+        ((4, 64), "0_0 -1_-1"),
+    ):
+        amounts = [tuple(map(int, one.split("_"))) for one in padding.split()]
+        sizes = [n + (n - 1) * gap + low + high for n, (low, high) in zip(dims, amounts, strict=True)]
+        lines = [f"z = {dtype}[] parameter(1)", f"c = {dtype}[{dims_of(dims)}] copy(x)"]
+        around = "x".join(f"{low}_{high}_{gap}" for low, high in amounts)
+        text = text_of(
+            f"{dtype}[{dims_of(dims)}]", *lines, f"ROOT r = {dtype}[{dims_of(sizes)}] pad(c, z), padding={around}"
+        )
+        assert kernels(check(text, whole_numbers(rng, dtype, dims), whole_numbers(rng, dtype, ()))) == ["loop"]
+
+
 @pytest.mark.parametrize("dims", [(5000,), (4, 50), (3, 5, 33)], ids=str)
 def test_an_update_at_a_known_place_splits_the_loop(
     check: Any, kernels: Any, rng: np.random.Generator, dims: tuple[int, ...]

@@ -250,9 +250,14 @@ def systems(sizes: Sequence[int]) -> Iterator[str]:
 
 
 def splits(sizes: Sequence[int]) -> Iterator[str]:
-    """Rotations, borders and updates inside loops that are split for them."""
+    """Rotations, borders, gaps and updates inside loops that are split for them."""
     for n in sizes:
         for t in ("f32", "f64", "bf16", "s8", "s4", "c64"):
+            for gap in (1, 2, 3) if n else ():
+                line, row = n + (n - 1) * gap + 3, 3 + 2 * gap
+                yield program(f"{t}[{line}] pad(p0, p1), padding=1_2_{gap}", f"{t}[{n}]", f"{t}[]")
+                call = f"pad(p0, p1), padding=0_0_{gap}x2_1_{gap}"
+                yield program(f"{t}[{row},{line}] {call}", f"{t}[3,{n}]", f"{t}[]")
             for dims, along in (((n + 40,), 0), ((3, n + 40), 1), ((n + 2, 33), 0)):
                 shape, size = f"{t}[{','.join(map(str, dims))}]", dims[along]
                 lines, parts = [], []
