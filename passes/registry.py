@@ -15,6 +15,7 @@ from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
+from xlalite.passes.normalization.dynamic_padder import DynamicPadder
 from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.map_inliner import MapInliner
@@ -58,6 +59,7 @@ PASSES: dict[str, type[HloPass]] = {
         DeadCodeElimination,
         Defusion,
         DynamicIndexSplitter,
+        DynamicPadder,
         FlattenCallGraph,
         Fusion,
         LayoutNormalization,

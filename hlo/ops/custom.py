@@ -141,6 +141,11 @@ EVALUATE = "xlalite.evaluate"
 """The target of calls that hold a program: `backend_config` is the text of the module that is to be evaluated."""
 
 
+REFUSE = "xlalite.refuse"
+"""The target of such calls where the program is known to fail; evaluating it says why."""
+
+
+@custom_call(REFUSE)
 @custom_call(EVALUATE)
 def _evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The value of the module's entry computation."""

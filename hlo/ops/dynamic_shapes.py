@@ -106,7 +106,7 @@ def _dynamic_reshape(instruction: HloInstruction, operands: Sequence[Value], cal
 def _slice_to_dynamic(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The first elements of an array; the other operands are the sizes of all dimensions."""
     array, *sizes = map(array_value, operands)
-    return array[tuple(slice(0, int(size)) for size in sizes)]
+    return array[tuple(slice(0, max(int(size), 0)) for size in sizes)]
 
 
 @custom_call("PadToStatic")

@@ -10,6 +10,7 @@ from xlalite.passes.memory.copy_insertion import CopyInsertion
 from xlalite.passes.memory.loop_double_buffering import LoopDoubleBuffering
 from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.defusion import Defusion
+from xlalite.passes.normalization.dynamic_padder import DynamicPadder
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
@@ -36,10 +37,11 @@ def cpu_unscheduled_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
 
 def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
     if not optimize:
-        return (RunTimeSizes(), normalization(), finishing())
+        return (RunTimeSizes(), DynamicPadder(), normalization(), finishing())
     return (
         Defusion(),
         RunTimeSizes(),
+        DynamicPadder(),
         normalization(),
         ConvolutionCanonicalizer(),
         simplification(),

@@ -14,10 +14,12 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS, host_transfer
+from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.fusion.kernel_shape import whole_array_kind
 from xlalite.passes.simplify.constant_folding import is_uniform
 
+_OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "sizes known at run time are refused if they do not fit"}
 _TRANSFERS = frozenset(op.name for op in host_transfer.OPS)
 
 
@@ -30,7 +32,8 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
     if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE) or instruction.opcode in _TRANSFERS:
         return "it asks other devices, or the host"
     if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:
-        return f"it is a custom call of {instruction.attrs.custom_call_target}"
+        target = instruction.attrs.custom_call_target
+        return _OUTLINED.get(target, f"it is a custom call of {target}")
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
