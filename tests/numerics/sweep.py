@@ -31,14 +31,14 @@ class Worst:
 
 
 def whole_sweep(name: str, dtype: DType) -> Worst:
-    """All numbers, or 100 million; where the reference is slow ten, where there is none but mpmath some thousand."""
+    """All numbers, or 100 million, of complex ones fewer; where there is no reference but mpmath some thousand."""
     function = functions_of(dtype.value)[name]
     if is_exhaustive(function.arity, dtype):
         count = 2**dtype.bits
     elif function.extended is None and dtype not in WIDE:
         count = 10**4 if function.bits < 500 else 10**3
     else:
-        count = 10**7 if dtype is DType.C128 else 10**8
+        count = {DType.C64: 3 * 10**7, DType.C128: 10**7}.get(dtype, 10**8)
     size = min(count, 2**16)
     judge = _beside_wider(name, dtype, size) if dtype in WIDE else _beside_libraries(name, dtype)
     return _sweep(name, dtype, range(-(-count // size)), size, judge)

@@ -5,7 +5,7 @@ f32 computes in f64: log2 to 2^-38 and 2**t to 2^-34 leave 10 bits to spare. f64
 
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd
-from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW, exp_pair
+from xlalite.backends.codegen.math.exponential import EXP, LN2_HIGH, LN2_LOW, reduce_by_ln2
 from xlalite.backends.codegen.math.floating import (
     DOUBLE,
     at_least,
@@ -13,6 +13,7 @@ from xlalite.backends.codegen.math.floating import (
     bits_of,
     float_of,
     format_of,
+    has_avx512,
     power_of_low_bits,
     scale_by_power_of_two,
 )
@@ -92,34 +93,47 @@ def _pow_double(fb: FunctionBuilder, size: Value, y: Value) -> Value:
     bounded = at_least(fb, at_most(fb, product, 800.0), -800.0)
     # Beyond the bounds, and at infinities, the low part is no number or does not count.
     inside = fb.fcmp("oeq", bounded, product)
-    pair, n = exp_pair(fb, bounded, fb.select(inside, rest, 0.0))
-    total = fb.fadd(fb.constant(size.type, 1.0), fb.fadd(pair[0], pair[1]))
-    return scale_by_power_of_two(fb, total, n)
+    shifted, start, correction = reduce_by_ln2(fb, bounded)
+    correction = fb.fadd(correction, fb.select(inside, rest, 0.0))
+    r = fb.fadd(start, correction)
+    tail = fb.fma(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
+    total, lost = dd.fast_two_sum(fb, fb.constant(size.type, 1.0), start)
+    return scale_by_power_of_two(fb, fb.fadd(total, fb.fadd(lost, tail)), fb.fsub(shifted, DOUBLE.rounder))
 
 
 def log_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
-    """Log x for an f64 x >= 0 as a pair with a relative error of about 2^-65; -inf for 0, infinity and NaN pass."""
+    """Log x for an f64 x >= 0 as a pair with a relative error of about 2^-65; -inf for 0, infinity and NaN pass.
+
+    2 s + s**3 * factor with s = f / (2 + f), each number with the low part that the largest later products show.
+    """
     parts = split_positive(fb, x)
     f = parts.fraction
-    divisor = dd.fast_two_sum(fb, fb.constant(x.type, 2.0), f)
-    s = dd.divide(fb, (f, fb.constant(x.type, 0.0)), divisor)
-    square = dd.multiply(fb, s, s)
-    tail = fb.fmul(square[0], estrin(fb, square[0], _ATANH_TAIL))
+    zero = fb.constant(x.type, 0.0)
+    s, s_low = dd.divide(fb, (f, zero), dd.fast_two_sum(fb, fb.constant(x.type, 2.0), f))
+    square, square_low = dd.two_product(fb, s, s)
+    square_low = fb.fma(fb.fadd(s, s), s_low, square_low)
+    tail = fb.fmul(square, estrin(fb, square, _ATANH_TAIL))
     factor, factor_low = dd.fast_two_sum(fb, fb.constant(x.type, _TWO_THIRDS[0]), tail)
     factor_low = fb.fadd(factor_low, _TWO_THIRDS[1])
-    cubic = dd.multiply(fb, dd.multiply(fb, square, s), (factor, factor_low))
-    doubled = fb.fadd(s[0], s[0]), fb.fadd(s[1], s[1])
-    fraction_log = dd.add(fb, doubled, cubic)
+    ratio, ratio_low = _product(fb, (square, square_low), (factor, factor_low))
+    cubic, cubic_low = _product(fb, (s, s_low), (ratio, ratio_low))
+    high, low = dd.fast_two_sum(fb, fb.fadd(s, s), cubic)
+    low = fb.fadd(low, fb.fma(s_low, 2.0, cubic_low))
     base = fb.fmul(parts.exponent, LN2_HIGH[F64])
-    base_low = fb.fmul(parts.exponent, LN2_LOW[F64])
-    high, low = dd.two_sum(fb, base, fraction_log[0])
-    second, second_low = dd.two_sum(fb, base_low, fraction_log[1])
-    low = fb.fadd(low, second)
-    high, low = dd.fast_two_sum(fb, high, low)
-    low = fb.fadd(low, second_low)
-    finite = fb.fcmp("one", x, 0.0)
-    proper = fb.and_(finite, fb.fcmp("olt", x, float("inf")))
-    return log_specials(fb, x, high), fb.select(proper, low, 0.0)
+    total, rest = dd.fast_two_sum(fb, base, high)
+    high, low = dd.fast_two_sum(fb, total, fb.fadd(rest, fb.fma(parts.exponent, LN2_LOW[F64], low)))
+    if not has_avx512(fb):
+        high = log_specials(fb, x, high)
+        proper = fb.and_(fb.fcmp("one", x, 0.0), fb.fcmp("olt", x, float("inf")))
+        return high, fb.select(proper, low, 0.0)
+    finite = fb.fcmp("olt", fb.fabs(base), float("inf"))
+    return fb.select(finite, high, base), fb.select(finite, low, 0.0)
+
+
+def _product(fb: FunctionBuilder, a: dd.Pair, b: dd.Pair) -> dd.Pair:
+    """`a * b` as a sum that is not in order."""
+    high, low = dd.two_product(fb, a[0], b[0])
+    return high, fb.fma(a[0], b[1], fb.fma(a[1], b[0], low))
 
 
 def _with_special_cases(fb: FunctionBuilder, x: Value, y: Value, size: Value, magnitude: Value) -> Value:
