@@ -46,7 +46,8 @@ def singular_values(matrices: AnyArray, *, full: bool) -> tuple[tuple[AnyArray, 
 
 def hermitian_eigenvalues(matrices: AnyArray, *, lower: bool) -> tuple[tuple[AnyArray, ...], AnyArray]:
     """((eigenvalues, eigenvectors), info), from the named triangle."""
-    return each(lambda some: np.linalg.eigh(some, "L" if lower else "U"), matrices)
+    named = np.tril(matrices) if lower else np.triu(matrices)
+    return each(lambda some: np.linalg.eigh(some, "L" if lower else "U"), named)
 
 
 def eigenvalues(matrices: AnyArray) -> tuple[tuple[AnyArray, ...], AnyArray]:

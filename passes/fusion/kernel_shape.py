@@ -33,6 +33,7 @@ class KernelKind(enum.Enum):
     LU = "lu"
     QR = "qr"
     REFLECTIONS = "reflections"
+    EIGH = "eigh"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -69,6 +70,7 @@ _LAPACK_KINDS = {
     "geqrf": KernelKind.QR,
     "orgqr": KernelKind.REFLECTIONS,
     "ormqr": KernelKind.REFLECTIONS,
+    "syevd": KernelKind.EIGH,
 }
 
 

@@ -19,6 +19,7 @@ from xlalite.backends.codegen.kernels.fft.kernel import plan_fft
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.linear_algebra.cholesky import plan_cholesky
+from xlalite.backends.codegen.kernels.linear_algebra.eigh import plan_eigh
 from xlalite.backends.codegen.kernels.linear_algebra.lu import plan_lu
 from xlalite.backends.codegen.kernels.linear_algebra.qr import plan_qr
 from xlalite.backends.codegen.kernels.linear_algebra.reflections import plan_reflections
@@ -49,6 +50,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.LU: plan_lu,
     KernelKind.QR: plan_qr,
     KernelKind.REFLECTIONS: plan_reflections,
+    KernelKind.EIGH: plan_eigh,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -18,7 +18,7 @@ LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
-_NAMES_FOR_COMPLEX = {"ungqr": "orgqr", "unmqr": "ormqr"}
+_NAMES_FOR_COMPLEX = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,14 @@ class _Form:
         results: Sizes of the operands and options -> sizes of the results, () for `info`; none if they do not fit.
         flops: Sizes of the operands -> multiplications and additions.
         integers: Numbers of the results that are s32; all others have the element type.
+        reals: Numbers of those that have the type of its real part.
     """
 
     ranks: Dims
     results: Callable[[tuple[Dims, ...], Options], tuple[Dims, ...] | None]
     flops: Callable[[tuple[Dims, ...]], int]
     integers: Dims = ()
+    reals: Dims = ()
 
 
 def lapack_call(instruction: HloInstruction) -> LapackCall | None:
@@ -85,10 +87,8 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     wanted, batch = form.results(sizes, options), shapes[0].dims[:rank]
     if wanted is None or any(not size for each in sizes for size in each):
         return None
-    results = [
-        Shape.array(DType.S32 if number in form.integers else dtype, (*batch, *dims))
-        for number, dims in enumerate(wanted)
-    ]
+    types = {**dict.fromkeys(form.integers, DType.S32), **dict.fromkeys(form.reals, dtype.component)}
+    results = [Shape.array(types.get(number, dtype), (*batch, *dims)) for number, dims in enumerate(wanted)]
     whole = results[0] if len(results) == 1 else Shape.tuple(results)
     return LapackCall(routine, options, batch, sizes) if whole.compatible(instruction.shape) else None
 
@@ -113,6 +113,12 @@ def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[Dim
 def _cholesky_factor(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
     ((rows, columns),) = sizes
     return ((rows, rows), ()) if rows == columns and chr(options.get("uplo", 0)) in "LU" else None
+
+
+def _eigenvalues(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+    ((rows, columns),) = sizes
+    has_letters = chr(options.get("uplo", 0)) in "LU" and chr(options.get("mode", 0)) in "NV"
+    return ((rows, rows), (rows,), ()) if has_letters and rows == columns else None
 
 
 def _q(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
@@ -140,5 +146,6 @@ _FORMS: Mapping[str, _Form] = {
         (2,), lambda sizes, options: (sizes[0], (min(sizes[0]),)), lambda sizes: 2 * _elimination_flops(sizes)
     ),
     "orgqr": _Form((2, 1), _q, lambda sizes: 2 * _elimination_flops(sizes)),
+    "syevd": _Form((2,), _eigenvalues, lambda sizes: 6 * sizes[0][0] ** 3, integers=(2,), reals=(1,)),
     "ormqr": _Form((2, 1, 2), _product_with_q, lambda sizes: 4 * sizes[1][0] * sizes[2][0] * sizes[2][1]),
 }

@@ -12,16 +12,8 @@ from dataclasses import replace
 from xlalite.backends.codegen.arrays.index import Affine
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.registers import Registers
-from xlalite.backends.codegen.kernels.linear_algebra.panel import (
-    Panel,
-    PanelForm,
-    chosen,
-    conjugate,
-    in_blocks,
-    negative,
-    one_like,
-    product,
-)
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, conjugate, negative, one_like, product
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.scratch import parts_of
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 

@@ -16,16 +16,8 @@ from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
-from xlalite.backends.codegen.kernels.linear_algebra.panel import (
-    Panel,
-    PanelForm,
-    chosen,
-    conjugate,
-    in_blocks,
-    minus_product,
-    rounded,
-    scaled,
-)
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, conjugate, minus_product, rounded, scaled
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot

@@ -15,17 +15,15 @@ from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
-from xlalite.backends.codegen.kernels.linear_algebra.panel import (
-    Panel,
-    PanelForm,
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
-    in_blocks,
     is_equal,
     one_like,
     product,
     quotient,
     scaled,
 )
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
-from xlalite.backends.codegen.arrays.types import Element, representation, round_result, zero_element
-from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, add, multiply
+from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import minus_product, plus_product, total
 from xlalite.backends.codegen.kernels.scratch import aligned
-from xlalite.backends.codegen.llvm import F64, FunctionBuilder, TargetInfo, Value, constant, zero
+from xlalite.backends.codegen.llvm import F64, I64, FunctionBuilder, TargetInfo, Value, constant
 from xlalite.hlo.types.dtype import DType
 
 _ROWS = 4
 """Rows that are eliminated together: each row that is subtracted is loaded once for all of them."""
 
+_CHAINS = 4
+"""Rows whose products are added up apart: an addition waits for the one before it."""
 
 Row = tuple[Element, ...]
 """A row of a panel, in vectors."""
@@ -142,6 +144,33 @@ class Panel:
         found, length = unflatten(loop.results, kinds), len(rows[0])
         return [found[number * length : (number + 1) * length] for number in range(len(rows))]
 
+    def combination(
+        self, coefficient: Callable[[Value], Element], begin: Value, end: Value | int, first: int = 0
+    ) -> Row:
+        """The sum of multiples of the rows [begin, end), or of their vectors from one on."""
+        fb, length = self.fb, self.form.vectors - first
+        kinds = self.zeros()[first:] * _CHAINS
+        stop = constant(I64, end) if isinstance(end, int) else end
+        whole = fb.sub(stop, fb.urem(fb.sub(stop, begin), _CHAINS))
+
+        def more(held: Row, row: Value) -> Row:
+            spread = self.spread(coefficient(row))
+            return tuple(plus_product(fb, a, spread, b) for a, b in zip(held, self.row(row, first), strict=True))
+
+        with fb.carried_loop(begin, whole, _CHAINS, flatten(kinds)) as loop:
+            held = unflatten(loop.values, kinds)
+            chains = [held[chain * length : (chain + 1) * length] for chain in range(_CHAINS)]
+            chains = [more(one, fb.add(loop.index, chain)) for chain, one in enumerate(chains)]
+            loop.yield_(*flatten(vector for one in chains for vector in one))
+        held = unflatten(loop.results, kinds)
+        with fb.carried_loop(whole, stop, 1, flatten(held[:length])) as rest:
+            rest.yield_(*flatten(more(unflatten(rest.values, kinds[:length]), rest.index)))
+        sums = unflatten(rest.results, kinds[:length])
+        for chain in range(1, _CHAINS):
+            others = held[chain * length : (chain + 1) * length]
+            sums = tuple(total(fb, a, b) for a, b in zip(sums, others, strict=True))
+        return sums
+
     def zeros(self) -> Row:
         """A row of zeros."""
         return (zero_element(self.form.dtype, self.form.lanes),) * self.form.vectors
@@ -156,95 +185,6 @@ class Panel:
         if isinstance(element, tuple):
             return self.fb.splat(element[0], self.form.lanes), self.fb.splat(element[1], self.form.lanes)
         return self.fb.splat(element, self.form.lanes)
-
-
-def minus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> Element:
-    """A - b * c."""
-    if isinstance(a, tuple):
-        assert isinstance(b, tuple), "all three are complex"
-        assert isinstance(c, tuple), "all three are complex"
-        real = fb.fadd(fb.fsub(a[0], fb.fmul(b[0], c[0])), fb.fmul(b[1], c[1]))
-        return real, fb.fsub(fb.fsub(a[1], fb.fmul(b[0], c[1])), fb.fmul(b[1], c[0]))
-    assert isinstance(b, Value), "none of the three is complex"
-    assert isinstance(c, Value), "none of the three is complex"
-    return fb.fsub(a, fb.fmul(b, c))
-
-
-def chosen(fb: FunctionBuilder, condition: Value, if_true: Element, if_false: Element) -> Element:
-    """One of two elements, lane by lane."""
-    if isinstance(if_true, tuple):
-        assert isinstance(if_false, tuple), "both are complex"
-        return fb.select(condition, if_true[0], if_false[0]), fb.select(condition, if_true[1], if_false[1])
-    assert isinstance(if_false, Value), "neither is complex"
-    return fb.select(condition, if_true, if_false)
-
-
-def scaled(fb: FunctionBuilder, element: Element, factor: Value) -> Element:
-    """A * b with real b."""
-    if isinstance(element, tuple):
-        return fb.fmul(element[0], factor), fb.fmul(element[1], factor)
-    return fb.fmul(element, factor)
-
-
-def product(fb: FunctionBuilder, a: Element, b: Element) -> Element:
-    """A * b."""
-    if isinstance(a, tuple):
-        assert isinstance(b, tuple), "both are complex"
-        return multiply(fb, a, b)
-    assert isinstance(b, Value), "neither is complex"
-    return fb.fmul(a, b)
-
-
-def total(fb: FunctionBuilder, a: Element, b: Element) -> Element:
-    """A + b."""
-    if isinstance(a, tuple):
-        assert isinstance(b, tuple), "both are complex"
-        return add(fb, a, b)
-    assert isinstance(b, Value), "neither is complex"
-    return fb.fadd(a, b)
-
-
-def negative(fb: FunctionBuilder, element: Element) -> Element:
-    """-a."""
-    return (fb.fneg(element[0]), fb.fneg(element[1])) if isinstance(element, tuple) else fb.fneg(element)
-
-
-def one_like(element: Element) -> Element:
-    """A one of the kind of an element."""
-    if isinstance(element, tuple):
-        return constant(element[0].type, 1.0), zero(element[0].type)
-    return constant(element.type, 1.0)
-
-
-def real_part(element: Element) -> Value:
-    """A real number itself."""
-    return element[0] if isinstance(element, tuple) else element
-
-
-def is_equal(fb: FunctionBuilder, element: Element, number: float) -> Value:
-    """Whether an element is a real number."""
-    if isinstance(element, tuple):
-        return fb.and_(fb.fcmp("oeq", element[0], number), fb.fcmp("oeq", element[1], 0.0))
-    return fb.fcmp("oeq", element, number)
-
-
-def quotient(fb: FunctionBuilder, dtype: DType, dividend: Element, divisor: Element) -> Element:
-    """A / b."""
-    if isinstance(dividend, tuple):
-        assert isinstance(divisor, tuple), "both are complex"
-        return COMPLEX_RULES["divide"](fb, dtype, (dividend, divisor))
-    assert isinstance(divisor, Value), "neither is complex"
-    return fb.fdiv(dividend, divisor)
-
-
-def conjugate(fb: FunctionBuilder, element: Element) -> Element:
-    """The conjugate of a complex number, a real one itself."""
-    return (element[0], fb.fneg(element[1])) if isinstance(element, tuple) else element
-
-
-def rounded(fb: FunctionBuilder, dtype: DType, element: Element) -> Element:
-    """A number as one of the matrix's type."""
-    return element if isinstance(element, tuple) else round_result(fb, dtype, element)
 
 
 def in_blocks(

@@ -10,6 +10,7 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementSource
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, one_like
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.llvm import I8, I64, FunctionBuilder, Value, constant
 
@@ -80,6 +81,18 @@ class PanelMatrix:
                 at = fb.add(begin, place.base)
                 mask = None if self.columns % width == 0 else lanes_below(fb, at, self.columns, lanes)
                 visit(panel, row, Affine(at, 1), place, mask)
+
+
+def set_unit(matrix: PanelMatrix) -> None:
+    """Makes a matrix the unit matrix."""
+
+    def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+        fb, math = matrix.fb, IndexMath(matrix.fb, matrix.form.lanes)
+        nothing = panel.zeros()[0]
+        is_diagonal = fb.icmp("eq", math.vector(at), math.vector(Affine(row)))
+        panel.write(math, (Affine(row), place), chosen(fb, is_diagonal, one_like(nothing), nothing))
+
+    matrix.for_vectors(visit)
 
 
 def panel_count(form: PanelForm, columns: int) -> int:

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
-from xlalite.backends.codegen.elements.registers import flatten, unflatten
+from xlalite.backends.codegen.elements.registers import flatten
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
-from xlalite.backends.codegen.kernels.linear_algebra.panel import (
-    Panel,
-    PanelForm,
-    Row,
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     conjugate,
+    near_inverse,
     negative,
     one_like,
     product,
@@ -30,14 +28,12 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import (
     scaled,
     total,
 )
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
-from xlalite.backends.codegen.llvm import F32, I1, Function, ModuleBuilder, Value, integer
+from xlalite.backends.codegen.llvm import I1, Function, ModuleBuilder, Value
 from xlalite.passes.fusion.kernel_shape import KernelShape
-
-_CHAINS = 4
-"""Rows whose products are added up apart: an addition waits for the one before it."""
 
 _USUAL_SQUARES = 2.0**-40, 2.0**40
 """Squares of the length of a column that is used as it is: its products with others are as exact as these."""
@@ -142,7 +138,9 @@ class QrKernel(Kernel):
         one = fb.constant(real, 1.0)
         with fb.while_loop((one, fb.constant(I1, 1))) as trial:
             alpha = panel.number(step, at)
-            seen = self._seen(entry, panel, step, at, number)
+            seen = panel.combination(
+                lambda row: conjugate(fb, panel.number(row, at)), fb.add(step, 1), self.form.rows, number
+            )
             below = fb.extract(real_part(seen[0]), fb.sub(at, number * lanes)) if lanes > 1 else real_part(seen[0])
             square = fb.fadd(below, real_part(product(fb, conjugate(fb, alpha), alpha)))
             is_usual = fb.and_(fb.fcmp("oge", square, least), fb.fcmp("ole", square, most))
@@ -171,11 +169,7 @@ class QrKernel(Kernel):
             for part in flatten([panel.number(loop.index, at)]):
                 largest = fb.maxnum(largest, fb.fabs(part))
             loop.yield_(largest)
-        word, mantissa = integer(real.bits), 23 if real is F32 else 52
-        bias = (1 << real.bits - mantissa - 2) - 1
-        exponent = fb.lshr(fb.bitcast(loop.results[0], word), mantissa)
-        exponent = fb.smin(fb.smax(exponent, 1), 2 * bias - 1)
-        factor = fb.bitcast(fb.shl(fb.sub(fb.constant(word, 2 * bias), exponent), mantissa), real)
+        factor = near_inverse(fb, loop.results[0])
         with fb.loop(step, self.form.rows) as row:
             element = scaled(fb, panel.number(row, at), factor)
             panel.write(scalars, (Affine(row), Affine(at)), element)
@@ -212,30 +206,3 @@ class QrKernel(Kernel):
         with fb.loop(fb.add(step, 1), self.form.rows) as row:
             below = product(fb, panel.number(row, at), scale)
             reflect(row, panel.row(row, number), below, below)
-
-    def _seen(self, entry: KernelEntry, panel: Panel, step: Value, at: Value, number: int) -> Row:
-        """The column below the diagonal, conjugated, times the columns behind it; the rows' vectors from one on."""
-        fb, rows = entry.fb, self.form.rows
-        kinds = panel.zeros()[number:] * _CHAINS
-        begin = fb.add(step, 1)
-        left = fb.sub(fb.constant(begin.type, rows), begin)
-        whole = fb.sub(fb.constant(begin.type, rows), fb.urem(left, _CHAINS))
-
-        def more(held: Row, row: Value) -> Row:
-            return panel.without(held, conjugate(fb, panel.number(row, at)), panel.row(row, number))
-
-        length = self.form.vectors - number
-        with fb.carried_loop(begin, whole, _CHAINS, flatten(kinds)) as loop:
-            held = unflatten(loop.values, kinds)
-            chains = [held[chain * length : (chain + 1) * length] for chain in range(_CHAINS)]
-            chains = [more(one, fb.add(loop.index, chain)) for chain, one in enumerate(chains)]
-            loop.yield_(*flatten(vector for one in chains for vector in one))
-        held = unflatten(loop.results, kinds)
-        kinds = kinds[:length]
-        with fb.carried_loop(whole, rows, 1, flatten(held[:length])) as rest:
-            rest.yield_(*flatten(more(unflatten(rest.values, kinds), rest.index)))
-        sums = unflatten(rest.results, kinds)
-        for chain in range(1, _CHAINS):
-            others = held[chain * length : (chain + 1) * length]
-            sums = tuple(total(fb, a, b) for a, b in zip(sums, others, strict=True))
-        return tuple(negative(fb, each) for each in sums)

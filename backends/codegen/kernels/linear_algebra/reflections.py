@@ -14,8 +14,9 @@ from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
-from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, chosen, conjugate, one_like
-from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
@@ -95,7 +96,7 @@ class ReflectionsKernel(Kernel):
             if is_product:
                 self._read(entry, matrix, batch)
             else:
-                self._set_unit(entry, matrix)
+                set_unit(matrix)
             with fb.loop(0, blocks) as turn:
                 at = turn if self.is_adjoint else fb.sub(fb.constant(turn.type, blocks - 1), turn)
                 first = fb.mul(at, width)
@@ -123,15 +124,6 @@ class ReflectionsKernel(Kernel):
             stored,
             lambda number: taus.read(IndexMath(fb, 1), (*batch, Affine(fb.add(first, number)))),
         )
-
-    def _set_unit(self, entry: KernelEntry, matrix: PanelMatrix) -> None:
-        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
-            math = IndexMath(entry.fb, self.others.lanes)
-            nothing = panel.zeros()[0]
-            is_diagonal = entry.fb.icmp("eq", math.vector(at), math.vector(Affine(row)))
-            panel.write(math, (Affine(row), place), chosen(entry.fb, is_diagonal, one_like(nothing), nothing))
-
-        matrix.for_vectors(visit)
 
     def _read(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> None:
         def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:

@@ -17,14 +17,8 @@ from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
-from xlalite.backends.codegen.kernels.linear_algebra.panel import (
-    Panel,
-    PanelForm,
-    conjugate,
-    in_blocks,
-    quotient,
-    rounded,
-)
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate, quotient, rounded
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot
 from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant

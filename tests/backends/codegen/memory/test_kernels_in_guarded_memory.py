@@ -330,6 +330,11 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 matrix = f"{t}[2,{rows},{columns}]"
                 yield program(f"({matrix}, s32[2,{n}], s32[2]) custom-call(p0), {target % 'getrf'}", matrix)
                 yield program(f"({matrix}, {t}[2,{n}]) custom-call(p0), {target % 'geqrf'}", matrix)
+            square, real = f"{t}[2,{n},{n}]", DType(t).component.value
+            eigh = target % ("syevd" if letter in "sd" else "heevd")
+            for mode, uplo in (("V", "L"), ("V", "U"), ("N", "L")):
+                options = f"backend_config={{mode = {ord(mode)} : ui8, uplo = {ord(uplo)} : ui8}}"
+                yield program(f"({square}, {real}[2,{n}], s32[2]) custom-call(p0), {eigh}, {options}", square)
             q, other = ("orgqr", "ormqr") if letter in "sd" else ("ungqr", "unmqr")
             tall, taus = f"{t}[2,{n + 2},{n}]", f"{t}[2,{n}]"
             yield program(f"{tall} custom-call(p0, p1), {target % q}", tall, taus)

@@ -1,0 +1,230 @@
+"""The kernel of LAPACK's syevd: eigenvalues of Hermitian matrices in ascending order, and their vectors.
+
+The matrix is scaled by a power of two, made tridiagonal and then diagonal; the vectors are the rows of a matrix that
+turn with it. The matrices of a batch are split over threads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
+from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.elements.registers import flatten
+from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
+from xlalite.backends.codegen.kernels.linear_algebra.implicit_ql import ImplicitQl, Tridiagonal
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
+    chosen,
+    conjugate,
+    near_inverse,
+    one_like,
+    real_part,
+    scaled,
+)
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
+from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import Reduction
+from xlalite.backends.codegen.kernels.loop_nest import places_of
+from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
+from xlalite.backends.codegen.llvm import I32, I64, Function, ModuleBuilder, Value
+from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.fusion.kernel_shape import KernelShape
+
+_NOT_FINITE, _NOT_FOUND = -4, 1
+
+
+def plan_eigh(request: KernelRequest, shape: KernelShape) -> EighKernel:
+    """The kernel of a syevd."""
+    asked = lapack_call(request.body.root)
+    assert asked is not None, "the kind is for such calls only"
+    ((size, _),), dtype = asked.sizes, request.body.root.operand(0).shape.dtype
+    return EighKernel(
+        request,
+        asked.batch,
+        PanelForm.of(request.target, dtype, size, size),
+        PanelForm.of(request.target, dtype, max(size - 1, 1), max(size - 1, 1)),
+        is_lower=asked.letter("uplo") == "L",
+        has_vectors=asked.letter("mode") == "V",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EighKernel(Kernel):
+    """An eigenvalue decomposition.
+
+    Attributes:
+        batch: Sizes of the batch.
+        form: How a matrix lies in scratch memory.
+        inner: The same without the first row and column.
+        is_lower: Whether the lower triangle is read.
+        has_vectors: Whether vectors are asked for; else their place is filled with zeros.
+    """
+
+    batch: tuple[int, ...]
+    form: PanelForm
+    inner: PanelForm
+    is_lower: bool
+    has_vectors: bool
+
+    @property
+    def extent(self) -> int:
+        """The matrices."""
+        return math.prod(self.batch)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Three matrices, a block of reflections and some vectors."""
+        return sum(self._parts)
+
+    @property
+    def _size(self) -> int:
+        return self.form.rows
+
+    @property
+    def _parts(self) -> tuple[int, ...]:
+        """The matrix, its vectors, Q, a block, a row, and arrays of `size` + 1: taus, four real ones, an order."""
+        size, held = self._size, representation(self.form.dtype)
+        arrays = [aligned((size + 1) * each) for each in (held.size_bytes, *(held.register.size_bytes,) * 4, 8)]
+        return (
+            *(matrix_bytes(self.form, size),) * 2,
+            matrix_bytes(self.inner, size),
+            block_bytes(self.inner, self.inner),
+            matrix_bytes(replace(self.form, rows=1), size),
+            *arrays,
+        )
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Decomposes the matrices [begin, end)."""
+        entry = open_kernel(module, name, self.request)
+        fb = entry.fb
+        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
+            self._decompose(entry, parts_of(fb, slot, self._parts), places_of(fb, number, self.batch))
+        fb.ret()
+        return entry.function
+
+    def _decompose(self, entry: KernelEntry, parts: list[Value], batch: Index) -> None:
+        fb, size, form, dtype = entry.fb, self._size, self.form, self.form.dtype
+        matrix, vectors = (PanelMatrix(fb, form, size, part) for part in parts[:2])
+        beside = PanelMatrix(fb, replace(form, rows=1), size, parts[4])
+        taus = ArrayView.row_major(parts[5], dtype, (size,))
+        diagonal, *others = (ArrayView.row_major(part, dtype.component, (size + 1,)) for part in parts[6:10])
+        tridiagonal = Tridiagonal(size, diagonal, others[0], others[1], others[2])
+        factor, is_finite = self._read(entry, matrix, batch)
+        branch = fb.if_else(is_finite, likely=True)
+        with branch.then():
+            reduction = Reduction(fb, matrix, beside, taus, diagonal, others[0])
+            reduction.run()
+            if self.has_vectors:
+                self._start_vectors(entry, vectors, reduction, parts)
+            left = ImplicitQl(fb, tridiagonal, vectors if self.has_vectors else None).run()
+            branch.yield_(fb.select(fb.icmp("eq", left, 0), fb.constant(I32, 0), _NOT_FOUND))
+        with branch.otherwise():
+            branch.yield_(fb.constant(I32, _NOT_FINITE))
+        (info,) = branch.results
+        entry.outputs[2].write(IndexMath(fb, 1), batch, info)
+        self._write(entry, vectors, diagonal, parts[10], batch, factor, fb.icmp("eq", info, 0))
+
+    def _read(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> tuple[Value, Value]:
+        """Fills both triangles from one: (the power of two that all was multiplied with, whether all is finite)."""
+        fb, operand, lanes = entry.fb, entry.sources[self.request.body.root.operand(0)], self.form.lanes
+
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            emitter = entry.emitter(lanes, mask)
+            columns, edge = emitter.math.vector(at), fb.splat(row, lanes)
+            own = operand(emitter, (*batch, Affine(row), at))
+            other = conjugate(fb, operand(emitter, (*batch, at, Affine(row))))
+            element = chosen(fb, fb.icmp("sle" if self.is_lower else "sge", columns, edge), own, other)
+            is_diagonal = fb.icmp("eq", columns, edge)
+            if isinstance(element, tuple):
+                element = element[0], fb.select(is_diagonal, 0.0, element[1])
+            panel.write(emitter.math, (Affine(row), place), element)
+
+        matrix.for_vectors(visit)
+        real = representation(self.form.dtype).register
+        start = (fb.constant(real, 0.0), fb.constant(real, 0.0))
+        with fb.carried_loop(0, self._size, 1, start) as rows:
+            row = rows.index
+            with fb.carried_loop(0, matrix.panels, 1, rows.values) as loop:
+                largest, strange = loop.values
+                for part in flatten(matrix.panel(loop.index).row(row)):
+                    largest = fb.maxnum(largest, fb.reduce(fb.fabs(part), fb.maxnum))
+                    # Zero times what is not finite is NaN.
+                    strange = fb.fadd(strange, fb.reduce(fb.fmul(part, 0.0), fb.fadd))
+                loop.yield_(largest, strange)
+            rows.yield_(*loop.results)
+        factor = near_inverse(fb, rows.results[0])
+        with fb.loop(0, self._size) as row, matrix.each_panel() as panel:
+            scale = fb.splat(factor, lanes)
+            panel.set_row(row, tuple(scaled(fb, vector, scale) for vector in panel.row(row)))
+        return factor, fb.fcmp("oeq", rows.results[1], 0.0)
+
+    def _start_vectors(
+        self, entry: KernelEntry, vectors: PanelMatrix, reduction: Reduction, parts: list[Value]
+    ) -> None:
+        """Makes the rows of `vectors` the columns of Q."""
+        fb, size = entry.fb, self._size
+        if size == 1:
+            set_unit(vectors)
+            return
+        q = PanelMatrix(fb, self.inner, size - 1, parts[2])
+        reduction.make_q(q, BlockReflection(fb, self.inner, self.inner, parts[3]))
+
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            emitter = entry.emitter(self.form.lanes, mask)
+            columns = emitter.math.vector(at)
+            inside = fb.and_(fb.icmp("sgt", columns, 0), fb.icmp("slt", columns, size))
+            inside = fb.and_(inside, fb.splat(fb.icmp("sgt", row, 0), self.form.lanes))
+            source, column = q.place(fb.smax(fb.sub(row, 1), 0))
+            rows = emitter.math.add_constant(at, -1)
+            nothing = panel.zeros()[0]
+            element = chosen(fb, inside, source.read(emitter.math, (rows, Affine(column)), inside), nothing)
+            is_corner = fb.icmp("eq", fb.or_(columns, fb.splat(row, self.form.lanes)), 0)
+            panel.write(emitter.math, (Affine(row), place), chosen(fb, is_corner, one_like(nothing), element))
+
+        vectors.for_vectors(visit)
+
+    def _write(
+        self,
+        entry: KernelEntry,
+        vectors: PanelMatrix,
+        diagonal: ArrayView,
+        order: Value,
+        batch: Index,
+        factor: Value,
+        is_found: Value,
+    ) -> None:
+        """Writes values and vectors in the order of the values; NaN if they were not found."""
+        fb, size, scalars = entry.fb, self._size, IndexMath(entry.fb, 1)
+        places = ArrayView.row_major(order, DType.S64, (size + 1,))
+        with fb.loop(0, size) as j:
+            own = real_part(diagonal.read(scalars, (Affine(j),)))
+            with fb.carried_loop(0, size, 1, (fb.constant(I64, 0),)) as count:
+                other = real_part(diagonal.read(scalars, (Affine(count.index),)))
+                is_before = fb.or_(
+                    fb.fcmp("olt", other, own),
+                    fb.and_(fb.fcmp("oeq", other, own), fb.icmp("slt", count.index, j)),
+                )
+                count.yield_(fb.add(count.values[0], fb.zext(is_before, I64)))
+            place = Affine(count.results[0])
+            places.write(scalars, (place,), j)
+            entry.outputs[1].write(scalars, (*batch, place), fb.select(is_found, fb.fdiv(own, factor), math.nan))
+
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            math_, nothing = IndexMath(fb, self.form.lanes), panel.zeros()[0]
+            element = nothing
+            if self.has_vectors:
+                source, column = vectors.place(row)
+                number = places.read(math_, (at,), mask)
+                assert isinstance(number, Value), "places are whole numbers"
+                rows = Lanes(fb.umin(number, size - 1)) if self.form.lanes > 1 else Affine(fb.umin(number, size - 1))
+                found = source.read(math_, (rows, Affine(column)), mask)
+                parts = [fb.select(is_found, part, math.nan) for part in flatten([found])]
+                element = (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+            entry.outputs[0].write(math_, (*batch, Affine(row), at), element, mask)
+
+        vectors.for_vectors(visit)

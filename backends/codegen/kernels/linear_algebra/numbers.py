@@ -1,0 +1,111 @@
+"""Arithmetic on numbers of a matrix, alone or in vectors: a complex one is a pair of registers."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.arrays.types import Element, round_result
+from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, add, multiply
+from xlalite.backends.codegen.llvm import F32, FunctionBuilder, Value, constant, integer, zero
+from xlalite.hlo.types.dtype import DType
+
+
+def minus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> Element:
+    """A - b * c."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "all three are complex"
+        assert isinstance(c, tuple), "all three are complex"
+        real = fb.fadd(fb.fsub(a[0], fb.fmul(b[0], c[0])), fb.fmul(b[1], c[1]))
+        return real, fb.fsub(fb.fsub(a[1], fb.fmul(b[0], c[1])), fb.fmul(b[1], c[0]))
+    assert isinstance(b, Value), "none of the three is complex"
+    assert isinstance(c, Value), "none of the three is complex"
+    return fb.fsub(a, fb.fmul(b, c))
+
+
+def chosen(fb: FunctionBuilder, condition: Value, if_true: Element, if_false: Element) -> Element:
+    """One of two elements, lane by lane."""
+    if isinstance(if_true, tuple):
+        assert isinstance(if_false, tuple), "both are complex"
+        return fb.select(condition, if_true[0], if_false[0]), fb.select(condition, if_true[1], if_false[1])
+    assert isinstance(if_false, Value), "neither is complex"
+    return fb.select(condition, if_true, if_false)
+
+
+def plus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> Element:
+    """A + b * c."""
+    return minus_product(fb, a, negative(fb, b), c)
+
+
+def scaled(fb: FunctionBuilder, element: Element, factor: Value) -> Element:
+    """A * b with real b."""
+    if isinstance(element, tuple):
+        return fb.fmul(element[0], factor), fb.fmul(element[1], factor)
+    return fb.fmul(element, factor)
+
+
+def product(fb: FunctionBuilder, a: Element, b: Element) -> Element:
+    """A * b."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "both are complex"
+        return multiply(fb, a, b)
+    assert isinstance(b, Value), "neither is complex"
+    return fb.fmul(a, b)
+
+
+def total(fb: FunctionBuilder, a: Element, b: Element) -> Element:
+    """A + b."""
+    if isinstance(a, tuple):
+        assert isinstance(b, tuple), "both are complex"
+        return add(fb, a, b)
+    assert isinstance(b, Value), "neither is complex"
+    return fb.fadd(a, b)
+
+
+def negative(fb: FunctionBuilder, element: Element) -> Element:
+    """-a."""
+    return (fb.fneg(element[0]), fb.fneg(element[1])) if isinstance(element, tuple) else fb.fneg(element)
+
+
+def one_like(element: Element) -> Element:
+    """A one of the kind of an element."""
+    if isinstance(element, tuple):
+        return constant(element[0].type, 1.0), zero(element[0].type)
+    return constant(element.type, 1.0)
+
+
+def real_part(element: Element) -> Value:
+    """A real number itself."""
+    return element[0] if isinstance(element, tuple) else element
+
+
+def is_equal(fb: FunctionBuilder, element: Element, number: float) -> Value:
+    """Whether an element is a real number."""
+    if isinstance(element, tuple):
+        return fb.and_(fb.fcmp("oeq", element[0], number), fb.fcmp("oeq", element[1], 0.0))
+    return fb.fcmp("oeq", element, number)
+
+
+def quotient(fb: FunctionBuilder, dtype: DType, dividend: Element, divisor: Element) -> Element:
+    """A / b."""
+    if isinstance(dividend, tuple):
+        assert isinstance(divisor, tuple), "both are complex"
+        return COMPLEX_RULES["divide"](fb, dtype, (dividend, divisor))
+    assert isinstance(divisor, Value), "neither is complex"
+    return fb.fdiv(dividend, divisor)
+
+
+def conjugate(fb: FunctionBuilder, element: Element) -> Element:
+    """The conjugate of a complex number, a real one itself."""
+    return (element[0], fb.fneg(element[1])) if isinstance(element, tuple) else element
+
+
+def rounded(fb: FunctionBuilder, dtype: DType, element: Element) -> Element:
+    """A number as one of the matrix's type."""
+    return element if isinstance(element, tuple) else round_result(fb, dtype, element)
+
+
+def near_inverse(fb: FunctionBuilder, number: Value) -> Value:
+    """The power of two that brings a positive number, or almost, between one and two."""
+    word, mantissa = integer(number.type.bits), 23 if number.type is F32 else 52
+    bias = (1 << number.type.bits - mantissa - 2) - 1
+    exponent = fb.lshr(fb.bitcast(number, word), mantissa)
+    exponent = fb.smin(fb.smax(exponent, 1), 2 * bias - 1)
+    return fb.bitcast(fb.shl(fb.sub(fb.constant(word, 2 * bias), exponent), mantissa), number.type)
