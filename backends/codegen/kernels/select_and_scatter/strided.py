@@ -90,7 +90,7 @@ class StridedSelectionKernel(SelectAndScatterKernel):
 
                 sizes = (*self.dims[:-1], self.dims[-1] + self._shift)
                 outer = next((dim for dim in range(len(sizes) - 1) if dim not in self.lines), None)
-                if outer is None or not math.prod(self.positions):
+                if outer is None:
                     self._walk(fb, self.positions, line, lanes, note)
                     self._walk(fb, sizes, line, lanes, take)
                 else:

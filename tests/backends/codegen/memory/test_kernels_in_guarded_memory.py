@@ -227,6 +227,15 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             if n:
                 groups = f"{dense}b0f_0io->b0f, feature_group_count={n}"
                 yield program(f"{t}[1,6,{n}] convolution(p0, p1), {groups}", f"{t}[1,6,{n}]", f"{t}[3,1,{n}]")
+        for t in ("f32", "bf16", "s32") if n else ():
+            # Large enough to be products of matrices: features, pixels and terms in vectors and packed operands.
+            apart = "window={size=3 stride=2}, dim_labels="
+            yield program(f"{t}[9,24,{n}] convolution(p0, p1), {apart}b0f_0io->b0f", f"{t}[9,49,18]", f"{t}[3,18,{n}]")
+            yield program(
+                f"{t}[2,40,{n}] convolution(p0, p1), {apart}bf0_oi0->bf0", f"{t}[2,18,{2 * n + 1}]", f"{t}[40,18,3]"
+            )
+            plain = "window={size=24}, dim_labels=f0b_i0o->0bf"
+            yield program(f"{t}[3,{n},30] convolution(p0, p1), {plain}", f"{t}[9,26,{n}]", f"{t}[9,24,30]")
 
 
 def systems(sizes: Sequence[int]) -> Iterator[str]:
