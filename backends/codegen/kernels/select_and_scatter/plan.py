@@ -20,7 +20,7 @@ def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> Selec
     still = tuple(dim for dim, one in enumerate(window.dimensions) if one == WindowDimension(1))
     dims = shape.domain.dims
     minor = len(dims) - 1
-    positions = root.operand(1).shape.dims
+    positions: tuple[int, ...] = root.operand(1).shape.dims
     if dims and math.prod(positions) and minor not in still and can_take(window, lanes_of(request)):
         return StridedSelectionKernel(request, dims, positions, window, minor, still)
     lane_dim = minor if minor in still and dims[-1] > 1 else None
