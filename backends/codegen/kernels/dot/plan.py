@@ -27,6 +27,12 @@ _LATENCY = 8
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
 
+_FAR, _FETCH_AND_COPY = 1 << 18, 6.0
+"""Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
+
+_LEAST_RUN = 48
+"""Terms in a row from which on an operand is read run by run."""
+
 _QUAD = 4
 """Neighbours that are worth turning together."""
 
@@ -225,13 +231,13 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
 
 def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     best = min(_outer_tilings(form, view, lanes, target), key=lambda tiling: tiling.cycles)
-    lhs, rhs = _packs_lhs(view, numbers, target), _packs_rhs(view, numbers, lanes, target)
+    # Sums that lie transposed are not added to those of an earlier piece of depth.
+    depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
+    lhs, rhs = _packs_lhs(view, numbers, target, depth), _packs_rhs(view, numbers, lanes, target)
     packing = _Packing(
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
         _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
     )
-    # Sums that lie transposed are not added to those of an earlier piece of depth.
-    depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
     return _finished(form, view, numbers, lanes, best, packing, depth)
 
 
@@ -332,7 +338,9 @@ def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tup
         return tiling.cycles * rows * columns / (view.m * view.n)
 
     def waste(piece: tuple[int, int]) -> float:
-        return (packing.lhs * piece[0] / view.m + packing.rhs * piece[1] / view.n) / work(*piece)
+        again = packing.lhs * piece[0] / view.m if piece[1] < view.n else 0.0
+        again += packing.rhs * piece[1] / view.n if piece[0] < view.m else 0.0
+        return again / work(*piece)
 
     count = view.batch_count
     while True:
@@ -358,16 +366,24 @@ def _half(size: int, step: int) -> int:
 def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
     """A panel of both operands stays in the nearest cache, but short depths are not worth a second pass."""
     limit = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+    run = view.lhs.depth.run
+    if view.lhs.outer.is_single and not view.lhs.depth.is_single and run >= _LEAST_RUN:
+        # The left operand can be read where it lies, run by run.
+        pieces = next(count for count in range(-(-run // limit), run + 1) if run % count == 0)
+        if run // pieces >= _LEAST_RUN:
+            return run // pieces
     if view.k <= 2 * limit:
         return max(view.k, 1)
     pieces = -(-view.k // limit)
     return -(-view.k // pieces)
 
 
-def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
+def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo, unit_depth: int) -> bool:
     """Rows are read element by element where they lie, unless they need converting or would crowd out one another."""
-    if not numbers.is_direct(numbers.lhs) or not view.lhs.is_strided:
+    if not numbers.is_direct(numbers.lhs) or not view.lhs.outer.is_single:
         return True
+    if not view.lhs.depth.is_single:
+        return view.lhs.depth.run % unit_depth != 0
     size = numbers.kept.size_bytes
     return view.m > 1 and view.n > 128 and view.m * view.k * size > target.cache_bytes[1] // 4
 
@@ -388,7 +404,7 @@ def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
 def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:
     """Cycles to pack elements whose target is contiguous in the dimension `along`."""
     if along.is_contiguous and along.is_single:
-        return elements / lanes * _COPY
+        return elements / lanes * (_COPY if elements < _FAR else _FETCH_AND_COPY)
     if across.is_contiguous and across.run >= _QUAD:
         return elements / lanes * _TURN
     # Runs that a vector crosses are taken element by element.

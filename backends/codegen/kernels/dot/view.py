@@ -20,6 +20,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 
+_LONG_ROW = 24
+"""Pixels, and terms, that are worth a product of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -139,7 +142,15 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
     terms.sort(key=lambda term: -term[1])
     dims, outputs = convolution.shape.dims, labels.kernel_output_feature
     is_last = labels.output_feature == len(dims) - 1
-    batch = () if is_last else range(labels.output_feature)
+    batch = range(0) if is_last else range(labels.output_feature)
+    if is_last:
+        # Rows of pixels that one stride walks through are read where they lie.
+        inner = len(dims) - 1
+        while inner and Walk.through((dims[d], moves[d]) for d in range(inner - 1, len(dims) - 1)).is_single:
+            inner -= 1
+        term = Walk.through(t[:2] for t in terms)
+        is_long = math.prod(dims[inner:-1]) >= _LONG_ROW and term.is_contiguous and term.run >= _LONG_ROW
+        batch = range(inner if is_long else 0)
     pixels = [d for d in range(len(dims)) if d not in (*batch, labels.output_feature)]
     image = Matrix(
         Walk.through((dims[d], moves[d]) for d in pixels),
@@ -159,6 +170,6 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
         math.prod(size for size, _, _ in terms),
         image,
         kernel,
-        len(pixels) if is_last else len(batch) + 1,
+        len(dims) - 1 if is_last else len(batch) + 1,
     )
     return view if is_last else view.swapped()

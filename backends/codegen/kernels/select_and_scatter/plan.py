@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.kernels.select_and_scatter.kernel import SelectAndScatterKernel
 from xlalite.backends.codegen.kernels.select_and_scatter.strided import StridedSelectionKernel, can_take, lanes_of
@@ -20,8 +18,8 @@ def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> Selec
     still = tuple(dim for dim, one in enumerate(window.dimensions) if one == WindowDimension(1))
     dims = shape.domain.dims
     minor = len(dims) - 1
-    positions: tuple[int, ...] = root.operand(1).shape.dims
-    if dims and math.prod(positions) and minor not in still and can_take(window, lanes_of(request)):
+    positions = root.operand(1).shape.dims
+    if dims and 0 not in positions and minor not in still and can_take(window, lanes_of(request)):
         return StridedSelectionKernel(request, dims, positions, window, minor, still)
     lane_dim = minor if minor in still and dims[-1] > 1 else None
     lines = tuple(dim for dim in still if dim != lane_dim)

@@ -210,3 +210,25 @@ def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None
             for target in (WIDE, NARROW):
                 plan = plan_dot(plain(m, n, k, lhs_dim=lhs, rhs_dim=rhs), target)
                 assert plan.packed_elements <= 1 << 19
+
+
+def test_long_rows_of_pixels_are_a_product_each() -> None:
+    view = view_of(
+        convolution_of(
+            "f32[2,9,41,16]",
+            "f32[3,3,16,7]",
+            "f32[2,7,39,7]",
+            "window={size=3x3}, dim_labels=b01f_01io->b01f",
+        )
+    )
+    assert (view.batch, view.m, view.k, view.left_rank) == ((2, 7), 39, 144, 3)
+    assert view.lhs == Matrix(Walk(((39, 16),)), Walk(((3, 656), (48, 1))), (5904, 656))
+    assert (
+        plan_dot(
+            convolution_of(
+                "f32[2,9,41,16]", "f32[3,3,16,70]", "f32[2,7,39,70]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
+            ),
+            WIDE,
+        ).packs_lhs
+        is False
+    )
