@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
@@ -73,8 +73,12 @@ class TopKernel(Kernel):
     def _records(self) -> Records:
         """Records in the buffer: the best, as many again, and some vectors more."""
         key, position_bits = key_type(self.dtype), max(self.dims[-1] - 1, 1).bit_length()
-        lanes = Records(0, key, position_bits, self.request.target).lanes
-        return Records(2 * self.k + 4 * lanes, key, position_bits, self.request.target)
+        return Records(2 * self.k + 4 * self._lanes, key, position_bits, self.request.target)
+
+    @property
+    def _lanes(self) -> int:
+        """Keys that are compared at once."""
+        return self.request.target.lanes(max(key_type(self.dtype).bits, 32))
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Selects from the rows [begin, end)."""
@@ -91,15 +95,16 @@ class TopKernel(Kernel):
     def _select(self, entry: KernelEntry, pointers: list[Value], row: Value) -> None:
         """Reads a row; its first elements are in the buffer then."""
         fb, records, length = entry.fb, self._records, self.dims[-1]
-        word, lanes = records.word, records.lanes
+        key, lanes = key_type(self.dtype), self._lanes
         last = (length - 1) // lanes * lanes
         zero = fb.constant(I64, 0)
-        # Until k elements are known everything is good enough.
-        with fb.carried_loop(0, last + 1, lanes, [zero, fb.constant(word, 0), fb.constant(I1, 1)]) as loop:
+        # Until k elements are known everything is good enough; then what equals the worst comes too late.
+        with fb.carried_loop(0, last + 1, lanes, [zero, fb.constant(key, 0), fb.constant(I1, 1)]) as loop:
             count, worst, is_open = loop.values
-            found = self._words_at(entry, row, loop.index)
-            inside = lanes_below(fb, loop.index, length, lanes)
-            better = fb.and_(fb.or_(fb.icmp("ult", found, fb.splat(worst, lanes)), fb.splat(is_open, lanes)), inside)
+            inside = lanes_below(fb, loop.index, length, lanes) if length % lanes else None
+            found = self._keys_at(entry, row, loop.index, inside)
+            better = fb.or_(fb.icmp("ult", found, fb.splat(worst, lanes)), fb.splat(is_open, lanes))
+            better = better if inside is None else fb.and_(better, inside)
             appends = fb.if_else(fb.any_lane(better))
             with appends.then():
                 appends.yield_(self._append(entry, pointers, count, found, better, loop.index))
@@ -110,16 +115,15 @@ class TopKernel(Kernel):
             sorts = fb.if_else(fb.or_(is_full, fb.icmp("eq", loop.index, last)), likely=False)
             with sorts.then():
                 self._sort(entry, pointers, count)
-                limit = fb.load(word, fb.gep(word, pointers[0], self.k - 1))
-                sorts.yield_(fb.constant(I64, self.k), limit, fb.constant(I1, 0))
+                limit = fb.load(records.word, fb.gep(records.word, pointers[0], self.k - 1))
+                limit = fb.lshr(limit, records.position_bits) if records.is_joined else limit
+                sorts.yield_(fb.constant(I64, self.k), fb.trunc(limit, key), fb.constant(I1, 0))
             with sorts.otherwise():
                 sorts.yield_(count, worst, is_open)
             loop.yield_(*sorts.results)
 
-    def _words_at(self, entry: KernelEntry, row: Value, begin: Value) -> Value:
-        fb, records, length = entry.fb, self._records, self.dims[-1]
-        word, lanes = records.word, records.lanes
-        mask = lanes_below(fb, begin, length, lanes) if length % lanes else None
+    def _keys_at(self, entry: KernelEntry, row: Value, begin: Value, mask: Value | None) -> Value:
+        fb, lanes = entry.fb, self._lanes
         emitter = entry.emitter(lanes, mask)
         operand, index = self.request.body.root.operand(0), self._index(entry, row, Affine(begin, 1))
         stored = stored_keys(operand)
@@ -128,17 +132,26 @@ class TopKernel(Kernel):
         else:
             key = key_of_number(fb, self.dtype, emitter.register(operand, index), is_total=True)
         key = key if key.type.is_vector else fb.splat(key, lanes)
-        found = fb.zext(fb.not_(key) if self.is_largest else key, word)
-        if not records.is_joined:
-            return found
-        numbers = emitter.math.vector(Affine(begin, 1))
-        positions = fb.trunc(numbers, numbers.type.with_scalar(word))
-        return fb.or_(fb.shl(found, records.position_bits), positions)
+        return fb.not_(key) if self.is_largest else key
 
     def _append(
+        self, entry: KernelEntry, pointers: list[Value], count: Value, keys: Value, mask: Value, begin: Value
+    ) -> Value:
+        """Puts the keys in some lanes, with their positions, behind the others; how many there are then."""
+        fb, records, lanes = entry.fb, self._records, self._records.lanes
+        for start in range(0, self._lanes, lanes):
+            own, own_mask = (fb.slice_lanes(one, start, lanes) if lanes < self._lanes else one for one in (keys, mask))
+            found, first = fb.zext(own, records.word), fb.add(begin, start)
+            if records.is_joined:
+                numbers = IndexMath(fb, lanes).vector(Affine(first, 1))
+                positions = fb.trunc(numbers, numbers.type.with_scalar(records.word))
+                found = fb.or_(fb.shl(found, records.position_bits), positions)
+            count = self._append_words(entry, pointers, count, found, own_mask, first)
+        return count
+
+    def _append_words(
         self, entry: KernelEntry, pointers: list[Value], count: Value, found: Value, mask: Value, begin: Value
     ) -> Value:
-        """Puts the words in some lanes behind the others; how many there are then."""
         fb, records, (words, _, positions, *_, spill) = entry.fb, self._records, pointers
         word = records.word
         if records.is_joined and can_part(self.request.target):
