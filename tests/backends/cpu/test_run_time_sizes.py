@@ -137,7 +137,7 @@ def require_agreement(module: HloModule, executable: Executable, n: int, m: int)
         return ()
     found = executable(*arguments)
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=str(module))
+        np.testing.assert_allclose(one, other, rtol=1e-6, err_msg=str(module))
     return found
 
 
