@@ -83,7 +83,7 @@ def operand_place(user: HloInstruction, number: int, place: Place, domain: Domai
     if user.op.is_elementwise or user.opcode == "copy":
         return place
     if user.opcode == "dynamic-update-slice" and place is Place.FULL and number == 1:
-        return Place.FULL
+        return Place.FULL if operand.shape.dims == domain.dims else Place.OTHER
     if user.opcode == "scatter" and place is Place.FULL and number < len(user.operands) // 2:
         return Place.FULL
     if user.opcode == "broadcast" and place is Place.FULL and domain.columns:

@@ -63,6 +63,7 @@ class KernelGroup:
         if member not in self.places:
             self.reductions += member.opcode == "reduce"
             self.has_seams |= member.opcode == "concatenate" and self.kind is not KernelKind.CONCATENATE
+            self.has_seams |= member.opcode == "dynamic-update-slice" and self.kind is KernelKind.LOOP
             for operand in dict.fromkeys(member.operands):
                 self._readers.setdefault(operand, []).append(member)
         self.places[member] = place

@@ -21,7 +21,7 @@ from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_i
 from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
-from xlalite.passes.fusion.seams import find_seams, is_worth_splitting
+from xlalite.passes.fusion.seams import find_seams, is_worth_splitting, update_start
 
 Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
 
@@ -349,7 +349,8 @@ def _needs_kernel(instruction: HloInstruction) -> bool:
 
 
 def _new_group(instruction: HloInstruction) -> KernelGroup:
-    kind, domain = next(kernel_domains(instruction, (instruction,)))
+    kinds = kernel_domains(instruction, (instruction,))
+    kind, domain = next((k, d) for k, d in kinds if k is not KernelKind.UPDATE or not _is_rewritten(instruction))
     grows = _takes_producers(instruction, kind)
     group = KernelGroup(instruction, kind, domain if grows else None, outputs=[instruction])
     group.add(instruction, place_of_result(result_dims(instruction), domain))
@@ -358,8 +359,8 @@ def _new_group(instruction: HloInstruction) -> KernelGroup:
 
 def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
     """Whether a kernel around an instruction may compute more than that."""
-    if kind is KernelKind.UPDATE:
-        return _is_updated_in_place(instruction)
+    if instruction.opcode == "dynamic-update-slice":
+        return kind is KernelKind.LOOP or _is_updated_in_place(instruction)
     if kind is KernelKind.SCATTER:
         return instruction.shape.is_array and instruction.shape.dtype is instruction.operand(2).shape.dtype
     return kind in _COMPUTING_OPERANDS or why_not_fusible(instruction) is None
@@ -408,6 +409,20 @@ def _is_updated_in_place(update: HloInstruction) -> bool:
         return False
     computation = update.parent
     return target.opcode != "parameter" or (computation is not None and not computation.is_entry)
+
+
+def _is_rewritten(update: HloInstruction) -> bool:
+    """Whether most of an array changes, at a place known now, to what is made of the array.
+
+    A loop over the whole array, split around the update, then writes another array at once: in place, what is read
+    would have to be kept until all is computed.
+    """
+    target, new = update.operands[:2]
+    if any(update_start(update, dimension) is None for dimension in range(update.shape.rank)):
+        return False
+    is_most = 2 * new.shape.element_count >= update.shape.element_count
+    memory = _memory(target)
+    return is_most and any(_memory(read) is memory for one in _only_for(new) for read in one.operands)
 
 
 def _touches_updated_memory(producer: HloInstruction, group: KernelGroup) -> bool:

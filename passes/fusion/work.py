@@ -107,7 +107,7 @@ def _parts_joined(user: HloInstruction) -> int:
 def _reads(user: HloInstruction, number: int, count: int) -> int:
     """How many elements of an operand an instruction reads that is evaluated so often."""
     dims = user.operand(number).shape.dims
-    if user.opcode == "concatenate":
+    if user.opcode == "concatenate" or (user.opcode == "dynamic-update-slice" and number == 1):
         return -(-count * math.prod(dims) // max(user.shape.element_count, 1))
     if user.opcode == "scatter" and number >= len(user.operands) // 2:
         return math.prod(dims) * (PARTS_OF_SCATTER if number == len(user.operands) // 2 else 1)

@@ -225,3 +225,19 @@ ENTRY e {{ x = f32[3,37] parameter(0)
         executable = check(text, *arguments, num_threads=threads)
         copied = [d.subject for d in executable.decisions() if d.decided_by == "copy-insertion" and "still" in d.reason]
         assert steps < 4 or not copied
+
+
+@pytest.mark.parametrize("dims", [(5000,), (4, 50), (7, 9, 33), (3, 3, 3)], ids=str)
+def test_an_array_is_rewritten_inside_a_border(
+    check: Any, kernels: Any, rng: np.random.Generator, dims: tuple[int, ...]
+) -> None:
+    """The sum of the neighbours at both ends of the diagonal, with the border kept, in one kernel."""
+    shape, inner = f"f32[{dims_of(dims)}]", f"f32[{dims_of([n - 2 for n in dims])}]"
+    before, behind = (", ".join(f"[{begin}:{n - 2 + begin}]" for n in dims) for begin in (0, 2))
+    lines = ["c = s32[] constant(1)", f"a = {inner} slice(x), slice={{{before}}}"]
+    lines += [f"b = {inner} slice(x), slice={{{behind}}}", f"s = {inner} add(a, b)"]
+    text = text_of(shape, *lines, f"ROOT r = {shape} dynamic-update-slice(x, s, {', '.join(['c'] * len(dims))})")
+    for threads in (1, 2, 5):
+        executable = check(text, whole_numbers(rng, "f32", dims), num_threads=threads)
+        is_most = 2 * np.prod([n - 2 for n in dims]) >= np.prod(dims)
+        assert not is_most or kernels(executable) == ["loop"]
