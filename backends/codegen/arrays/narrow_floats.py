@@ -175,10 +175,14 @@ def _has_bf16(fb: FunctionBuilder, value: Value) -> bool:
 
 
 def _encode_bf16(fb: FunctionBuilder, value: Value, rounded: Value) -> Value:
-    """The bits of the nearest value, by the instruction; it takes denormals for zero, so they go the other way."""
-    classes = constant(I32, 0x20)
-    is_denormal = fb.intrinsic("x86.avx512.fpclass.ps.512", vector(I1, 16), (value, classes), ())
-    branch = fb.if_else(fb.any_lane(is_denormal), likely=False)
+    """The bits of the nearest value, by the instruction.
+
+    It takes denormals for zero and keeps the payload of NaN: vectors with one of these go the other way.
+    """
+    quiet, denormal, signaling = 0x01, 0x20, 0x80
+    classes = constant(I32, quiet | denormal | signaling)
+    is_special = fb.intrinsic("x86.avx512.fpclass.ps.512", vector(I1, 16), (value, classes), ())
+    branch = fb.if_else(fb.any_lane(is_special), likely=False)
     with branch.then():
         branch.yield_(_encoded(fb, DType.BF16, rounded))
     with branch.otherwise():
@@ -192,8 +196,8 @@ def _round_bf16(fb: FunctionBuilder, value: Value) -> Value:
     tie = fb.and_(fb.lshr(bits, 16), 1)
     rounded = fb.and_(fb.add(fb.add(bits, tie), 0x7FFF), 0xFFFF0000)
     is_nan = fb.fcmp("uno", value, value)
-    # A NaN whose payload lies in the lost bits must not become infinity: keep the sign and set the quiet bit.
-    nan = fb.or_(fb.and_(bits, 0xFFFF0000), 0x00400000)
+    # NaN has no payload afterwards, as in ml_dtypes.
+    nan = fb.or_(fb.and_(bits, 0x80000000), _QUIET_NAN)
     return fb.bitcast(fb.select(is_nan, nan, rounded), value.type)
 
 

@@ -101,15 +101,17 @@ def read_from(view: ArrayView) -> ElementSource:
 
 
 def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
-    """Lanes for a vector loop over `extent` elements: one register of the widest type that the body computes with.
+    """Lanes for a vector loop over `extent` elements: one register of the widest type of an array of the body.
 
-    Short extents take the next power of two, so that little of a register is masked off.
+    Scalars, such as the places of slices, are one lane wherever they are the same in all. Short extents take the next
+    power of two, so that little of a register is masked off.
     """
     widest = max(
         (
-            representation(shape.dtype).register.bits if shape.dtype.is_array else 8
+            representation(shape.dtype).register.bits
             for instruction in body.instructions
             for _, shape in instruction.shape.leaves()
+            if shape.dtype.is_array and shape.rank
         ),
         default=32,
     )

@@ -86,6 +86,31 @@ def test_f32_rounds_to_nearest_even(compile_text: Any, dtype: DType) -> None:
     assert_same(convert(compile_text, values, DType.F32, dtype), expected)
 
 
+@pytest.mark.parametrize("odd", [1, -1e-40, 3.0])
+def test_nan_in_bf16_is_that_of_the_evaluator(compile_text: Any, odd: float) -> None:
+    """Bit by bit, whatever else is in the vector."""
+    values = np.array([0x7F800001, 0xFFE12345, 0x7FFFFFFF, 0xFFC00000] * 9, np.uint32).view(np.float32)
+    values[::5] = odd
+    with np.errstate(all="ignore"):
+        expected = values.astype(DType.BF16.numpy)
+    found = convert(compile_text, values, DType.F32, DType.BF16)
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
+@pytest.mark.parametrize("dtype", [DType.BF16, DType.F8E4M3FN, DType.F6E2M3FN], ids=ids)
+def test_moves_and_choices_keep_all_bits(compile_text: Any, dtype: DType) -> None:
+    x = patterns(dtype)
+    shape = f"{dtype.value}[{len(x)}]"
+    text = f"""HloModule m
+ENTRY e {{ x = {shape} parameter(0)
+  p = pred[{len(x)}] parameter(1)
+  y = {shape} reverse(x), dimensions={{0}}
+  ROOT r = {shape} select(p, x, y) }}"""
+    chosen = np.arange(len(x)) % 3 == 0
+    expected = np.where(chosen, x.view(f"u{x.itemsize}"), x[::-1].view(f"u{x.itemsize}"))
+    np.testing.assert_array_equal(compile_text(text)(x, chosen).view(expected.dtype), expected)
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=ids)
 def test_f64_rounds_once(check: Any, dtype: DType) -> None:
     values = difficult_floats(dtype, np.float64)

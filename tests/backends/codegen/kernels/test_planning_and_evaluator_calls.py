@@ -102,6 +102,18 @@ def test_small_results_of_large_operands_are_not_stored_past_the_caches(compile_
     assert "streamed" not in planned(executable)[-1].numbers
 
 
+def test_kernels_are_as_wide_as_their_arrays(compile_text: Any) -> None:
+    """The wide integers that say where a slice lies are no reason for fewer lanes."""
+    text = """HloModule m
+ENTRY e {
+  x = s8[5000] parameter(0)
+  at = s64[] parameter(1)
+  y = s8[4096] dynamic-slice(x, at), dynamic_slice_sizes={4096}
+  ROOT r = s8[4096] add(y, y)
+}"""
+    assert f"add <{TargetInfo.host().lanes(8)} x i8>" in compile_text(text).as_text("llvm-before-optimizations")
+
+
 def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
     text = """HloModule m
 ENTRY e { x = f32[] parameter(0)
