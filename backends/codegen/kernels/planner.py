@@ -75,15 +75,15 @@ class KernelPlan:
     Attributes:
         kernel: The kernel.
         operands: Instructions whose arrays are the kernel's parameters.
-        grain: Units of the kernel's extent to a task; 0 runs all on the calling thread.
-        is_short: Whether it is not worth a thread that has no processor of its own.
+        estimate_ns: How long it takes on one thread, about.
+        grain: See `grain_of`.
         decision: The choice, and why the nearest other kind declined.
     """
 
     kernel: Kernel
     operands: tuple[HloInstruction, ...]
+    estimate_ns: float
     grain: int
-    is_short: bool
     decision: Decision
 
 
@@ -109,9 +109,10 @@ def plan_kernel(
             work = kernel_work(kernel.request.body, shape)
             kernel = kernel.streaming(_streamed(kernel, work))
             estimate = kernel.estimate_ns(work)
-            grain, figures = _split(kernel, work, estimate, num_threads)
+            grain = grain_of(estimate, kernel.extent, num_threads)
+            figures = _figures(kernel, work, estimate, grain)
             decision = Decision("kernel planner", (instruction.name,), shape.kind.value, reason, figures)
-            return KernelPlan(kernel, body.operands, grain, estimate <= _LONG_NS, decision)
+            return KernelPlan(kernel, body.operands, estimate, grain, decision)
         refusals.append(f"not {shape.kind.value}: {kernel.reason}")
     return Declined("; ".join(refusals))
 
@@ -144,19 +145,27 @@ def _streamed(kernel: Kernel, work: Work) -> frozenset[int]:
     return frozenset(large - in_place)
 
 
-def _split(kernel: Kernel, work: Work, estimate: float, num_threads: int) -> tuple[int, dict[str, Number]]:
-    """Units of the extent to a task, 0 for all on one thread, and the figures that this rests on."""
-    body, extent = kernel.request.body, kernel.extent
-    tasks_a_thread = 8 if estimate > _LONG_NS else 2
-    tasks = min(int(estimate / MIN_TASK_NS), tasks_a_thread * num_threads, extent)
-    is_split = num_threads > 1 and tasks > 1
-    figures: dict[str, Number] = {
-        "estimate_ns": round(estimate),
+def grain_of(estimate_ns: float, extent: int, num_threads: int) -> int:
+    """Units of an extent to a task; negative if the work is too short for a thread without a processor of its own.
+
+    0 runs all on the calling thread.
+    """
+    is_long = estimate_ns > _LONG_NS
+    tasks = min(int(estimate_ns / MIN_TASK_NS), (8 if is_long else 2) * num_threads, extent)
+    if num_threads == 1 or tasks < 2:
+        return 0
+    return -(-extent // tasks) if is_long else -extent // tasks
+
+
+def _figures(kernel: Kernel, work: Work, estimate_ns: float, grain: int) -> dict[str, Number]:
+    """What the choice and its division rest on."""
+    streamed = kernel.request.streamed
+    return {
+        "estimate_ns": round(estimate_ns),
         "flops": round(work.flops + work.transcendentals),
-        "extent": extent,
-        "tasks": tasks if is_split else 1,
-        "dims": "x".join(map(str, body.root.shape.dims)),
-        **({"streamed": len(kernel.request.streamed)} if kernel.request.streamed else {}),
+        "extent": kernel.extent,
+        "tasks": -(-kernel.extent // abs(grain)) if grain else 1,
+        "dims": "x".join(map(str, kernel.request.body.root.shape.dims)),
+        **({"streamed": len(streamed)} if streamed else {}),
         **kernel.figures,
     }
-    return -(-extent // tasks) if is_split else 0, figures

@@ -6,7 +6,7 @@ are emitted once. The entry is `i32 entry(ptr params, ptr results, ptr arena, pt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.loop import LoopKernel
-from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
+from xlalite.backends.codegen.kernels.planner import KernelPlan, grain_of, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
     I8,
@@ -36,6 +36,7 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
+from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, declare_random_state, emit_advance
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
@@ -78,6 +79,8 @@ class _ModuleEmitter:
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
+        self._waiting: list[tuple[Step, list[Value]]] = []
+        self._touched = TouchedMemory()
         self._chunks = StepChunks(module.entry_computation)
         self._apart: dict[HloComputation, Function] = {}
         self._sharing = ConstantSharing()
@@ -156,7 +159,13 @@ class _ModuleEmitter:
 
     def _emit_steps(self, steps: Iterable[HloInstruction]) -> None:
         for instruction in steps:
-            self._handlers.get(instruction.opcode, self._emit_kernel)(instruction)
+            handler = self._handlers.get(instruction.opcode)
+            if handler is None:
+                self._emit_kernel(instruction)
+            else:
+                self._emit_waiting()
+                handler(instruction)
+        self._emit_waiting()
 
     def _part(self, emit: Callable[[], None]) -> Function:
         """A function for some of many steps: LLVM's time and memory grow faster than functions do."""
@@ -225,11 +234,13 @@ class _ModuleEmitter:
             self._emit_evaluator_call(instruction, plan.reason)
             return
         self._emitted.decisions.append(plan.decision)
+        operands = [self._slice(operand) for operand in plan.operands]
+        results = [self._slice(instruction, index) for index, _ in instruction.shape.leaves()]
+        if self._touched.must_precede(operands, results):
+            self._emit_waiting()
         if _is_scalar_work(plan):
             self._emit_inline(instruction, plan)
             return
-        operands = [self._slice(operand) for operand in plan.operands]
-        results = [self._slice(instruction, index) for index, _ in instruction.shape.leaves()]
         shared = self._sharing.of(plan)
         if shared is not None:
             plan = replace(plan, kernel=shared.kernel)
@@ -244,7 +255,13 @@ class _ModuleEmitter:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         if plan.kernel.scratch_bytes:
             pointers.append(self._scratch(plan.kernel.scratch_bytes))
-        self._call_kernel(self._kernel(instruction, plan.kernel), plan, pointers)
+        kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
+        if plan.grain or plan.kernel.scratch_bytes:
+            self._emit_waiting()
+            self._call_kernel(kernel, extent, plan.grain, pointers)
+        else:
+            self._waiting.append((Step(instruction.name, kernel, extent, len(pointers), plan.estimate_ns), pointers))
+            self._touched.add(operands, results)
 
     def _scratch(self, slot_bytes: int) -> Value:
         """Scratch memory for one kernel; kernels run one after another and share it."""
@@ -257,6 +274,7 @@ class _ModuleEmitter:
 
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
         """Asks the evaluator; a failure ends the program with the call's number."""
+        self._emit_waiting()
         fb, computed = self._fb, evaluated_module(instruction)
         symbol = evaluator_symbol(computed)
         if symbol not in self._emitted.evaluator_calls:
@@ -298,18 +316,30 @@ class _ModuleEmitter:
 
         return self._module.define_once(key, build)
 
-    def _call_kernel(self, kernel: Function, plan: KernelPlan, pointers: list[Value]) -> None:
+    def _emit_waiting(self) -> None:
+        """Calls the kernels that wait, side by side if that is worth it."""
+        waiting, self._waiting, self._touched = self._waiting, [], TouchedMemory()
+        steps = [step for step, _ in waiting]
+        grain = grain_of(sum(step.estimate_ns for step in steps), len(steps), self._num_threads)
+        if not grain:
+            for step, pointers in waiting:
+                self._call_kernel(step.kernel, step.extent, 0, pointers)
+            return
+        self._emitted.decisions.append(region_decision(steps, grain))
+        pointers = [pointer for _, pointers in waiting for pointer in pointers]
+        self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
+
+    def _call_kernel(self, kernel: Function, extent: int, grain: int, pointers: Sequence[Value]) -> None:
         fb = self._fb
         arguments = self._argument_array(pointers)
-        if plan.grain:
+        if grain:
             self._emitted.uses_threads = True
             parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
-            grain = -plan.grain if plan.is_short else plan.grain
-            fb.call(parallel_for, fb.parameters[3], kernel, arguments, plan.kernel.extent, grain)
+            fb.call(parallel_for, fb.parameters[3], kernel, arguments, extent, grain)
         else:
-            fb.call(kernel, arguments, 0, plan.kernel.extent)
+            fb.call(kernel, arguments, 0, extent)
 
-    def _argument_array(self, pointers: list[Value]) -> Value:
+    def _argument_array(self, pointers: Sequence[Value]) -> Value:
         fb = self._fb
         arguments = fb.alloca(PTR, max(len(pointers), 1), align=8)
         for number, pointer in enumerate(pointers):
