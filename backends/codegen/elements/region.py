@@ -63,10 +63,12 @@ class Region:
         (found,) = self.read((inside,), source)
         return found if self.is_everywhere else self.select(found, outside())
 
-    def within(self, emitter: ElementEmitter) -> Region:
-        """The same conditions for what is emitted in an inner block."""
+    def within(self, emitter: ElementEmitter, order: Sequence[int] | None = None) -> Region:
+        """The same conditions for what is emitted in an inner block, or for lanes in another order."""
         inner = Region(emitter)
         inner.is_nowhere, inner._uniform, inner._lanes = self.is_nowhere, self._uniform, self._lanes
+        if order is not None and self._lanes is not None:
+            inner._lanes = emitter.fb.shuffle(self._lanes, None, order)
         return inner
 
     @property

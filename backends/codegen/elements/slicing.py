@@ -86,7 +86,7 @@ def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
         shifted = math.add_constant(position, -low)
         if interior:
             inside.require_range(shifted, (size - 1) * (interior + 1) + 1)
-            known = _gap_between(emitter, shifted, size, interior + 1)
+            known = _gap_between(emitter, shifted, interior + 1)
             if known is not None:
                 gap, shifted = known
             else:
@@ -115,10 +115,10 @@ class _Gap:
         """Elements of the operand, read side by side, with another between them."""
         fb, lanes = emitter.fb, emitter.lanes
         wanted = range(self.first, lanes, self.step)
-        mask = lane_mask(lanes, len(wanted))
+        mask, packed = lane_mask(lanes, len(wanted)), [*wanted, *[0] * (lanes - len(wanted))]
         if emitter.mask is not None:
-            mask = fb.and_(mask, fb.shuffle(emitter.mask, None, [*wanted, *[0] * (lanes - len(wanted))]))
-        (found,) = inside.within(emitter.fresh(mask)).read((operand,), source)
+            mask = fb.and_(mask, fb.shuffle(emitter.mask, None, packed))
+        (found,) = inside.within(emitter.fresh(mask), packed).read((operand,), source)
         places = {lane: number for number, lane in enumerate(wanted)}
         order = [places.get(lane, lanes + lane) for lane in range(lanes)]
         here, there = emitter.spread(found), emitter.spread(between)
@@ -129,17 +129,19 @@ class _Gap:
         return fb.shuffle(here, there, order)
 
 
-def _gap_between(emitter: ElementEmitter, shifted: Position, size: int, step: int) -> tuple[_Gap, Position] | None:
+def _gap_between(emitter: ElementEmitter, shifted: Position, step: int) -> tuple[_Gap, Position] | None:
     """Which lanes have elements where `step` lies between two, and the first one's position; None if unknown."""
     math, bounds = emitter.math, emitter.math.bounds(shifted)
     if not isinstance(shifted, Affine) or shifted.step != 1 or emitter.lanes == 1 or bounds is None:
         return None
     remainder = math.remainder_of_base(shifted, step)
-    if remainder is None or bounds[0] < 0 or bounds[1] > (size - 1) * step:
+    if remainder is None:
         return None
-    first = -remainder % step
-    start = math.divide(math.add_constant(Affine(shifted.base), first), step)
+    first, before = -remainder % step, max(0, -(bounds[0] // step))
+    start = math.divide(math.add_constant(Affine(shifted.base), first + before * step), step)
     assert isinstance(start, Affine), "one quotient for all lanes"
+    start = math.add_constant(start, -before)
+    assert isinstance(start, Affine), "one position for all lanes"
     return _Gap(step, first), Affine(start.base, 1)
 
 

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
+
 COMBINERS = {
     "add": "ROOT r = $T[] add(a, b)",
     "maximum": "ROOT r = $T[] maximum(a, b)",
@@ -139,3 +142,27 @@ def test_an_expensive_operand_of_windows_that_overlap_is_computed_once(
   ROOT w = f32[36,46] reduce-window(y, z), window={{size=5x5}}, to_apply=f }}"""
     executable = check(text, rng.standard_normal((40, 50)).astype(np.float32), ulps=16)
     assert kernels(executable) == ["loop", "loop"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "u8", "c64"])
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_windows_over_what_lies_apart(
+    check: Any, kernels: Any, rng: np.random.Generator, step: int, dtype: str
+) -> None:
+    """The gradient of average pooling: the border and the gaps are no elements, however much is cut or added."""
+    for length, low, high, window in ((1, 5, 40, 3), (16, 1, 1, 2), (33, 2, 0, 3), (40, -3, -2, 2), (70, 37, 5, 4)):
+        padded = low + (length - 1) * step + 1 + high
+        result = (2, padded - window + 1)
+        text = f"""HloModule m
+{combiner("add", dtype)}ENTRY e {{
+  g = {shape(dtype, (3, length))} parameter(0)
+  border = {dtype}[] parameter(1)
+  z = {dtype}[] constant(0)
+  p = {shape(dtype, (3, padded))} pad(g, border), padding=0_0x{low}_{high}_{step - 1}
+  w = {shape(dtype, result)} reduce-window(p, z), window={{size=2x{window}}}, to_apply=f
+  ROOT r = {shape(dtype, result)} add(w, w) }}"""
+        numbers = rng.integers(0, 9, (3, length)).astype(DType(dtype).numpy)
+        executable = check(text, numbers, np.asarray(5).astype(numbers.dtype))
+        assert kernels(executable) == ["loop"]
+        for isa in ("AVX2", "SSE2"):
+            check(text, numbers, np.asarray(5).astype(numbers.dtype), debug=DebugOptions(cpu_max_isa=isa))

@@ -217,6 +217,21 @@ def windows(sizes: Sequence[int]) -> Iterator[str]:
                         yield program(call, operand, result, f"{t}[]", functions=add + pick)
 
 
+def gaps(sizes: Sequence[int]) -> Iterator[str]:
+    """Windows over what lies apart, as in the gradient of average pooling."""
+    for n in sizes:
+        for t in NUMBERS:
+            for step, low in ((2, 1), (4, 3), (3, -1)):
+                padded = max(1, low + (n - 1) * step + 4)
+                lines = [
+                    f"p = {t}[2,{padded}] pad(p0, p1), padding=0_0x{low}_{padded - low - (n - 1) * step - 1}_{step - 1}"
+                ]
+                if n:
+                    call = "reduce-window(p, p1), window={size=1x2 pad=0_0x1_0}, to_apply=f"
+                    add = combiner("f", "add", t)
+                    yield program(f"{t}[2,{padded}] {call}", f"{t}[2,{n}]", f"{t}[]", lines=lines, functions=add)
+
+
 def convolutions(sizes: Sequence[int]) -> Iterator[str]:
     """Along features and along space, dense and by groups, with borders."""
     for n in sizes:
@@ -287,7 +302,7 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows, convolutions, systems, splits)
+FAMILIES = (reductions, moves, products, mixtures, orders, windows, gaps, convolutions, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -295,7 +310,9 @@ def test_kernels_stay_in_their_arrays(
     run_guarded: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]]
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
-    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits))
+    run_guarded(
+        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits, gaps)
+    )
 
 
 @pytest.mark.parametrize("family", [moves, mixtures, reductions])
@@ -404,7 +421,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits))
+    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits, gaps))
 
 
 def test_operations_stay_in_their_arrays(
