@@ -132,13 +132,23 @@ SPECIAL: dict[str, Function] = {
 def _extended_log1p(z: np.ndarray) -> np.ndarray:
     x, y = z.real, z.imag
     result = np.empty_like(z)
-    result.real, result.imag = np.log1p(x * (2 + x) + y * y) / 2, np.arctan2(y, 1 + x)
+    # A small logarithm of the modulus may have lost digits, but beside an angle that is larger.
+    near_zero = np.log1p(x * (2 + x) + y * y) / 2
+    result.real = np.where((np.abs(x) < 0.25) & (np.abs(y) < 0.5), near_zero, np.log(np.hypot(1 + x, y)))
+    result.imag = np.arctan2(y, 1 + x)
     return result
 
 
 def _extended_complex_logistic(z: np.ndarray) -> np.ndarray:
-    e = np.exp(np.where(z.real < 0, z, -z))
-    return np.where(z.real < 0, e, 1) / (1 + e)
+    # Near the poles 1 + e^z is m + 2 e^a sin^2((b - pi) / 2) and so on, which does not cancel: see the code.
+    size = np.abs(z.real)
+    e, m, b = np.exp(-size), -np.expm1(-size), z.imag
+    square = 2 * np.cos(b / 2) ** 2
+    divisor = m * m + 2 * e * square
+    result = np.empty_like(z)
+    result.real = np.where(z.real < 0, e * (square - m), m + e * square) / divisor
+    result.imag = e * np.sin(b) / divisor
+    return result
 
 
 COMPLEX: dict[str, Function] = {

@@ -30,15 +30,15 @@ class Worst:
     points: int
 
 
-def whole_sweep(name: str, dtype: DType) -> Worst:
-    """All numbers, or 100 million, of complex ones fewer; where there is no reference but mpmath some thousand."""
+def whole_sweep(name: str, dtype: DType, limit: int) -> Worst:
+    """All numbers, where there are too many so many; where there is no reference but mpmath, some thousand."""
     function = functions_of(dtype.value)[name]
     if is_exhaustive(function.arity, dtype):
         count = 2**dtype.bits
     elif function.extended is None and dtype not in WIDE:
         count = 10**4 if function.bits < 500 else 10**3
     else:
-        count = {DType.C64: 3 * 10**7, DType.C128: 10**7}.get(dtype, 10**8)
+        count = limit
     size = min(count, 2**16)
     judge = _beside_wider(name, dtype, size) if dtype in WIDE else _beside_libraries(name, dtype)
     return _sweep(name, dtype, range(-(-count // size)), size, judge)
@@ -104,6 +104,7 @@ def _sweep(name: str, dtype: DType, chunks: Iterable[int], size: int, judge: Jud
             place = int(np.argmax(errors))
             entry = float(errors[place]), chunk, tuple(x[place] for x in operands), found[place]
             (heapq.heappush if len(candidates) < CHECKED else heapq.heappushpop)(candidates, entry)
+    least = min(entry[0] for entry in candidates) if len(candidates) == CHECKED else 0.0
     worst, place = -1.0, ()
     for error, _, numbers, value in candidates:
         with np.errstate(all="ignore"):
@@ -114,6 +115,7 @@ def _sweep(name: str, dtype: DType, chunks: Iterable[int], size: int, judge: Jud
                 error = float(extended_errors(np.array([value]), truth, result)[0])
         if error > worst:
             worst, place = error, numbers
+    assert worst >= 0.98 * least, f"{name} {dtype.value}: the reference is wrong in more places than are checked"
     return Worst(name, dtype, worst, tuple(map(_spelled, place)), count)
 
 

@@ -131,19 +131,22 @@ def hyperbolic_cosine(fb: FunctionBuilder, z: Complex) -> Complex:
 
 
 def hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
-    """The hyperbolic tangent, by tan b and sinh a, without cancellation near the poles.
+    """The hyperbolic tangent, by tan b, sinh a and cosh a, without cancellation near the poles.
 
-    With t = tan b, s = sinh a, q = 1 + t^2: (q s sqrt(1 + s^2) + i t) / (1 + q s^2) (Kahan, "Branch cuts for complex
+    With t = tan b, s = sinh a, q = 1 + t^2: (q s cosh a + i t) / (1 + q s^2) (Kahan, "Branch cuts for complex
     elementary functions", 1987); beyond |a| = 20, 1 + 4i (t / q) e^(-2 |a|).
     """
     a, b = z
     one = fb.constant(a.type, 1.0)
     size = fb.fabs(a)
-    t, s = emit_math(fb, "tan", b), emit_math(fb, "sinh", at_most(fb, size, 20.0))
-    squared = fb.fmul(s, s)
+    t, (s, c, _) = emit_math(fb, "tan", b), _sinh_and_cosh(fb, at_most(fb, size, 20.0))
     q = fb.fma(t, t, 1.0)
-    divisor = fb.fma(q, squared, 1.0)
-    near = fb.fdiv(fb.fmul(fb.fmul(q, fb.sqrt(fb.fadd(squared, 1.0))), s), divisor)
+    # Five roundings one after the other would be 4 ulp.
+    squared, squared_low = dd.two_product(fb, q, fb.fmul(s, s))
+    divisor, divisor_low = dd.two_sum(fb, squared, one)
+    product, product_low = dd.two_product(fb, fb.fmul(q, c), s)
+    quotient = dd.divide(fb, (product, product_low), (divisor, fb.fadd(divisor_low, squared_low)))
+    near = dd.collapse(fb, quotient)
     decay = emit_math(fb, "exponential", fb.fmul(size, -2.0))
     far_part = fb.fmul(fb.fmul(fb.fdiv(t, q), 4.0), decay)
     far = fb.fcmp("ogt", size, 20.0)

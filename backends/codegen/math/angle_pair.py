@@ -31,7 +31,7 @@ def _angle(fb: FunctionBuilder, y: dd.Pair, x: dd.Pair) -> dd.Pair:
     square = fb.fmul(quotient, quotient)
     tail = fb.fmul(fb.fmul(square, quotient), estrin(fb, square, ATAN[F64]))
     # The derivative of atan is 1 / (1 + t**2): 1 - t**2 is near enough for the low part.
-    tail = fb.fadd(tail, fb.fma(fb.fneg(square), low, low))
+    tail = fb.fadd(tail, fb.mul_add(fb.fneg(square), low, low))
     zeros = fb.constant(type_, 0.0), fb.constant(type_, 0.0)
     quarter = fb.constant(type_, _QUARTER_PI[0]), fb.constant(type_, _QUARTER_PI[1])
     half = fb.constant(type_, _HALF_PI[0]), fb.constant(type_, _HALF_PI[1])

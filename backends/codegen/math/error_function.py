@@ -96,11 +96,11 @@ def emit_erf(fb: FunctionBuilder, x: Value) -> Value:
     square = fb.fmul(x, x)
     bounded = at_most(fb, size, _LIMIT[scalar])
     if scalar is F64:
-        small = fb.fma(size, estrin(fb, square, _SMALL[F64]), size)
+        small = fb.mul_add(size, estrin(fb, square, _SMALL[F64]), size)
         exponent, low = dd.two_product(fb, bounded, estrin(fb, bounded, _LARGE[F64]))
         complement = exp2_of_pair(fb, fb.fneg(exponent), fb.fneg(low))
     else:
-        small = fb.fma(size, horner(fb, square, _SMALL[F32]), size)
+        small = fb.mul_add(size, horner(fb, square, _SMALL[F32]), size)
         exponent = fb.fmul(bounded, horner(fb, bounded, _LARGE[F32]))
         complement = _short_exp2_of_minus(fb, exponent)
     large = fb.fsub(fb.constant(x.type, 1.0), complement)

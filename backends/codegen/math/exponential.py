@@ -72,16 +72,16 @@ def exp_up_to(fb: FunctionBuilder, x: Value) -> Value:
     """e**x for x at most the upper end of EXP_RANGE, or NaN."""
     format_ = format_of(x)
     bounded = at_least(fb, x, EXP_RANGE[format_.type][0])
-    n = fb.fsub(fb.fma(bounded, LOG2_E, format_.rounder), format_.rounder)
-    start = fb.fma(n, -LN2_HIGH[format_.type], bounded)
+    n = fb.fsub(fb.mul_add(bounded, LOG2_E, format_.rounder), format_.rounder)
+    start = fb.mul_add(n, -LN2_HIGH[format_.type], bounded)
     if not format_.is_double:
-        r = fb.fma(n, -LN2_LOW[F32], start)
-        tail = fb.fma(fb.fmul(r, r), horner(fb, r, EXP[F32]), r)
+        r = fb.mul_add(n, -LN2_LOW[F32], start)
+        tail = fb.mul_add(fb.fmul(r, r), horner(fb, r, EXP[F32]), r)
         return scale_by_power_of_two(fb, fb.fadd(tail, 1.0), n)
     # `start` is exact; its correction joins the small terms.
     correction = fb.fmul(n, -LN2_LOW[F64])
     r = fb.fadd(start, correction)
-    tail = fb.fma(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
+    tail = fb.mul_add(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
     return scale_by_power_of_two(fb, fb.fadd(fb.fadd(start, tail), 1.0), n)
 
 
@@ -92,11 +92,11 @@ def exp2_of_pair(fb: FunctionBuilder, x: Value, x_low: Value | None = None) -> V
     fraction = fb.fsub(x, n)
     high = fb.fmul(fraction, _LN2[format_.type][0])
     low = fb.fma(fraction, _LN2[format_.type][0], fb.fneg(high))
-    low = fb.fma(fraction, _LN2[format_.type][1], low)
+    low = fb.mul_add(fraction, _LN2[format_.type][1], low)
     if x_low is not None:
-        low = fb.fma(x_low, _LN2[format_.type][0], low)
+        low = fb.mul_add(x_low, _LN2[format_.type][0], low)
     q = horner(fb, high, EXP[format_.type])
-    tail = fb.fma(fb.fmul(high, high), q, low)
+    tail = fb.mul_add(fb.fmul(high, high), q, low)
     return scale_by_power_of_two(fb, fb.fadd(fb.fadd(high, tail), 1.0), n)
 
 
@@ -125,8 +125,8 @@ def _half_expm1(fb: FunctionBuilder, x: Value) -> Value:
     r = fb.fadd(start, correction)
     s = power_of_low_bits(fb, shifted, SINGLE.bias - 1)
     # `start` is exact, so that the large terms are rounded once and the small ones after them.
-    tail = fb.fma(fb.fmul(r, r), horner(fb, r, EXPM1[F32]), correction)
-    return fb.fma(s, tail, fb.fma(s, start, fb.fsub(s, 0.5)))
+    tail = fb.mul_add(fb.fmul(r, r), horner(fb, r, EXPM1[F32]), correction)
+    return fb.mul_add(s, tail, fb.mul_add(s, start, fb.fsub(s, 0.5)))
 
 
 def half_expm1_terms(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
@@ -135,18 +135,18 @@ def half_expm1_terms(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
     r = fb.fadd(start, correction)
     s = power_of_low_bits(fb, shifted, DOUBLE.bias - 1)
     square = fb.fmul(r, r)
-    tail = fb.fma(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.fma(square, 0.5, correction))
+    tail = fb.mul_add(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]), fb.mul_add(square, 0.5, correction))
     base, base_low = dd.fast_two_sum(fb, s, fb.constant(x.type, -0.5))
     high, low = dd.fast_two_sum(fb, base, fb.fmul(s, start))
-    return high, fb.fma(s, tail, fb.fadd(low, base_low))
+    return high, fb.mul_add(s, tail, fb.fadd(low, base_low))
 
 
 def reduce_by_ln2(fb: FunctionBuilder, x: Value) -> tuple[Value, Value, Value]:
     """The n in the low bits of the first, and r as a sum of an exact part and a small one, with x = n ln 2 + r."""
     format_ = format_of(x)
-    shifted = fb.fma(x, LOG2_E, format_.rounder)
+    shifted = fb.mul_add(x, LOG2_E, format_.rounder)
     n = fb.fsub(shifted, format_.rounder)
-    return shifted, fb.fma(n, -LN2_HIGH[format_.type], x), fb.fmul(n, -LN2_LOW[format_.type])
+    return shifted, fb.mul_add(n, -LN2_HIGH[format_.type], x), fb.fmul(n, -LN2_LOW[format_.type])
 
 
 # (e**(-2 r) - 1) / r, error 2^-28.2 relative to e**(-2 r) on |r| <= 0.1735.
@@ -162,10 +162,10 @@ _EXP_MINUS_TWO = (
 
 def exp_of_minus_twice(fb: FunctionBuilder, x: Value) -> Value:
     """e**(-2 x) for an f32 x in [0, 40] or NaN; large x lose some of the last bits."""
-    shifted = fb.fma(x, -2.0 * LOG2_E, SINGLE.rounder)
+    shifted = fb.mul_add(x, -2.0 * LOG2_E, SINGLE.rounder)
     n = fb.fsub(shifted, SINGLE.rounder)
     r = fb.fma(n, 0.5 * _LN2[F32][0], x)
-    power = fb.fma(r, horner(fb, r, _EXP_MINUS_TWO), 1.0)
+    power = fb.mul_add(r, horner(fb, r, _EXP_MINUS_TWO), 1.0)
     return fb.fmul(power, power_of_low_bits(fb, shifted, SINGLE.bias))
 
 
@@ -174,8 +174,8 @@ def exp_pair(fb: FunctionBuilder, x: Value, low: Value | None = None) -> tuple[d
 
     f64 only, for |x| <= 2000 and |low| below an ulp of x; the pair's error is about 2**-58 relative to it.
     """
-    n = fb.fsub(fb.fma(x, LOG2_E, DOUBLE.rounder), DOUBLE.rounder)
-    start = fb.fma(n, -LN2_HIGH[F64], x)
+    n = fb.fsub(fb.mul_add(x, LOG2_E, DOUBLE.rounder), DOUBLE.rounder)
+    start = fb.mul_add(n, -LN2_HIGH[F64], x)
     # n * LN2_LOW is below 2**-30: its rounding error does not count.
     r, r_low = dd.fast_two_sum(fb, start, fb.fmul(n, -LN2_LOW[F64]))
     if low is not None:
@@ -183,7 +183,7 @@ def exp_pair(fb: FunctionBuilder, x: Value, low: Value | None = None) -> tuple[d
     square, square_low = dd.two_product(fb, r, r)
     cubic = fb.fmul(fb.fmul(square, r), estrin(fb, r, EXPM1[F64][1:]))
     sum_, sum_low = dd.fast_two_sum(fb, r, fb.fmul(square, 0.5))
-    rest = fb.fadd(fb.fma(square_low, 0.5, sum_low), fb.fma(r, r_low, r_low))
+    rest = fb.fadd(fb.mul_add(square_low, 0.5, sum_low), fb.mul_add(r, r_low, r_low))
     return dd.fast_two_sum(fb, sum_, fb.fadd(cubic, rest)), n
 
 
@@ -197,7 +197,7 @@ def expm1_pair(fb: FunctionBuilder, x: Value, largest: float) -> tuple[dd.Pair, 
     s = power_of_exponent(fb, bounded)
     start, start_low = dd.two_sum(fb, s, fb.constant(s.type, -1.0))
     high, low = dd.two_sum(fb, start, fb.fmul(s, pair[0]))
-    rest = fb.fma(s, pair[1], fb.fadd(low, start_low))
+    rest = fb.mul_add(s, pair[1], fb.fadd(low, start_low))
     return dd.fast_two_sum(fb, high, rest), fb.fsub(n, bounded)
 
 

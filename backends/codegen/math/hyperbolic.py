@@ -68,21 +68,21 @@ def emit_tanh(fb: FunctionBuilder, x: Value) -> Value:
         divisor, lost = dd.two_sum(fb, high, fb.constant(x.type, 1.0))
         quotient = fb.fdiv(high, divisor)
         back = fb.fneg(quotient)
-        remainder = fb.fadd(fb.fma(back, divisor, high), fb.fma(back, fb.fadd(lost, low), low))
-        quotient = fb.fma(remainder, rough_inverse(fb, divisor), quotient)
+        remainder = fb.fadd(fb.fma(back, divisor, high), fb.mul_add(back, fb.fadd(lost, low), low))
+        quotient = fb.mul_add(remainder, rough_inverse(fb, divisor), quotient)
         # A quotient of denormals loses bits, and there tanh x = x.
         return with_sign_of(fb, fb.select(fb.fcmp("olt", size, 2.0**-28), size, quotient), x)
     e = exp_of_minus_twice(fb, bounded)
-    large = fb.fma(fb.fdiv(e, fb.fadd(e, 1.0)), -2.0, 1.0)
+    large = fb.mul_add(fb.fdiv(e, fb.fadd(e, 1.0)), -2.0, 1.0)
     square = fb.fmul(x, x)
-    small = fb.fma(fb.fmul(square, size), horner(fb, square, _TANH_SMALL), size)
+    small = fb.mul_add(fb.fmul(square, size), horner(fb, square, _TANH_SMALL), size)
     return with_sign_of(fb, fb.select(fb.fcmp("olt", size, 0.55), small, large), x)
 
 
 def _divide_by_about_one(fb: FunctionBuilder, numerator: Value, divisor: Value, lost: Value) -> Value:
     """`numerator / (divisor + lost)` for a divisor from 1 to 2; exact for 1, where it matters most."""
     quotient = fb.fdiv(numerator, divisor)
-    return fb.fma(fb.fneg(quotient), lost, quotient)
+    return fb.mul_add(fb.fneg(quotient), lost, quotient)
 
 
 def emit_logistic(fb: FunctionBuilder, x: Value) -> Value:
@@ -104,7 +104,7 @@ def _logistic_double(fb: FunctionBuilder, below: Value, negative: Value) -> Valu
     low = fb.fadd(low, pair[1])
     s = power_of_exponent(fb, at_least(fb, n, -1000.0))
     total, rest = dd.fast_two_sum(fb, one, fb.fmul(s, high))
-    divisor = total, fb.fma(s, low, rest)
+    divisor = total, fb.mul_add(s, low, rest)
     numerator = fb.select(negative, high, one), fb.select(negative, low, 0.0)
     quotient = dd.collapse(fb, dd.divide(fb, numerator, divisor))
     return scale_by_power_of_two(fb, quotient, fb.select(negative, n, 0.0))
@@ -136,10 +136,10 @@ def _by_addition(fb: FunctionBuilder, size: Value, sign: float) -> Value:
     other = fb.fsub(growing, signed)
     r = fb.fadd(start, correction)
     square = fb.fmul(r, r)
-    sine_tail = fb.fma(fb.fmul(square, r), polynomial(fb, square, _SINH_SHORT), correction)
+    sine_tail = fb.mul_add(fb.fmul(square, r), polynomial(fb, square, _SINH_SHORT), correction)
     cosine_tail = fb.fmul(square, polynomial(fb, square, _COSH_SHORT))
     product, product_low = dd.two_product(fb, other, start)
     high, low = dd.fast_two_sum(fb, base, product)
-    rest = fb.fma(base, cosine_tail, fb.fma(other, sine_tail, fb.fadd(product_low, base_low)))
+    rest = fb.mul_add(base, cosine_tail, fb.mul_add(other, sine_tail, fb.fadd(product_low, base_low)))
     total = fb.fadd(high, fb.fadd(low, rest))
     return fb.fadd(total, total)

@@ -67,7 +67,7 @@ _HUGE = {F32: 2.0**13, F64: 2.0**30}
 
 def _near_zero(fb: FunctionBuilder, x: Value, coefficients: Mapping[Type, Sequence[float]]) -> Value:
     square = fb.fmul(x, x)
-    return fb.fma(fb.fmul(square, x), polynomial(fb, square, coefficients), x)
+    return fb.mul_add(fb.fmul(square, x), polynomial(fb, square, coefficients), x)
 
 
 def _root(fb: FunctionBuilder, square: dd.Pair) -> dd.Pair:

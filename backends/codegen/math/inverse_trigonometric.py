@@ -66,9 +66,9 @@ def _turned(fb: FunctionBuilder, base: dd.Pair, factor: Value, head: Value, tail
 
     The factor is 1, 2, -1 or -2, and the base's first part is 0 or larger than the product.
     """
-    high = fb.fma(factor, head, base[0])
-    lost = fb.fma(factor, head, fb.fsub(base[0], high))
-    return fb.fadd(high, fb.fadd(lost, fb.fma(factor, tail, base[1])))
+    high = fb.mul_add(factor, head, base[0])
+    lost = fb.mul_add(factor, head, fb.fsub(base[0], high))
+    return fb.fadd(high, fb.fadd(lost, fb.mul_add(factor, tail, base[1])))
 
 
 def _choose(fb: FunctionBuilder, condition: Value, a: dd.Pair, b: dd.Pair) -> dd.Pair:
@@ -93,11 +93,11 @@ def _arc_tangent_parts(fb: FunctionBuilder, smaller: Value, larger: Value) -> tu
     quotient = fb.fdiv(numerator[0], denominator[0])
     back = fb.fneg(quotient)
     remainder = fb.fma(back, denominator[0], numerator[0])
-    remainder = fb.fadd(remainder, fb.fma(back, denominator[1], numerator[1]))
+    remainder = fb.fadd(remainder, fb.mul_add(back, denominator[1], numerator[1]))
     square = fb.fmul(quotient, quotient)
     # The derivative of atan, 1 / (1 + t**2), does not count beside how rough the inverse is.
     low = fb.fmul(remainder, rough_inverse(fb, denominator[0]))
-    return turned, quotient, fb.fma(fb.fmul(square, quotient), polynomial(fb, square, ATAN), low)
+    return turned, quotient, fb.mul_add(fb.fmul(square, quotient), polynomial(fb, square, ATAN), low)
 
 
 def emit_atan(fb: FunctionBuilder, x: Value) -> Value:
@@ -138,12 +138,12 @@ def emit_atan2(fb: FunctionBuilder, y: Value, x: Value) -> Value:
 def _arc_sine_parts(fb: FunctionBuilder, size: Value) -> tuple[Value, Value, Value]:
     """Whether size is beyond 1/2, and the head and tail of its arc sine, or of that of sqrt((1 - size) / 2)."""
     beyond = fb.fcmp("ogt", size, 0.5)
-    half = fb.fma(size, -0.5, 0.5)
+    half = fb.mul_add(size, -0.5, 0.5)
     root = fb.sqrt(half)
     lost = fb.fmul(fb.fmul(fb.fma(fb.fneg(root), root, half), 0.5), rough_inverse(fb, root))
     head, low = fb.select(beyond, root, size), fb.select(beyond, lost, 0.0)
     square = fb.select(beyond, half, fb.fmul(size, size))
-    return beyond, head, fb.fma(fb.fmul(square, head), polynomial(fb, square, _ASIN), low)
+    return beyond, head, fb.mul_add(fb.fmul(square, head), polynomial(fb, square, _ASIN), low)
 
 
 def emit_asin(fb: FunctionBuilder, x: Value) -> Value:

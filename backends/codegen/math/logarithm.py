@@ -105,13 +105,13 @@ def log_of_split(fb: FunctionBuilder, parts: Split) -> Value:
     """The logarithm of the number with these parts."""
     scalar = parts.fraction.type.scalar
     rest = _log_rest(fb, parts)
-    rest = fb.fma(parts.exponent, LN2_LOW[scalar], rest)
+    rest = fb.mul_add(parts.exponent, LN2_LOW[scalar], rest)
     if scalar is F64 or parts.fraction_low is not None:
         # One place for the sum's rounding error: the large terms are added exactly.
         high, low = dd.fast_two_sum(fb, fb.fmul(parts.exponent, LN2_HIGH[scalar]), parts.fraction)
         finite = fb.fcmp("olt", fb.fabs(parts.exponent), float("inf"))
         return fb.fadd(high, fb.fadd(fb.select(finite, low, 0.0), rest))
-    return fb.fma(parts.exponent, LN2_HIGH[scalar], fb.fadd(parts.fraction, rest))
+    return fb.mul_add(parts.exponent, LN2_HIGH[scalar], fb.fadd(parts.fraction, rest))
 
 
 def _log_rest(fb: FunctionBuilder, parts: Split) -> Value:
@@ -120,11 +120,11 @@ def _log_rest(fb: FunctionBuilder, parts: Split) -> Value:
     if f.type.scalar is F64:
         s = fb.fdiv(f, fb.fadd(f, 2.0))
         square, half = fb.fmul(s, s), fb.fmul(fb.fmul(f, f), 0.5)
-        rest = fb.fma(s, fb.fma(square, estrin(fb, square, _ATANH), half), fb.fneg(half))
+        rest = fb.mul_add(s, fb.mul_add(square, estrin(fb, square, _ATANH), half), fb.fneg(half))
     else:
-        rest = fb.fmul(fb.fmul(f, f), fb.fma(f, horner(fb, f, LOG), -0.5))
+        rest = fb.fmul(fb.fmul(f, f), fb.mul_add(f, horner(fb, f, LOG), -0.5))
     if parts.fraction_low is not None:
-        rest = fb.fadd(rest, fb.fma(fb.fneg(f), parts.fraction_low, parts.fraction_low))
+        rest = fb.fadd(rest, fb.mul_add(fb.fneg(f), parts.fraction_low, parts.fraction_low))
     return rest
 
 

@@ -75,7 +75,7 @@ def _pow_single(fb: FunctionBuilder, size: Value, y: Value) -> Value:
     """size**y for an f32 size >= 0, infinity or NaN."""
     wide = fb.fpext(size, F64)
     parts = split_normal(fb, wide)
-    logarithm = fb.fma(parts.fraction, estrin(fb, parts.fraction, _SHORT_LOG2), parts.exponent)
+    logarithm = fb.mul_add(parts.fraction, estrin(fb, parts.fraction, _SHORT_LOG2), parts.exponent)
     logarithm = log_specials(fb, wide, logarithm)
     t = fb.fmul(logarithm, fb.fpext(y, F64))
     t = at_least(fb, at_most(fb, t, 300.0), -300.0)
@@ -89,14 +89,14 @@ def _pow_double(fb: FunctionBuilder, size: Value, y: Value) -> Value:
     """size**y for an f64 size >= 0, infinity or NaN."""
     high, low = log_pair(fb, size)
     product, rest = dd.two_product(fb, high, y)
-    rest = fb.fma(low, y, rest)
+    rest = fb.mul_add(low, y, rest)
     bounded = at_least(fb, at_most(fb, product, 800.0), -800.0)
     # Beyond the bounds, and at infinities, the low part is no number or does not count.
     inside = fb.fcmp("oeq", bounded, product)
     shifted, start, correction = reduce_by_ln2(fb, bounded)
     correction = fb.fadd(correction, fb.select(inside, rest, 0.0))
     r = fb.fadd(start, correction)
-    tail = fb.fma(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
+    tail = fb.mul_add(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
     total, lost = dd.fast_two_sum(fb, fb.constant(size.type, 1.0), start)
     return scale_by_power_of_two(fb, fb.fadd(total, fb.fadd(lost, tail)), fb.fsub(shifted, DOUBLE.rounder))
 
@@ -111,17 +111,17 @@ def log_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
     zero = fb.constant(x.type, 0.0)
     s, s_low = dd.divide(fb, (f, zero), dd.fast_two_sum(fb, fb.constant(x.type, 2.0), f))
     square, square_low = dd.two_product(fb, s, s)
-    square_low = fb.fma(fb.fadd(s, s), s_low, square_low)
+    square_low = fb.mul_add(fb.fadd(s, s), s_low, square_low)
     tail = fb.fmul(square, estrin(fb, square, _ATANH_TAIL))
     factor, factor_low = dd.fast_two_sum(fb, fb.constant(x.type, _TWO_THIRDS[0]), tail)
     factor_low = fb.fadd(factor_low, _TWO_THIRDS[1])
     ratio, ratio_low = _product(fb, (square, square_low), (factor, factor_low))
     cubic, cubic_low = _product(fb, (s, s_low), (ratio, ratio_low))
     high, low = dd.fast_two_sum(fb, fb.fadd(s, s), cubic)
-    low = fb.fadd(low, fb.fma(s_low, 2.0, cubic_low))
+    low = fb.fadd(low, fb.mul_add(s_low, 2.0, cubic_low))
     base = fb.fmul(parts.exponent, LN2_HIGH[F64])
     total, rest = dd.fast_two_sum(fb, base, high)
-    high, low = dd.fast_two_sum(fb, total, fb.fadd(rest, fb.fma(parts.exponent, LN2_LOW[F64], low)))
+    high, low = dd.fast_two_sum(fb, total, fb.fadd(rest, fb.mul_add(parts.exponent, LN2_LOW[F64], low)))
     if not has_avx512(fb):
         high = log_specials(fb, x, high)
         proper = fb.and_(fb.fcmp("one", x, 0.0), fb.fcmp("olt", x, float("inf")))
@@ -133,7 +133,7 @@ def log_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
 def _product(fb: FunctionBuilder, a: dd.Pair, b: dd.Pair) -> dd.Pair:
     """`a * b` as a sum that is not in order."""
     high, low = dd.two_product(fb, a[0], b[0])
-    return high, fb.fma(a[0], b[1], fb.fma(a[1], b[0], low))
+    return high, fb.mul_add(a[0], b[1], fb.mul_add(a[1], b[0], low))
 
 
 def _with_special_cases(fb: FunctionBuilder, x: Value, y: Value, size: Value, magnitude: Value) -> Value:

@@ -21,7 +21,7 @@ def emit_rsqrt(fb: FunctionBuilder, x: Value) -> Value:
     # One Newton step with an exact residual 1 - x * result**2; at 0 and infinity there is none.
     root, low = dd.two_product(fb, x, result)
     residual = fb.fma(fb.fneg(low), result, fb.fma(fb.fneg(root), result, 1.0))
-    corrected = fb.fma(fb.fmul(result, 0.5), residual, result)
+    corrected = fb.mul_add(fb.fmul(result, 0.5), residual, result)
     return fb.select(fb.fcmp("one", residual, 0.0), corrected, result)
 
 
@@ -43,22 +43,22 @@ def emit_cbrt(fb: FunctionBuilder, x: Value) -> Value:
     size = fb.fabs(x)
     parts = split_positive(fb, size)
     thirds = fb.rint(fb.fmul(parts.exponent, 1.0 / 3.0))
-    rest = fb.fma(thirds, -3.0, parts.exponent)
+    rest = fb.mul_add(thirds, -3.0, parts.exponent)
     mantissa = fb.fadd(parts.fraction, 1.0)
     z = fb.fmul(mantissa, power_of_exponent(fb, rest))
     inverse = horner(fb, z, _INVERSE_CUBE_ROOT)
     # With e = 1 - z * y**3 the root is y * (1 - e)**(-1/3) = y * (1 + e/3 + 2 e**2 / 9 + 14 e**3 / 81 + ...).
     cube = fb.fmul(fb.fmul(inverse, inverse), inverse)
-    e = fb.fma(fb.fneg(z), cube, 1.0)
+    e = fb.mul_add(fb.fneg(z), cube, 1.0)
     series = (1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0)[: 3 if format_.is_double else 1]
-    inverse = fb.fma(inverse, fb.fmul(e, horner(fb, e, series)), inverse)
+    inverse = fb.mul_add(inverse, fb.fmul(e, horner(fb, e, series)), inverse)
     square = fb.fmul(inverse, inverse)
     root = fb.fmul(z, square)
     # root - (root**3 - z) / (3 root**2), where 1 / root**2 is the inverse's square.
     root_square, low = dd.two_product(fb, root, root)
     excess = fb.fma(root_square, root, fb.fneg(z))
-    excess = fb.fma(low, root, excess)
-    root = fb.fma(fb.fmul(excess, square), -1.0 / 3.0, root)
+    excess = fb.mul_add(low, root, excess)
+    root = fb.mul_add(fb.fmul(excess, square), -1.0 / 3.0, root)
     result = fb.fmul(root, power_of_exponent(fb, thirds))
     proper = fb.and_(fb.fcmp("ogt", size, 0.0), fb.fcmp("olt", size, float("inf")))
     return with_sign_of(fb, fb.select(proper, result, size), x)

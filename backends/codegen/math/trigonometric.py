@@ -64,7 +64,7 @@ def emit_sin(fb: FunctionBuilder, x: Value) -> Value:
     if x.type.scalar is F64:
         return _sine_of_quadrant(fb, x, 0)
     size = fb.fabs(x)
-    shifted = fb.fma(size, ONE_OVER_PI, SINGLE.rounder)
+    shifted = fb.mul_add(size, ONE_OVER_PI, SINGLE.rounder)
     n = fb.fsub(shifted, SINGLE.rounder)
     return with_sign_of(fb, _sine_of_half_turns(fb, size, n, bits_of(fb, shifted), 0), x)
 
@@ -75,7 +75,7 @@ def emit_cos(fb: FunctionBuilder, x: Value) -> Value:
         return _sine_of_quadrant(fb, x, 1)
     size = fb.fabs(x)
     # cos x = sin(x + pi / 2): n counts half turns from -1/2 on.
-    shifted = fb.fadd(fb.fma(size, ONE_OVER_PI, 0.5), SINGLE.rounder)
+    shifted = fb.fadd(fb.mul_add(size, ONE_OVER_PI, 0.5), SINGLE.rounder)
     n = fb.fsub(fb.fsub(shifted, SINGLE.rounder), 0.5)
     return _sine_of_half_turns(fb, size, n, bits_of(fb, shifted), 1)
 
@@ -96,7 +96,7 @@ def _sine_of_half_turns(fb: FunctionBuilder, size: Value, n: Value, turns: Value
     first, *others = _SIN_HALF_TURN
     square, lost = dd.two_product(fb, r, r)
     # sin(r) / r - 1, down to -0.36, with one rounding that counts: no sine may exceed 1.
-    small = fb.fma(fb.fmul(square, square), horner(fb, square, others), fb.fmul(lost, first))
+    small = fb.mul_add(fb.fmul(square, square), horner(fb, square, others), fb.fmul(lost, first))
     result = fb.fma(r, fb.fma(square, first, small), r)
     return float_of(fb, fb.xor(bits_of(fb, result), fb.shl(turns, 31)), SINGLE)
 
@@ -121,8 +121,8 @@ def _sine_of_quadrant(fb: FunctionBuilder, x: Value, quarters: int) -> Value:
 def _sine_tail(fb: FunctionBuilder, r: Value, low: Value, square: Value) -> Value:
     """sin(r + low) - r."""
     # sin(r + low) = sin r + low * cos r, and cos r = 1 - r**2 / 2 is near enough.
-    correction = fb.fma(fb.fmul(square, -0.5), low, low)
-    return fb.fma(fb.fmul(square, r), estrin(fb, square, _SIN), correction)
+    correction = fb.mul_add(fb.fmul(square, -0.5), low, low)
+    return fb.mul_add(fb.fmul(square, r), estrin(fb, square, _SIN), correction)
 
 
 def _cosine_parts(fb: FunctionBuilder, r: Value, low: Value, square: Value) -> dd.Pair:
@@ -133,8 +133,8 @@ def _cosine_parts(fb: FunctionBuilder, r: Value, low: Value, square: Value) -> d
     lost = fb.fsub(fb.fsub(one, start), half)
     # r * r - square, halved, is what rounding the square lost.
     square_low = fb.fma(r, r, fb.fneg(square))
-    rest = fb.fsub(lost, fb.fma(r, low, fb.fmul(square_low, 0.5)))
-    return start, fb.fma(fb.fmul(square, square), estrin(fb, square, _COS), rest)
+    rest = fb.fsub(lost, fb.mul_add(r, low, fb.fmul(square_low, 0.5)))
+    return start, fb.mul_add(fb.fmul(square, square), estrin(fb, square, _COS), rest)
 
 
 def emit_tan(fb: FunctionBuilder, x: Value) -> Value:
@@ -153,8 +153,8 @@ def emit_tan(fb: FunctionBuilder, x: Value) -> Value:
     r, low, quadrant = with_large_lanes(fb, size, fast, adapt)
     square = fb.fmul(r, r)
     # tan(r + low) = tan r + low * (1 + tan(r)**2), and r**2 is near enough.
-    correction = fb.fma(low, square, low)
-    tangent = fb.fadd(r, fb.fma(fb.fmul(square, r), horner(fb, square, _TAN), correction))
+    correction = fb.mul_add(low, square, low)
+    tangent = fb.fadd(r, fb.mul_add(fb.fmul(square, r), horner(fb, square, _TAN), correction))
     odd = fb.icmp("ne", fb.and_(quadrant, 1), 0)
     numerator = fb.select(odd, -1.0, tangent)
     return with_sign_of(fb, fb.fdiv(numerator, fb.select(odd, tangent, 1.0)), x)
