@@ -18,23 +18,23 @@ from xlalite.passes.fusion.group import KernelGroup
 def fuse(module: HloModule, computation: HloComputation, groups: Sequence[KernelGroup]) -> None:
     """Replaces the members of each group by one fusion instruction; groups are given users first.
 
-    All bodies are made before anything is replaced: what one kernel computes for itself another may give.
+    All bodies are made before anything is replaced, and all is replaced before anything goes: what one kernel computes
+    for itself another may give.
     """
     planned = []
     for group in groups:
         members = group.in_post_order()
         operands = _external_operands(members, group)
         planned.append((group, members, operands, module.add(_body(group, members, operands))))
-    for group, members, operands, body in planned:
-        _fuse_one(computation, group, members, operands, body)
+    for group, _, operands, body in planned:
+        _fuse_one(computation, group, operands, body)
+    for _, members, _, _ in planned:
+        for member in reversed(members):
+            remove_dead(member)
 
 
 def _fuse_one(
-    computation: HloComputation,
-    group: KernelGroup,
-    members: Sequence[HloInstruction],
-    operands: Sequence[HloInstruction],
-    body: HloComputation,
+    computation: HloComputation, group: KernelGroup, operands: Sequence[HloInstruction], body: HloComputation
 ) -> None:
     fusion = HloInstruction(
         OPS["fusion"],
@@ -47,8 +47,6 @@ def _fuse_one(
     )
     computation.add(fusion)
     _replace_outputs(computation, group, fusion)
-    for member in reversed(members):
-        remove_dead(member)
 
 
 def _body(group: KernelGroup, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:

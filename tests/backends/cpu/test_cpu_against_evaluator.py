@@ -44,3 +44,27 @@ ENTRY e {
 }"""
     x, y = np.full((4, 64), 1e300), np.full((4, 64), 0.7)
     np.testing.assert_array_equal(compile_text(text)(x, y), np.fmod(x, y).T)
+
+
+def test_what_one_kernel_gives_and_another_computes_stays_until_both_are_made(
+    compile_text: Callable[..., Executable],
+) -> None:
+    text = """HloModule m
+reducer {
+  p0 = u64[] parameter(0)
+  p1 = u64[] parameter(1)
+  ROOT r = u64[] multiply(p0, p1)
+}
+ENTRY e {
+  s = u64[2] parameter(0)
+  p = u64[] parameter(1)
+  g = (u64[2], s32[]) rng-bit-generator(s), algorithm=rng_default
+  t = u64[2] get-tuple-element(g), index=0
+  b = s32[] get-tuple-element(g), index=1
+  a = u64[2] add(t, t)
+  r = u64[2] reduce(a, p), dimensions={}, to_apply=reducer
+  ROOT result = (u64[2], s32[]) tuple(r, b)
+}"""
+    arguments = np.array([3, 2**63], np.uint64), np.uint64(5)
+    for found, expected in zip(compile_text(text)(*arguments), evaluate(parse(text), *arguments), strict=True):
+        np.testing.assert_array_equal(found, expected)
