@@ -34,6 +34,7 @@ class KernelKind(enum.Enum):
     QR = "qr"
     REFLECTIONS = "reflections"
     EIGH = "eigh"
+    SVD = "svd"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     DOT = "dot"
@@ -71,6 +72,7 @@ _LAPACK_KINDS = {
     "orgqr": KernelKind.REFLECTIONS,
     "ormqr": KernelKind.REFLECTIONS,
     "syevd": KernelKind.EIGH,
+    "gesdd": KernelKind.SVD,
 }
 
 

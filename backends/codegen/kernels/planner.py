@@ -23,6 +23,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.eigh import plan_eigh
 from xlalite.backends.codegen.kernels.linear_algebra.lu import plan_lu
 from xlalite.backends.codegen.kernels.linear_algebra.qr import plan_qr
 from xlalite.backends.codegen.kernels.linear_algebra.reflections import plan_reflections
+from xlalite.backends.codegen.kernels.linear_algebra.svd import plan_svd
 from xlalite.backends.codegen.kernels.linear_algebra.triangular_solve import plan_triangular_solve
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.kernels.row import plan_row
@@ -51,6 +52,7 @@ PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Decli
     KernelKind.QR: plan_qr,
     KernelKind.REFLECTIONS: plan_reflections,
     KernelKind.EIGH: plan_eigh,
+    KernelKind.SVD: plan_svd,
     KernelKind.TRANSPOSE: plan_transpose,
     KernelKind.CONCATENATE: plan_concatenate,
     KernelKind.DOT: plan_dot_kernel,

@@ -18,7 +18,7 @@ LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
-_NAMES_FOR_COMPLEX = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}
+_SAME = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "gesvd": "gesdd"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class LapackCall:
     """A call that has the form of its routine.
 
     Attributes:
-        routine: Its name without the letter of the element type, that for real matrices.
+        routine: Its name without the letter of the element type; one name for routines that give the same.
         options: The numbers in `backend_config`; true is 1.
         batch: Sizes of the leading dimensions of all operands and results.
         sizes: Sizes of each operand without these.
@@ -53,14 +53,14 @@ class _Form:
 
     Attributes:
         ranks: Ranks of the operands, without the batch.
-        results: Sizes of the operands and options -> sizes of the results, () for `info`; none if they do not fit.
+        results: Sizes of the operands and options -> possible sizes of the results, () being those of `info`.
         flops: Sizes of the operands -> multiplications and additions.
         integers: Numbers of the results that are s32; all others have the element type.
         reals: Numbers of those that have the type of its real part.
     """
 
     ranks: Dims
-    results: Callable[[tuple[Dims, ...], Options], tuple[Dims, ...] | None]
+    results: Callable[[tuple[Dims, ...], Options], tuple[tuple[Dims, ...], ...]]
     flops: Callable[[tuple[Dims, ...]], int]
     integers: Dims = ()
     reals: Dims = ()
@@ -71,7 +71,7 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     target = _TARGET.fullmatch(instruction.attrs.custom_call_target)
     if target is None or instruction.has_side_effect:
         return None
-    routine = _NAMES_FOR_COMPLEX.get(target[2], target[2])
+    routine = _SAME.get(target[2], target[2])
     form, dtype = _FORMS.get(routine), LAPACK_TYPES[target[1]]
     shapes = [operand.shape for operand in instruction.operands]
     if form is None or len(shapes) != len(form.ranks):
@@ -84,13 +84,16 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     if any(one.dims[:rank] != other.dims[:rank] for one, other in pairwise(shapes)):
         return None
     sizes, options = tuple(shape.dims[rank:] for shape in shapes), read_options(instruction)
-    wanted, batch = form.results(sizes, options), shapes[0].dims[:rank]
-    if wanted is None or any(not size for each in sizes for size in each):
+    batch = shapes[0].dims[:rank]
+    if any(not size for each in sizes for size in each):
         return None
     types = {**dict.fromkeys(form.integers, DType.S32), **dict.fromkeys(form.reals, dtype.component)}
-    results = [Shape.array(types.get(number, dtype), (*batch, *dims)) for number, dims in enumerate(wanted)]
-    whole = results[0] if len(results) == 1 else Shape.tuple(results)
-    return LapackCall(routine, options, batch, sizes) if whole.compatible(instruction.shape) else None
+    for wanted in form.results(sizes, options):
+        results = [Shape.array(types.get(number, dtype), (*batch, *dims)) for number, dims in enumerate(wanted)]
+        whole = results[0] if len(results) == 1 else Shape.tuple(results)
+        if whole.compatible(instruction.shape):
+            return LapackCall(routine, options, batch, sizes)
+    return None
 
 
 def read_options(instruction: HloInstruction) -> Options:
@@ -100,36 +103,47 @@ def read_options(instruction: HloInstruction) -> Options:
     return {name: words[text] if text in words else int(text) for name, text in found}
 
 
-def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     (rows, columns), rhs = sizes
     is_left = options.get("side") == ord("L")
     has_letters = all(
         chr(options.get(name, 0)) in letters
         for name, letters in (("side", "LR"), ("uplo", "LU"), ("trans_x", "NTC"), ("diag", "NU"))
     )
-    return (rhs,) if has_letters and rows == columns == rhs[0 if is_left else 1] else None
+    return ((rhs,),) if has_letters and rows == columns == rhs[0 if is_left else 1] else ()
 
 
-def _cholesky_factor(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+def _cholesky_factor(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    return ((rows, rows), ()) if rows == columns and chr(options.get("uplo", 0)) in "LU" else None
+    return (((rows, rows), ()),) if rows == columns and chr(options.get("uplo", 0)) in "LU" else ()
 
 
-def _eigenvalues(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+def _eigenvalues(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
     has_letters = chr(options.get("uplo", 0)) in "LU" and chr(options.get("mode", 0)) in "NV"
-    return ((rows, rows), (rows,), ()) if has_letters and rows == columns else None
+    return (((rows, rows), (rows,), ()),) if has_letters and rows == columns else ()
 
 
-def _q(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+def _singular_values(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
+    """All vectors, or as many as there are values; with neither, callers declare one or the other."""
+    ((rows, columns),), mode = sizes, chr(options.get("mode", 0))
+    k = min(rows, columns)
+    forms = {
+        letter: ((rows, columns), (k,), (rows, left), (right, columns), ())
+        for letter, left, right in (("A", rows, columns), ("S", k, k))
+    }
+    return tuple(forms.values()) if mode == "N" else (forms[mode],) if mode in forms else ()
+
+
+def _q(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     (rows, columns), (count,) = sizes
-    return ((rows, columns),) if count <= columns <= rows else None
+    return (((rows, columns),),) if count <= columns <= rows else ()
 
 
-def _product_with_q(sizes: tuple[Dims, ...], options: Options) -> tuple[Dims, ...] | None:
+def _product_with_q(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     (rows, columns), (count,), other = sizes
     is_of_size = rows == other[0 if options.get("left", 1) else 1]
-    return (other,) if is_of_size and count <= columns <= rows else None
+    return ((other,),) if is_of_size and count <= columns <= rows else ()
 
 
 def _elimination_flops(sizes: tuple[Dims, ...]) -> int:
@@ -141,9 +155,14 @@ def _elimination_flops(sizes: tuple[Dims, ...]) -> int:
 _FORMS: Mapping[str, _Form] = {
     "trsm": _Form((2, 2), _triangular_solution, lambda sizes: sizes[0][0] * sizes[1][0] * sizes[1][1]),
     "potrf": _Form((2,), _cholesky_factor, lambda sizes: sizes[0][0] ** 3 // 3, integers=(1,)),
-    "getrf": _Form((2,), lambda sizes, options: (sizes[0], (min(sizes[0]),), ()), _elimination_flops, integers=(1, 2)),
+    "getrf": _Form(
+        (2,), lambda sizes, options: ((sizes[0], (min(sizes[0]),), ()),), _elimination_flops, integers=(1, 2)
+    ),
     "geqrf": _Form(
-        (2,), lambda sizes, options: (sizes[0], (min(sizes[0]),)), lambda sizes: 2 * _elimination_flops(sizes)
+        (2,), lambda sizes, options: ((sizes[0], (min(sizes[0]),)),), lambda sizes: 2 * _elimination_flops(sizes)
+    ),
+    "gesdd": _Form(
+        (2,), _singular_values, lambda sizes: 8 * sizes[0][0] * sizes[0][1] * min(sizes[0]), integers=(4,), reals=(1,)
     ),
     "orgqr": _Form((2, 1), _q, lambda sizes: 2 * _elimination_flops(sizes)),
     "syevd": _Form((2,), _eigenvalues, lambda sizes: 6 * sizes[0][0] ** 3, integers=(2,), reals=(1,)),

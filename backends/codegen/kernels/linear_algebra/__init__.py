@@ -1,1 +1,1 @@
-"""Kernels for linear systems: a panel of neighbouring columns at a time, row after row."""
+"""Kernels for linear algebra: a panel of neighbouring columns at a time, row after row."""

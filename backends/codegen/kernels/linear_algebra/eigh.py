@@ -20,14 +20,11 @@ from xlalite.backends.codegen.kernels.linear_algebra.implicit_ql import Implicit
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     conjugate,
-    near_inverse,
-    one_like,
     real_part,
-    scaled,
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
-from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import Reduction
+from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import TridiagonalReduction
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
 from xlalite.backends.codegen.llvm import I32, I64, Function, ModuleBuilder, Value
@@ -117,7 +114,7 @@ class EighKernel(Kernel):
         factor, is_finite = self._read(entry, matrix, batch)
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            reduction = Reduction(fb, matrix, beside, taus, diagonal, others[0])
+            reduction = TridiagonalReduction(fb, matrix, beside, taus, diagonal, others[0])
             reduction.run()
             if self.has_vectors:
                 self._start_vectors(entry, vectors, reduction, parts)
@@ -145,26 +142,10 @@ class EighKernel(Kernel):
             panel.write(emitter.math, (Affine(row), place), element)
 
         matrix.for_vectors(visit)
-        real = representation(self.form.dtype).register
-        start = (fb.constant(real, 0.0), fb.constant(real, 0.0))
-        with fb.carried_loop(0, self._size, 1, start) as rows:
-            row = rows.index
-            with fb.carried_loop(0, matrix.panels, 1, rows.values) as loop:
-                largest, strange = loop.values
-                for part in flatten(matrix.panel(loop.index).row(row)):
-                    largest = fb.maxnum(largest, fb.reduce(fb.fabs(part), fb.maxnum))
-                    # Zero times what is not finite is NaN.
-                    strange = fb.fadd(strange, fb.reduce(fb.fmul(part, 0.0), fb.fadd))
-                loop.yield_(largest, strange)
-            rows.yield_(*loop.results)
-        factor = near_inverse(fb, rows.results[0])
-        with fb.loop(0, self._size) as row, matrix.each_panel() as panel:
-            scale = fb.splat(factor, lanes)
-            panel.set_row(row, tuple(scaled(fb, vector, scale) for vector in panel.row(row)))
-        return factor, fb.fcmp("oeq", rows.results[1], 0.0)
+        return matrix.normalise()
 
     def _start_vectors(
-        self, entry: KernelEntry, vectors: PanelMatrix, reduction: Reduction, parts: list[Value]
+        self, entry: KernelEntry, vectors: PanelMatrix, reduction: TridiagonalReduction, parts: list[Value]
     ) -> None:
         """Makes the rows of `vectors` the columns of Q."""
         fb, size = entry.fb, self._size
@@ -173,20 +154,7 @@ class EighKernel(Kernel):
             return
         q = PanelMatrix(fb, self.inner, size - 1, parts[2])
         reduction.make_q(q, BlockReflection(fb, self.inner, self.inner, parts[3]))
-
-        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
-            emitter = entry.emitter(self.form.lanes, mask)
-            columns = emitter.math.vector(at)
-            inside = fb.and_(fb.icmp("sgt", columns, 0), fb.icmp("slt", columns, size))
-            inside = fb.and_(inside, fb.splat(fb.icmp("sgt", row, 0), self.form.lanes))
-            source, column = q.place(fb.smax(fb.sub(row, 1), 0))
-            rows = emitter.math.add_constant(at, -1)
-            nothing = panel.zeros()[0]
-            element = chosen(fb, inside, source.read(emitter.math, (rows, Affine(column)), inside), nothing)
-            is_corner = fb.icmp("eq", fb.or_(columns, fb.splat(row, self.form.lanes)), 0)
-            panel.write(emitter.math, (Affine(row), place), chosen(fb, is_corner, one_like(nothing), element))
-
-        vectors.for_vectors(visit)
+        vectors.set_transposed(q, 1)
 
     def _write(
         self,

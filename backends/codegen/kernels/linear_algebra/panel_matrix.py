@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
-from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.elements import ElementSource
+from xlalite.backends.codegen.elements.registers import flatten
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
-from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, one_like
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, near_inverse, one_like, scaled
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.llvm import I8, I64, FunctionBuilder, Value, constant
 
@@ -69,6 +70,44 @@ class PanelMatrix:
         def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
             math = IndexMath(self.fb, self.form.lanes)
             output.write(math, (*batch, Affine(row), at), panel.read(math, (Affine(row), place)), mask)
+
+        self.for_vectors(visit)
+
+    def normalise(self) -> tuple[Value, Value]:
+        """Multiplies all with the power of two that brings the largest number near to one: (it, whether all is finite).
+
+        Zero times what is not finite is NaN.
+        """
+        fb, rows = self.fb, self.form.rows
+        zero = fb.constant(representation(self.form.dtype).register, 0.0)
+        with fb.carried_loop(0, rows, 1, (zero, zero)) as each:
+            with fb.carried_loop(0, self.panels, 1, each.values) as loop:
+                largest, strange = loop.values
+                for part in flatten(self.panel(loop.index).row(each.index)):
+                    largest = fb.maxnum(largest, fb.reduce(fb.fabs(part), fb.maxnum))
+                    strange = fb.fadd(strange, fb.reduce(fb.fmul(part, 0.0), fb.fadd))
+                loop.yield_(largest, strange)
+            each.yield_(*loop.results)
+        factor = near_inverse(fb, each.results[0])
+        with fb.loop(0, rows) as row, self.each_panel() as panel:
+            scale = fb.splat(factor, self.form.lanes)
+            panel.set_row(row, tuple(scaled(fb, vector, scale) for vector in panel.row(row)))
+        return factor, fb.fcmp("oeq", each.results[1], 0.0)
+
+    def set_transposed(self, source: PanelMatrix, ones: int) -> None:
+        """Makes it another one, transposed, behind so many rows and columns of the unit matrix."""
+        fb, lanes = self.fb, self.form.lanes
+
+        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+            math = IndexMath(fb, lanes)
+            columns, own, nothing = math.vector(at), fb.splat(row, lanes), panel.zeros()[0]
+            inside = fb.and_(fb.icmp("sge", columns, ones), fb.icmp("slt", columns, self.columns))
+            inside = fb.and_(inside, fb.icmp("sge", own, ones))
+            is_one = fb.and_(fb.icmp("eq", columns, own), fb.icmp("slt", columns, ones))
+            there, column = source.place(fb.smax(fb.sub(row, ones), 0))
+            element = there.read(math, (math.add_constant(at, -ones), Affine(column)), inside)
+            element = chosen(fb, inside, element, chosen(fb, is_one, one_like(nothing), nothing))
+            panel.write(math, (Affine(row), place), element)
 
         self.for_vectors(visit)
 

@@ -361,6 +361,13 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
             for mode, uplo in (("V", "L"), ("V", "U"), ("N", "L")):
                 options = f"backend_config={{mode = {ord(mode)} : ui8, uplo = {ord(uplo)} : ui8}}"
                 yield program(f"({square}, {real}[2,{n}], s32[2]) custom-call(p0), {eigh}, {options}", square)
+            for rows, columns, mode in ((n + 3, n, "S"), (n, n + 3, "A"), (n, n, "N")):
+                matrix, options = f"{t}[2,{rows},{columns}]", f"backend_config={{mode = {ord(mode)} : ui8}}"
+                u, v = (f"{t}[2,{rows},{n}]", f"{t}[2,{n},{columns}]")
+                if mode == "A":
+                    u, v = (f"{t}[2,{rows},{rows}]", f"{t}[2,{columns},{columns}]")
+                results = f"({matrix}, {real}[2,{n}], {u}, {v}, s32[2])"
+                yield program(f"{results} custom-call(p0), {target % 'gesdd'}, {options}", matrix)
             q, other = ("orgqr", "ormqr") if letter in "sd" else ("ungqr", "unmqr")
             tall, taus = f"{t}[2,{n + 2},{n}]", f"{t}[2,{n}]"
             yield program(f"{tall} custom-call(p0, p1), {target % q}", tall, taus)

@@ -1,0 +1,125 @@
+"""Reflections that make zeros in rows, in the columns behind one; and the matrix that is their product.
+
+A row is a column of the adjoint: the vector of a reflection is left in the row conjugated, a one at its top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.arrays.index import Affine, IndexMath
+from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.arrays.types import Element, zero_element
+from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection
+from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
+    chosen,
+    conjugate,
+    one_like,
+    product,
+    quotient,
+    real_part,
+    scaled,
+)
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, set_unit
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+
+
+@dataclass(frozen=True, slots=True)
+class RowReflections:
+    """A matrix on the way to another form, the largest of whose numbers is about one.
+
+    Attributes:
+        fb: Where code goes.
+        matrix: The matrix; behind place k + 1 of row k stands the vector of reflection k, conjugated, in the end.
+        beside: A row as long as one of the matrix.
+        taus: Of the reflections, of the matrix's type.
+        diagonal: [columns + 1] of real numbers.
+        off_diagonal: [columns + 1] of real numbers.
+    """
+
+    fb: FunctionBuilder
+    matrix: PanelMatrix
+    beside: PanelMatrix
+    taus: ArrayView
+    diagonal: ArrayView
+    off_diagonal: ArrayView
+
+    def make_q(self, q: PanelMatrix, block: BlockReflection) -> None:
+        """Makes the product of reflections without its first row and column, which are those of the unit matrix."""
+        fb, width, count = self.fb, q.form.width, self.matrix.columns - 1
+        blocks = -(-count // width)
+        set_unit(q)
+        with fb.loop(0, blocks) as turn:
+            first = fb.mul(fb.sub(fb.constant(turn.type, blocks - 1), turn), width)
+            taken = fb.smin(fb.sub(fb.constant(first.type, count), first), width)
+
+            def packed(row: Value, place: Affine, first: Value = first, taken: Value = taken) -> Element:
+                panel, column = self.matrix.place(fb.add(row, 1))
+                mask = lanes_below(fb, place.base, taken, q.form.lanes)
+                math, rows = IndexMath(fb, q.form.lanes), Affine(fb.add(first, place.base), 1)
+                return conjugate(fb, panel.read(math, (rows, Affine(column)), mask if q.form.lanes > 1 else None))
+
+            def tau(number: Value, first: Value = first) -> Element:
+                return self.taus.read(IndexMath(fb, 1), (Affine(fb.add(first, number)),))
+
+            block.take(first, taken, packed, tau)
+            with q.each_panel(fb.udiv(first, width)) as panel:
+                block.apply(panel, first, taken, adjoint=False)
+
+    def reflection(self, step: Value, behind: Value) -> tuple[Element, Value]:
+        """(tau, beta) of what makes zeros behind a place of a row, and beta there; its vector is left in the row."""
+        fb, matrix = self.fb, self.matrix
+        alpha = conjugate(fb, matrix.number(step, behind))
+        real = real_part(alpha).type
+        with fb.carried_loop(fb.udiv(behind, matrix.form.width), matrix.panels, 1, (fb.constant(real, 0.0),)) as each:
+            panel, found = matrix.panel(each.index), each.values[0]
+            for part in self.vector(step, each.index, behind):
+                square = real_part(product(fb, conjugate(fb, part), part))
+                found = fb.fadd(found, fb.reduce(square, fb.fadd))
+            each.yield_(found)
+        tau, beta, scale = reflector(self, alpha, each.results[0])
+        with fb.loop(fb.udiv(behind, matrix.form.width), matrix.panels) as number:
+            panel = matrix.panel(number)
+            factor, vectors = panel.spread(conjugate(fb, scale)), []
+            for place, vector in zip(panel.columns(), panel.row(step), strict=True):
+                columns, edge = self.columns(panel, number, place), fb.splat(behind, panel.form.lanes)
+                new = chosen(fb, fb.icmp("sgt", columns, edge), product(fb, vector, factor), vector)
+                vectors.append(chosen(fb, fb.icmp("eq", columns, edge), one_like(new), new))
+            panel.set_row(step, tuple(vectors))
+        return tau, beta
+
+    def vector(self, step: Value, number: Value, column: Value) -> Row:
+        """What stands in a panel of a row behind a column; zeros elsewhere."""
+        panel = self.matrix.panel(number)
+        return self.behind(panel.row(step), panel, number, column)
+
+    def behind(self, row: Row, panel: Panel, number: Value, column: Value) -> Row:
+        """A row of a panel with zeros up to a column; what is behind the last column of all are zeros."""
+        fb, edge, nothing = self.fb, self.fb.splat(column, panel.form.lanes), panel.zeros()[0]
+        return tuple(
+            chosen(fb, fb.icmp("sgt", self.columns(panel, number, place), edge), part, nothing)
+            for place, part in zip(panel.columns(), row, strict=True)
+        )
+
+    def columns(self, panel: Panel, number: Value, place: Affine) -> Value:
+        """The columns of the matrix that a vector of a panel holds."""
+        begin = self.fb.splat(self.fb.mul(number, panel.form.width), panel.form.lanes)
+        return self.fb.add(begin, panel.column_numbers(place))
+
+
+def reflector(of: RowReflections, alpha: Element, below: Value) -> tuple[Element, Value, Element]:
+    """(tau, beta, what the numbers below alpha are multiplied with), the sum of whose squares is given."""
+    fb, dtype, real = of.fb, of.matrix.form.dtype, real_part(alpha).type
+    square = fb.fadd(below, real_part(product(fb, conjugate(fb, alpha), alpha)))
+    # Squares of what is as small as this are none, and beside one it does not count.
+    limit = 2.0**-80 if real.bits == 32 else 2.0**-200
+    is_done = fb.fcmp("ole", below, limit)
+    if isinstance(alpha, tuple):
+        is_done = fb.and_(is_done, fb.fcmp("ole", fb.fmul(alpha[1], alpha[1]), limit))
+    length = fb.copysign(fb.sqrt(square), fb.fneg(real_part(alpha)))
+    beta = fb.select(is_done, real_part(alpha), length)
+    nothing = zero_element(dtype, 1)
+    difference = (fb.fsub(alpha[0], beta), alpha[1]) if isinstance(alpha, tuple) else fb.fsub(alpha, beta)
+    tau = chosen(fb, is_done, nothing, scaled(fb, difference, fb.fdiv(fb.constant(real, -1.0), beta)))
+    return tau, beta, chosen(fb, is_done, nothing, quotient(fb, dtype, one_like(alpha), difference))
