@@ -30,20 +30,26 @@ def lanes_set(fb: FunctionBuilder, mask: Value) -> Value:
     return fb.zext(fb.ctpop(fb.mask_bits(mask)), I64)
 
 
-def network(module: ModuleBuilder, word: Type) -> Function:
-    """The function `void(words, buffer, count)` that sorts words; the buffer has room for a block of them more."""
+def network(module: ModuleBuilder, word: Type, most: int) -> Function:
+    """The function `void(words, buffer, count)` that sorts so many words at most.
+
+    The buffer has room for a block of them more.
+    """
+    lanes, align = module.target.lanes(word.bits), word.size_bytes
+    wide, block = vector(word, lanes), lanes * lanes
+    # A block that is hardly filled is quicker in order by its vectors.
+    rounding = block - block // 3
+    has_blocks = most + rounding >= block
 
     def build() -> Function:
-        lanes, align = module.target.lanes(word.bits), word.size_bytes
-        wide, block = vector(word, lanes), lanes * lanes
-        fb = _function(module, f"sort_few_{word.text}", (PTR, PTR, I64))
+        fb = _function(module, f"sort_few_{word.text}{'_in_blocks' * has_blocks}", (PTR, PTR, I64))
         words, buffer, count = fb.parameters
-        # A block that is hardly filled is quicker in order by its vectors.
-        end = fb.and_(fb.add(count, block - block // 3), -block)
-        with fb.loop(0, end, block) as begin:
-            vectors = _block(fb, wide, words, count, begin)
-            for number, one in enumerate(_ordered_block(fb, vectors)):
-                fb.store(one, fb.gep(word, buffer, fb.add(begin, number * lanes)), align)
+        end = fb.and_(fb.add(count, rounding), -block) if has_blocks else fb.constant(I64, 0)
+        if has_blocks:
+            with fb.loop(0, end, block) as begin:
+                vectors = _block(fb, wide, words, count, begin)
+                for number, one in enumerate(_ordered_block(fb, vectors)):
+                    fb.store(one, fb.gep(word, buffer, fb.add(begin, number * lanes)), align)
         with fb.loop(end, count, lanes) as at:
             inside = lanes_below(fb, at, count, lanes)
             found = fb.masked_load(wide, fb.gep(word, words, at), inside, fb.constant(wide, -1), align)
@@ -62,7 +68,7 @@ def network(module: ModuleBuilder, word: Type) -> Function:
         fb.ret()
         return fb.function
 
-    return module.define_once(("sort few words", word), build)
+    return module.define_once(("sort few words", word, has_blocks), build)
 
 
 def _block(fb: FunctionBuilder, wide: Type, words: Value, count: Value, begin: Value) -> list[Value]:

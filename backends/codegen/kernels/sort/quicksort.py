@@ -31,8 +31,11 @@ def can_part(target: TargetInfo) -> bool:
     return target.vector_bits == 512
 
 
-def sort_words(fb: FunctionBuilder, word: Type, words: Value, buffer: Value, count: Value) -> None:
-    """Sorts unsigned words in rising order; the buffer has room for as many and a block more."""
+def sort_words(fb: FunctionBuilder, word: Type, words: Value, buffer: Value, count: Value, most: int) -> None:
+    """Sorts unsigned words in rising order, so many at most; the buffer has room for as many and a block more."""
+    if most <= _NETWORK_VECTORS * fb.module.target.lanes(word.bits):
+        fb.call(network(fb.module, word, most), words, buffer, count)
+        return
     budget = fb.sub(fb.constant(I64, 2 * 64), fb.mul(fb.ctlz(count), 2))
     fb.call(_quicksort(fb.module, word), words, buffer, count, budget)
 
@@ -66,7 +69,7 @@ def _quicksort(module: ModuleBuilder, word: Type) -> Function:
             rest.yield_(fb.gep(word, begin, done), fb.sub(left, done), fb.sub(depth, 1))
         begin, left, _ = rest.results
         with fb.if_(fb.icmp("sgt", left, 1)):
-            fb.call(network(module, word), begin, buffer, left)
+            fb.call(network(module, word, 1 << 31), begin, buffer, left)
         fb.ret()
         return fb.function
 

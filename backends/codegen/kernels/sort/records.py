@@ -90,9 +90,9 @@ class Records:
             self._merge(fb, parts, count)
             return buffer, other_positions
         if can_part(self.target):
-            sort_words(fb, self.word, words, buffer, count)
+            sort_words(fb, self.word, words, buffer, count, self.room)
         else:
-            fb.call(network(fb.module, self.word), words, buffer, count)
+            fb.call(network(fb.module, self.word, self.room), words, buffer, count)
         return words, positions
 
     def _merge(self, fb: FunctionBuilder, parts: list[Value], count: Value) -> None:
