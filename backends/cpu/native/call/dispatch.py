@@ -25,7 +25,7 @@ from xlalite.backends.cpu.native.call.numpy_interface import (
     python_functions,
 )
 from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
-from xlalite.backends.cpu.native.call.result_memory import result_memory
+from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
 from xlalite.backends.cpu.native.call.result_memory_ir import LARGE_BYTES
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.jit import LinkedModule
@@ -34,6 +34,9 @@ from xlalite.hlo.types.shape import Shape
 
 MAX_NATIVE_ARRAYS = 1024
 """Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
+
+_KEPT_BY_LIBRARY = 128 << 10
+"""So much memory at the end of its heap the C library does not give back to the system."""
 
 _METH_NOARGS = 0x0004
 _METH_FASTCALL = 0x0080
@@ -142,8 +145,10 @@ class NativeCall(PythonCall):
         return records
 
     def _result_handler(self) -> int | None:
-        is_any_large = any(shape.size_bytes >= LARGE_BYTES for shape in self.signature.outputs)
-        return result_memory().handler_address if is_any_large else None
+        sizes = [shape.size_bytes for shape in self.signature.outputs]
+        if sum(sizes) >= _KEPT_BY_LIBRARY:
+            keep_freed_memory()
+        return result_memory().handler_address if any(size >= LARGE_BYTES for size in sizes) else None
 
     def _dtype(self, shape: Shape) -> np.dtype[np.generic]:
         dtype = shape.dtype.numpy

@@ -3,6 +3,9 @@
 Fresh memory of many megabytes costs a page fault for every few kilobytes, more than a simple kernel over it. NumPy lets
 an array bring its own allocator; large results of native calls bring this one. It keeps a few freed blocks, within a
 limit, and hands them out again when a size fits. Results are ordinary arrays that own their data, aligned to 64 bytes.
+
+Small results come from the C library, which gives freed memory at the end of its heap back to the system, too: a call
+with 600 results of 8 KB had 890 page faults, and took 2400 instead of 330 µs.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 
 from xlalite.backends.cpu.native.call import result_memory_ir as native
 from xlalite.backends.cpu.native.jit import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 _MAX_KEPT_BYTES = 256 << 20
+_FREED_BYTES = 8 << 20
 
 
 class _Handler(ctypes.Structure):
@@ -76,6 +81,21 @@ class ResultMemory:
 def result_memory() -> ResultMemory:
     """The store of this process."""
     return ResultMemory(runtime_code("memory of results", native.result_memory_ir))
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Makes glibc keep up to 16 MiB of freed memory at the end of its heap.
+
+    It keeps twice the size of the largest block that it had mapped and that was freed since, so any program that frees
+    large arrays has this effect. Elsewhere nothing changes.
+    """
+    if sys.platform != "linux":
+        return
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    library.free.restype, library.free.argtypes = None, (ctypes.c_void_p,)
+    library.free(library.malloc(_FREED_BYTES))
 
 
 def default_limit_bytes() -> int:

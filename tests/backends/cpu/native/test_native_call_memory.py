@@ -1,6 +1,7 @@
 """Who owns what: reference counts, leaks, lifetimes of native calls, and the memory of large results."""
 
 import gc
+import os
 import sys
 import tracemalloc
 import weakref
@@ -182,3 +183,34 @@ def test_block_of_another_size_is_not_wasted(large_copy, memory, build_call, ent
     result = call(np.ones(LARGE_BYTES, np.uint8))
     assert memory.kept_bytes == 2 * LARGE_BYTES  # too large for the smaller result
     assert result.sum() == LARGE_BYTES
+
+
+@pytest.mark.skipif(not os.confstr_names.get("CS_GNU_LIBC_VERSION"), reason="only glibc gives memory back this way")
+def test_freed_memory_is_kept_by_the_c_library(run_python):
+    program = """
+import ctypes, resource
+from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory
+
+library = ctypes.CDLL(None)
+library.malloc.restype, library.free.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(4):
+        blocks = [library.malloc(8192) for _ in range(1500)]
+        for block in blocks:
+            ctypes.memset(block, 1, 8192)
+        for block in reversed(blocks):
+            library.free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+fresh = faults()
+keep_freed_memory()
+faults()
+print(fresh, faults())
+"""
+    output, problems = run_python(program).communicate()
+    assert not problems
+    fresh, kept = map(int, output.split())
+    assert fresh > 1000
+    assert kept < 100
