@@ -30,8 +30,14 @@ def open_slots(fb: FunctionBuilder, area: Value, num_threads: int) -> None:
 
 @contextmanager
 def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
-    """The address of a slot that is the running call's own; the area's address follows those of the results."""
+    """The address of a slot that is the running call's own; the area's address follows those of the results.
+
+    A kernel that needs no bytes is given no area; there is nothing to take, and no place where the address leads.
+    """
     fb = entry.fb
+    if not slot_bytes:
+        yield fb.parameters[0]
+        return
     area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
     address, bit = _take_slot(fb, area, slot_bytes)
     yield address

@@ -102,3 +102,9 @@ def test_sources_come_in_the_order_of_the_windows(check: Any, rng: np.random.Gen
         text = select_and_scatter(dtype, dims, positions, window, how, "subtract(b, a)")
         arguments = [rng.integers(0, 4, sizes).astype(DType(dtype).numpy) for sizes in (dims, positions)]
         check(text, *arguments, np.asarray(3).astype(DType(dtype).numpy))
+
+
+def test_a_source_without_elements_needs_no_scratch_memory(check: Any, rng: np.random.Generator) -> None:
+    text = select_and_scatter("f32", (2, 7), (0, 7), "size=3x3 stride=3x1 pad=-1_0x2_0", "GE")
+    arguments = rng.standard_normal((2, 7), np.float32), np.zeros((0, 7), np.float32), np.float32(2)
+    assert "atomicrmw" not in check(text, *arguments, use_cache=False).as_text("llvm")
