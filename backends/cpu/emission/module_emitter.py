@@ -38,6 +38,7 @@ from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, declare_random_state, emit_advance
+from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
@@ -79,10 +80,12 @@ class _ModuleEmitter:
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
-        self._waiting: list[tuple[Step, list[Value]]] = []
+        self._waiting: list[tuple[Step, list[Value], list[BufferSlice]]] = []
         self._touched = TouchedMemory()
         self._chunks = StepChunks(module.entry_computation)
         self._apart: dict[HloComputation, Function] = {}
+        scalars = scalars_with_slots(module, assignment, self._chunks)
+        self._slots = ScalarSlots(self._fb, scalars, self._pointer)
         self._sharing = ConstantSharing()
         self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
@@ -97,6 +100,7 @@ class _ModuleEmitter:
         for computation in self._chunks.apart:
             self._apart[computation] = self._part(partial(self._emit_chunks, computation))
         self._emit_computation(self._hlo.entry_computation)
+        self._slots.write_back_results()
         self._fb.ret(0)
         self._emitted.text = NEXT_MODULE.join(self._module.texts(_LINES_IN_MODULE))
         return self._emitted
@@ -128,7 +132,9 @@ class _ModuleEmitter:
         return found
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
-        return self._pointer(self._slice(instruction, index))
+        """Where the entry itself reads and writes a value."""
+        piece = self._slice(instruction, index)
+        return self._slots.get(piece) or self._pointer(piece)
 
     def _pointer(self, piece: BufferSlice) -> Value:
         base = self._base(piece.allocation)
@@ -256,11 +262,14 @@ class _ModuleEmitter:
         if plan.kernel.scratch_bytes:
             pointers.append(self._scratch(plan.kernel.scratch_bytes))
         kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
+        self._slots.write_back(operands)
         if plan.grain or plan.kernel.scratch_bytes:
             self._emit_waiting()
             self._call_kernel(kernel, extent, plan.grain, pointers)
+            self._slots.read_back(results)
         else:
-            self._waiting.append((Step(instruction.name, kernel, extent, len(pointers), plan.estimate_ns), pointers))
+            step = Step(instruction.name, kernel, extent, len(pointers), plan.estimate_ns)
+            self._waiting.append((step, pointers, results))
             self._touched.add(operands, results)
 
     def _scratch(self, slot_bytes: int) -> Value:
@@ -283,13 +292,15 @@ class _ModuleEmitter:
         size = sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes
         work: dict[str, Number] = {"opcode": instruction.opcode, "bytes": size}
         self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
-        pointers = [
-            self._address(o, index) for o in instruction.operands for index, leaf in o.shape.leaves() if leaf.is_array
-        ]
-        pointers += [self._address(instruction, index) for index, leaf in instruction.shape.leaves() if leaf.is_array]
+        operands, results = (
+            [self._slice(one, index) for one in group for index, leaf in one.shape.leaves() if leaf.is_array]
+            for group in (instruction.operands, (instruction,))
+        )
         function = self._module.declare(symbol, I32, (PTR,))
-        status = fb.call(function, self._argument_array(pointers))
+        self._slots.write_back(operands)
+        status = fb.call(function, self._argument_array([*map(self._pointer, [*operands, *results])]))
         assert status is not None, "the call returns a number"
+        self._slots.read_back(results)
         with fb.if_(fb.icmp("ne", status, 0), likely=False):
             fb.ret(number)
 
@@ -319,15 +330,16 @@ class _ModuleEmitter:
     def _emit_waiting(self) -> None:
         """Calls the kernels that wait, side by side if that is worth it."""
         waiting, self._waiting, self._touched = self._waiting, [], TouchedMemory()
-        steps = [step for step, _ in waiting]
+        steps = [step for step, _, _ in waiting]
         grain = grain_of(sum(step.estimate_ns for step in steps), len(steps), self._num_threads)
-        if not grain:
-            for step, pointers in waiting:
+        if grain:
+            self._emitted.decisions.append(region_decision(steps, grain))
+            pointers = [pointer for _, pointers, _ in waiting for pointer in pointers]
+            self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
+        else:
+            for step, pointers, _ in waiting:
                 self._call_kernel(step.kernel, step.extent, 0, pointers)
-            return
-        self._emitted.decisions.append(region_decision(steps, grain))
-        pointers = [pointer for _, pointers in waiting for pointer in pointers]
-        self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
+        self._slots.read_back(result for _, _, results in waiting for result in results)
 
     def _call_kernel(self, kernel: Function, extent: int, grain: int, pointers: Sequence[Value]) -> None:
         fb = self._fb

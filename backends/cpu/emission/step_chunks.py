@@ -28,6 +28,11 @@ class StepChunks:
         return self._found[computation]
 
     @property
+    def are_one_function(self) -> bool:
+        """Whether all steps belong into one function."""
+        return not self.apart and all(len(chunks) == 1 for chunks in self._found.values())
+
+    @property
     def apart(self) -> tuple[HloComputation, ...]:
         """The computations that get a function of their own, callees first, because loops in them are nested deep."""
         return tuple(one for one, depth in self._depths.items() if depth and depth % _LOOPS_IN_FUNCTION == 0)

@@ -32,7 +32,7 @@ class IrPass(enum.Enum):
     SIMPLIFY_CFG = "simplify_cfg"
 
 
-LIGHT_PASSES = (IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
+LIGHT_PASSES = (IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
 """What vectors written by us need; LLVM's own vectoriser costs more time than the rest of a compilation together."""
 
 
