@@ -78,7 +78,7 @@ def apply_elementwise(
     for instruction in function.post_order():
         if instruction in copies or instruction not in needed:
             continue
-        if instruction.opcode == "constant":
+        if not instruction.operands:
             copies[instruction] = broadcast(instruction.clone(), dims)
             continue
         copies[instruction] = instruction.clone(
@@ -93,11 +93,11 @@ def apply_elementwise(
 
 
 def is_elementwise_function(function: HloComputation) -> bool:
-    """Whether the computation is made of scalar parameters, scalar constants and elementwise operations only."""
+    """Whether the computation is made of scalar parameters, scalars of no operands and elementwise operations only."""
     return all(
         instruction.shape.is_scalar
-        and (instruction.opcode in ("parameter", "constant") or instruction.op.is_elementwise)
-        and not instruction.has_side_effect
+        and (instruction.op.is_elementwise or not instruction.operands)
+        and instruction.is_pure
         and not instruction.control_predecessors
         for instruction in function.instructions
     )

@@ -8,6 +8,7 @@ from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, host_transfers
 from xlalite.passes.normalization.async_expander import AsyncExpander
 from xlalite.passes.normalization.collective_expander import CollectiveExpander
+from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.scan_expander import ScanExpander
 
 STEP = """HloModule m
@@ -228,3 +229,23 @@ def test_one_device_updates_its_own_array(pairs: str, transform) -> None:
 def test_what_needs_other_devices_stays(header: str, root: str, transform) -> None:
     text = program(f"\n  x = f32[4] parameter(0)\n  ROOT {root}", header)
     assert not transform(CollectiveExpander(), text, evaluated=False).changed
+
+
+def test_a_map_that_asks_for_the_device_s_number_is_inlined(transform) -> None:
+    text = """HloModule m, replica_count=2
+
+f {
+  a = u32[] parameter(0)
+  n = u32[] replica-id()
+  ROOT r = u32[] add(a, n)
+}
+
+ENTRY e {
+  x = u32[5] parameter(0)
+  ROOT r = u32[5] map(x), dimensions={0}, to_apply=f
+}
+"""
+    result = transform(MapInliner(), text)
+    assert [one.opcode for one in result.module.entry_computation.instructions].count("map") == 0
+    x = np.arange(5, dtype=np.uint32)
+    np.testing.assert_array_equal(evaluate_spmd(result.module, [[x], [x]]), [x, x + 1])
