@@ -318,6 +318,9 @@ class FusionPlanner:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
         if self._order.leads_to((producer,), (group,), self._limits.search):
             return "another user of it comes before the kernel"
+        near = itertools.islice(reachable((producer,), _close_operands), self._limits.members)
+        if group.kind is KernelKind.ROW and any(one.opcode == "concatenate" for one in near):
+            return "a concatenation that it is made of can only join a loop"
         return None
 
     def _add(self, producer: HloInstruction, group: KernelGroup, place: Place) -> None:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.computation import HloComputation
@@ -18,6 +19,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.passes.analysis.loop_state import is_element_of, loop_state
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.memory.scheduler import schedule
@@ -36,8 +38,8 @@ _BYTES_A_STEP = 32
 class LoopDoubleBuffering(HloPass):
     """Unrolls loops by two or three where fewer bytes of their state are copied then; each with a record.
 
-    Requires a schedule and known trip counts, and leaves both true. Iterations that are left over run before the loop.
-    Declines for bodies that are long or hold control flow or side effects.
+    Requires a schedule, and leaves it and known trip counts true. Iterations that are left over run before the loop; of
+    unknown counts, the last one may be a copy. Declines for bodies that are long or hold control flow or side effects.
     """
 
     name: ClassVar[str] = "loop-double-buffer-transformer"
@@ -69,15 +71,17 @@ class LoopDoubleBuffering(HloPass):
 
 def _best_factor(loop: HloInstruction) -> tuple[int, int]:
     """By how much to unroll a loop, and the bytes that are not copied in each iteration then."""
-    count, body = _known_trip_count(loop), loop.called_computations[1].instructions
-    if count is None or loop.is_controlled or any(_must_stay(instruction) for instruction in body):
+    instructions = [instruction for called in loop.called_computations for instruction in called.instructions]
+    if loop.is_controlled or any(_must_stay(instruction) for instruction in instructions) or loop_state(loop) is None:
         return 1, 0
-    steps = sum(instruction.op.computes for instruction in body)
-    worth = _BYTES_A_STEP * steps if steps > _FEW_STEPS else 1
+    count = _known_trip_count(loop)
+    steps = sum(instruction.op.computes for instruction in loop.called_computations[1].instructions)
+    worth = _BYTES_A_STEP * steps if steps > _FEW_STEPS or count is None else 1
     before = least = _copied_bytes(loop, 1)
     best = 1
-    for factor in _FACTORS:
-        if least >= worth and count >= 2 * factor and factor * steps <= _MOST_STEPS:
+    for factor in _FACTORS if count is not None else _FACTORS[:1]:
+        is_long = count is None or count >= 2 * factor
+        if least >= worth and is_long and factor * steps <= _MOST_STEPS:
             copied = _copied_bytes(loop, factor) // factor
             if before - copied >= worth and copied < least:
                 best, least = factor, copied
@@ -99,9 +103,13 @@ def _copied_bytes(loop: HloInstruction, factor: int) -> int:
     trial.update_config(is_scheduled=True)
     if factor > 1:
         _repeat_body(entry.root, factor)
+    ends = {
+        called[1].root,
+        *(i.called_computations[0].root for i in called[1].instructions if i.opcode == "conditional"),
+    }
     refusals: list[Refusal] = []
     share_required(analyse(trial), refusals.append)
-    return sum(refusal.value.size_bytes for refusal in refusals if refusal.holder is called[1].root)
+    return sum(refusal.value.size_bytes for refusal in refusals if refusal.holder in ends)
 
 
 def _copy_into(
@@ -115,23 +123,50 @@ def _copy_into(
 def _unroll(loop: HloInstruction, factor: int) -> None:
     parent, body, count = loop.parent, loop.called_computations[1], _known_trip_count(loop)
     assert parent is not None, "a loop in a computation"
-    assert count is not None, "the caller asked"
-    for _ in range(count % factor):
+    for _ in range(count % factor if count is not None else 0):
         state, _ = inline_body(body, loop.operands, parent)
         loop.set_operands((state,))
-    if count % factor:
         parent.set_order(schedule(parent))
     _repeat_body(loop, factor)
-    loop.backend_config = json.dumps({"known_trip_count": {"n": str(count // factor)}})
+    if count is not None:
+        loop.backend_config = json.dumps({"known_trip_count": {"n": str(count // factor)}})
 
 
 def _repeat_body(loop: HloInstruction, factor: int) -> None:
-    body = loop.called_computations[1]
-    once = body.clone()
-    for _ in range(1, factor):
-        root, _ = inline_body(once, (body.root,), body)
-        body.set_root(root)
+    """Makes a loop's body several iterations; of the second one, if the count is unknown, the condition is asked."""
+    condition, body = loop.called_computations
+    if _known_trip_count(loop) is None:
+        body.set_root(_another_iteration(condition, body))
+    else:
+        once = body.clone()
+        for _ in range(1, factor):
+            root, _ = inline_body(once, (body.root,), body)
+            body.set_root(root)
     body.set_order(schedule(body))
+
+
+def _another_iteration(condition: HloComputation, body: HloComputation) -> HloInstruction:
+    """What another iteration makes of the state that a body returns, if the loop goes on, else that state.
+
+    Both branches give those elements only that the body changes.
+    """
+    module, state = body.module, body.root
+    assert module is not None, "a loop's computations are those of a module"
+    iteration, last = _copy_into(module, body, {}), module.add(HloComputation("last"))
+    changed = [n for n, result in enumerate(state.operands) if not _is_element(result, n, body.parameters[0])]
+    iteration.set_root(iteration.add(create("tuple", [iteration.root.operand(number) for number in changed])))
+    same = last.add(create("parameter", (), ParameterAttrs(0), shape=state.shape, name="state"))
+    last.set_root(last.add(create("tuple", [last.add(element(same, number)) for number in changed])))
+    goes_on, _ = inline_body(condition, (state,), body)
+    results = list(state.operands)
+    choice = body.add(create("conditional", (goes_on, state, state), None, (iteration, last)))
+    for place, number in enumerate(changed):
+        results[number] = body.add(element(choice, place))
+    return body.add(create("tuple", results))
+
+
+def _is_element(instruction: HloInstruction, number: int, source: HloInstruction) -> bool:
+    return is_element_of(instruction, source) and instruction.attrs.index == number
 
 
 def _known_trip_count(loop: HloInstruction) -> int | None:

@@ -184,6 +184,17 @@ def test_rows_are_reduced_rather_than_split(check: Any, kernels: Any, rng: np.ra
     assert kernels(check(text, *arguments)) == ["concatenate", "row"]
 
 
+def test_rotations_and_what_is_reduced_of_them(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    """A step of Jacobi's method and how much it changes: the step is a loop of its own, not part of the reduction's."""
+    lines = [*rotated("a", "x", "f32", (6, 40), 1, 1), *rotated("b", "x", "f32", (6, 40), -1, 0)]
+    lines += ["n = f32[6,40] add(a, b)", "d = f32[6,40] subtract(n, x)", "low = f32[] constant(-inf)"]
+    lines += ["m = f32[6] reduce(d, low), dimensions={1}, to_apply=greatest"]
+    text = text_of("f32[6,40]", *lines, "ROOT r = (f32[6,40], f32[6]) tuple(n, m)")
+    greatest = "greatest { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT m = f32[] maximum(p, q) }\n"
+    executable = check(text.replace("ENTRY", f"{greatest}ENTRY"), whole_numbers(rng, "f32", (6, 40)))
+    assert kernels(executable) == ["loop", "row"]
+
+
 def test_ever_more_seams_are_not_split(check: Any, kernels: Any, rng: np.random.Generator) -> None:
     lines, total = [], "x"
     for by in range(1, 25):
