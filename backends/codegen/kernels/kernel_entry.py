@@ -18,6 +18,7 @@ from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.op import Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +104,17 @@ def read_from(view: ArrayView) -> ElementSource:
 def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
     """Lanes for a vector loop over `extent` elements: one register of the widest type of an array of the body.
 
-    Scalars, such as the places of slices, are one lane wherever they are the same in all. Short extents take the next
-    power of two, so that little of a register is masked off.
+    Scalars, such as the places of slices, are one lane wherever they are the same in all. What is only moved stays as
+    it lies in memory. Short extents take the next power of two, so that little of a register is masked off.
     """
-    widest = max(
-        (
-            representation(shape.dtype).register.bits
-            for instruction in body.instructions
-            for _, shape in instruction.shape.leaves()
-            if shape.dtype.is_array and shape.rank
-        ),
-        default=32,
-    )
+    arrays = [
+        (instruction, representation(shape.dtype))
+        for instruction in body.instructions
+        for _, shape in instruction.shape.leaves()
+        if shape.dtype.is_array and shape.rank
+    ]
+    moves = all(one.op.has(Trait.DATA_MOVEMENT) or one.opcode in ("parameter", "tuple") for one, _ in arrays)
+    widest = max((held.memory.bits if moves else held.register.bits for _, held in arrays), default=32)
     widest = max(widest, 8)
     lanes = module.target.lanes(widest)
     return min(lanes, 1 << max(extent - 1, 0).bit_length()) if extent < lanes else lanes

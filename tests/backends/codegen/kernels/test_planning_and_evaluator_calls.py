@@ -114,6 +114,13 @@ ENTRY e {
     assert f"add <{TargetInfo.host().lanes(8)} x i8>" in compile_text(text).as_text("llvm-before-optimizations")
 
 
+def test_what_is_only_moved_stays_narrow(compile_text: Any) -> None:
+    text = """HloModule m
+ENTRY e { x = bf16[3,4097] parameter(0)
+  ROOT r = bf16[3,4096] slice(x), slice={[0:3],[1:4097]} }"""
+    assert f"load <{TargetInfo.host().lanes(16)} x i16>" in compile_text(text).as_text("llvm-before-optimizations")
+
+
 def test_scalar_work_needs_no_kernel(compile_text: Any) -> None:
     text = """HloModule m
 ENTRY e { x = f32[] parameter(0)
