@@ -15,7 +15,7 @@ from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
-from xlalite.backends.codegen.kernels.dot.packing import packer
+from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.estimate import Work
@@ -259,7 +259,8 @@ class _DotEmitter:
         )
         with math.steps(terms, most) as begin, math.steps(extent, step) as start:
             place = math.add(
-                math.multiply(math.divide(start, step), operand.tile), math.multiply(begin, packing.target_line)
+                math.multiply(math.divide(start, step), operand.tile),
+                math.multiply(math.divide(begin, packing.word), packing.target_line),
             )
             sizes = math.piece(start, step, extent), math.piece(begin, most, terms)
             positions = math.add(first, start), math.add(term, begin)
@@ -308,9 +309,9 @@ class _DotEmitter:
         sums = self._sums(piece, area)
         own = sums if layout.turning is None else self._place(layout.tile_offset)
         adds = fb.icmp("ne", math.value(tile.start), 0)
-        fb.call_pointer(
-            self._tile_function(area.height, area.width), VOID, (lhs, rhs, own, math.value(tile.depth), adds)
-        )
+        word = plan.numbers.word
+        depth = math.divide(math.add(tile.depth, word - 1), word)
+        fb.call_pointer(self._tile_function(area.height, area.width), VOID, (lhs, rhs, own, math.value(depth), adds))
         if layout.turning is not None:
             turn = packer(self._module, plan.numbers, layout.turning)
             zero = constant(I64, 0)

@@ -147,8 +147,10 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         room = _up(_up(extent, lanes) * line * size, _ALIGNMENT)
         return OperandLayout(packing, line, 1, step * line, 0, offset, room)
     line = _up(step, lanes)
-    panel = _up(plan.unit_depth, lanes) * line
-    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line)
+    word = plan.numbers.word
+    panel = _up(-(-plan.unit_depth // word), lanes) * line
+    flips = left and plan.numbers.flips
+    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
     return OperandLayout(packing, 1, line, panel, step, offset, room)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.types import from_memory, normalize_integer, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.dot import accumulator_dtype
-from xlalite.backends.codegen.llvm import F32, F64, I32, I64, FunctionBuilder, Type, Value
+from xlalite.backends.codegen.llvm import F32, F64, I8, I32, I64, FunctionBuilder, TargetInfo, Type, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm
 from xlalite.hlo.types.dtype import DType
+
+WORD = 4
+"""Bytes that are multiplied and added at once."""
+
+_LANES = 16
+_BYTES = 0x01010101
 
 _PLAIN_ALGORITHMS = frozenset(
     {
@@ -34,12 +40,24 @@ class Numbers:
         rhs: Element type of the right operand.
         result: Element type of the result.
         kept: LLVM type of a partial sum.
+        word: Terms that one element of a packed operand holds.
     """
 
     lhs: DType
     rhs: DType
     result: DType
     kept: Type
+    word: int = 1
+
+    @property
+    def flips(self) -> bool:
+        """Whether words of the left operand have their signs turned round: one factor must be u8, the other s8."""
+        return self.word > 1 and self.lhs.is_signed == self.rhs.is_signed
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What tiles of different products have in common if they are equal."""
+        return (self.kept,) if self.word == 1 else (self.kept, self.word, self.rhs.is_signed, self.flips)
 
     @property
     def stores_sums(self) -> bool:
@@ -69,16 +87,43 @@ class Numbers:
         return normalize_integer(fb, self.result, narrowed)
 
     def multiply_add(self, fb: FunctionBuilder, a: Value, b: Value, total: Value) -> Value:
-        """`a * b + total`."""
+        """`a * b + total`; of words, the sum of their products."""
+        if self.word > 1:
+            unsigned, signed = (a, b) if self.rhs.is_signed else (b, a)
+            return _sum_words(fb, unsigned, signed, total)
         if not self.kept.is_float:
             return fb.add(total, fb.mul(a, b))
         if fb.module.contract:
             return fb.mul_add(a, b, total)
         return fb.fadd(total, fb.fmul(a, b, ""), "")
 
+    def add_flip(self, fb: FunctionBuilder, b: Value, total: Value) -> Value:
+        """Adds what words of a right operand add to sums since signs were turned round, or half of it."""
+        if self.rhs.is_signed:
+            return _sum_words(fb, fb.constant(b.type, _BYTES * 128 - (1 << 32)), b, total)
+        return _sum_words(fb, b, fb.constant(b.type, _BYTES * 64), total)
+
+    def without_flip(self, fb: FunctionBuilder, total: Value, flip: Value) -> Value:
+        """A sum less what was added."""
+        return fb.sub(total, flip) if self.rhs.is_signed else fb.add(total, fb.shl(flip, 1))
+
     def add(self, fb: FunctionBuilder, a: Value, b: Value) -> Value:
         """Sum of two partial sums."""
         return fb.fadd(a, b, "") if self.kept.is_float else fb.add(a, b)
+
+
+def _sum_words(fb: FunctionBuilder, unsigned: Value, signed: Value, total: Value) -> Value:
+    arguments = (total, unsigned, signed)
+    return fb.intrinsic("x86.avx512.vpdpbusd.512", total.type, arguments, ())
+
+
+def in_words(numbers: Numbers, target: TargetInfo) -> Numbers:
+    """The types of a product of bytes in words, if the target multiplies such; else as they are."""
+    operands = (numbers.lhs, numbers.rhs)
+    takes = all(one.is_integral and representation(one).memory is I8 and one.bits == 8 for one in operands)
+    if not takes or numbers.kept is not I32 or not target.has("avx512vnni") or target.lanes(32) != _LANES:
+        return numbers
+    return replace(numbers, word=WORD)
 
 
 def why_no_numbers(dot: HloInstruction) -> str | None:

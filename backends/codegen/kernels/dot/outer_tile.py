@@ -39,7 +39,7 @@ class OuterTile(Tile):
         """Sums over p in a loop, then over what fills no round of chains."""
         fb, chains = builder.fb, self.chains
         a, b, c, depth, adds = fb.parameters
-        count = self.rows * len(self._starts)
+        count = (self.rows + builder.numbers.flips) * len(self._starts)
         sums = builder.zeros(count * chains)
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
         with fb.carried_loop(0, whole, chains, [a, b, *sums]) as loop:
@@ -74,11 +74,21 @@ class OuterTile(Tile):
             spread = fb.splat(element, self.lanes)
             for number, line in enumerate(lines):
                 after.append(builder.numbers.multiply_add(fb, spread, line, sums[row * len(lines) + number]))
+        if builder.numbers.flips:
+            flips = zip(lines, sums[self.rows * len(lines) :], strict=True)
+            after.extend(builder.numbers.add_flip(fb, line, total) for line, total in flips)
         return after
 
     def _store(self, builder: TileBuilder, c: Value, sums: Sequence[Value], adds: Value) -> None:
         """Writes the sums to c; with `adds`, to those that are there."""
         fb = builder.fb
+        if builder.numbers.flips:
+            across = len(self._starts)
+            flips = sums[self.rows * across :]
+            sums = [
+                builder.numbers.without_flip(fb, total, flips[number % across])
+                for number, total in enumerate(sums[: self.rows * across])
+            ]
         offsets = [row * self.c_row + start for row in range(self.rows) for start in self._starts]
         addresses = [fb.gep(builder.kept, c, offset) if offset else c for offset in offsets]
         used = [self.columns - start for _ in range(self.rows) for start in self._starts]

@@ -15,10 +15,7 @@ from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
-    VOID,
-    Function,
     FunctionBuilder,
-    ModuleBuilder,
     Type,
     Value,
     constant,
@@ -43,6 +40,8 @@ class Packing:
         target_line: Stride of y in the target.
         is_exact: Whether only elements below the width are written; else a line is written in whole vectors, of which
             the part beyond the width has no meaning.
+        word: Neighbouring y that become one element of the target; `target_line` is the distance of such groups.
+        flips: Whether the sign bits of what is in a word are turned round.
     """
 
     dtype: DType | None
@@ -51,33 +50,12 @@ class Packing:
     source_y: Walk
     target_line: int
     is_exact: bool = False
-
-
-def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
-    """`void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height)`, shared by all kernels of a module.
-
-    The source is that of (0, 0), the target that of the first (x, y) to be copied.
-    """
-    key = ("packer", numbers.kept, packing)
-
-    def build() -> Function:
-        fb = module.function(
-            module.unique_name("dot_pack"),
-            VOID,
-            (PTR, PTR, I64, I64, I64, I64),
-            parameter_attributes=("noalias readonly", "noalias", "", "", "", ""),
-            attributes=("nounwind", "noinline"),
-            linkage="internal",
-        )
-        _Packer(fb, numbers, packing).emit()
-        fb.ret()
-        return fb.function
-
-    return module.define_once(key, build)
+    word: int = 1
+    flips: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Strip:
+class Strip:
     """Neighbouring x.
 
     Attributes:
@@ -91,7 +69,12 @@ class _Strip:
     places: Value
 
 
-class _Packer:
+class Packer:
+    """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height)`.
+
+    The source is that of (0, 0), the target that of the first (x, y) to be copied.
+    """
+
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
         self._fb = fb
         self._math = Scalars(fb)
@@ -104,6 +87,7 @@ class _Packer:
         self._first_x, self._first_y, self._width, self._height = fb.parameters[2:]
 
     def emit(self) -> None:
+        """Writes the body of the function."""
         along, across = self._packing.source_x, self._packing.source_y
         if along.is_single and along.is_contiguous:
             self._copy_lines()
@@ -143,7 +127,7 @@ class _Packer:
         stored = self._fb.load(self._memory, read, self._align)
         self._fb.store(self._taken(stored), write, self._kept.size_bytes)
 
-    def _copy_strips(self, copy: Callable[[_Strip], None]) -> None:
+    def _copy_strips(self, copy: Callable[[Strip], None]) -> None:
         """Copies as many x at a time as there are lanes."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         last = fb.sub(self._width, 1)
@@ -153,9 +137,9 @@ class _Packer:
             with fb.loop(0, lanes) as number:
                 position = fb.add(self._first_x, fb.smin(fb.add(x, number), last))
                 fb.store(self._at(fb.parameters[0], packing.source_x, position), fb.gep(PTR, places, number), 8)
-            copy(_Strip(x, fb.smin(fb.sub(self._width, x), lanes), places))
+            copy(Strip(x, fb.smin(fb.sub(self._width, x), lanes), places))
 
-    def _copy_strip(self, strip: _Strip) -> None:
+    def _copy_strip(self, strip: Strip) -> None:
         with self._places() as (y, offset):
             self._copy_elements(strip, y, offset)
 
@@ -191,13 +175,13 @@ class _Packer:
             with fb.loop(0, length) as number:
                 yield fb.add(first, number), math.value(math.add(origin, fb.mul(number, walk.stride)))
 
-    def _copy_elements(self, strip: _Strip, y: Value, offset: Value) -> None:
+    def _copy_elements(self, strip: Strip, y: Value, offset: Value) -> None:
         fb = self._fb
         with fb.loop(0, strip.width) as number:
             place = fb.load(PTR, fb.gep(PTR, strip.places, number), 8)
             self._copy_element(fb.gep(self._memory, place, offset), self._line(y, fb.add(strip.x, number)))
 
-    def _turn(self, strip: _Strip) -> None:
+    def _turn(self, strip: Strip) -> None:
         """Turns strips of `lanes` by `quad` elements of a run; at its end the last ones are taken again."""
         fb, packing = self._fb, self._packing
         mask = lanes_below(fb, strip.x, self._width, packing.lanes) if packing.is_exact else None
@@ -229,7 +213,7 @@ class _Packer:
             after = fb.smin(fb.mul(fb.add(number, 1), walk.run), end)
             yield fb.sub(first, begin), fb.sub(after, first)
 
-    def _turn_square(self, strip: _Strip, y: Value, offset: Value, mask: Value | None) -> None:
+    def _turn_square(self, strip: Strip, y: Value, offset: Value, mask: Value | None) -> None:
         fb, packing = self._fb, self._packing
         pieces = []
         for lane in range(packing.lanes):
@@ -245,11 +229,14 @@ class _Packer:
 
     def _turned(self, pieces: list[Value]) -> list[Value]:
         """`quad` vectors of as many lanes as there are pieces, vector i made of the pieces' elements i."""
-        fb, quad = self._fb, self._quad
+        return exchanged(self._fb, [self._taken(line) for line in self._joined(pieces, self._quad)])
+
+    def _joined(self, pieces: list[Value], quad: int) -> list[Value]:
+        fb = self._fb
         joined = []
         for first in range(quad):
             parts = pieces[first::quad]
             while len(parts) > 1:
                 parts = [fb.concat(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-            joined.append(self._taken(parts[0]))
-        return exchanged(fb, joined)
+            joined.append(parts[0])
+        return joined

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.numbers import Numbers, numbers_of
+from xlalite.backends.codegen.kernels.dot.numbers import WORD, Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -32,6 +32,9 @@ _FAR, _FETCH_AND_COPY = 1 << 18, 6.0
 
 _LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
+
+_MOST_WORDS = 768
+"""Words of a row that are packed at a time."""
 
 _QUAD = 4
 """Neighbours that are worth turning together."""
@@ -165,6 +168,8 @@ def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
     """The cheapest plan for a dot, or for a convolution that has a view."""
     view = view_of(dot)
     numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
+    if all(one.depth.is_single or one.depth.run % WORD == 0 for one in (view.lhs, view.rhs)):
+        numbers = in_words(numbers, target)
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
         return replace(_plan(view.swapped(), _swapped(numbers), target), flipped=True)
@@ -174,6 +179,8 @@ def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
 @cache
 def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     lanes = target.lanes(numbers.kept.bits)
+    if numbers.word > 1:
+        return _in_words(view, numbers, lanes, target)
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, numbers, lanes, target)
     plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
@@ -187,7 +194,21 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
 
 
 def _swapped(numbers: Numbers) -> Numbers:
-    return Numbers(numbers.rhs, numbers.lhs, numbers.result, numbers.kept)
+    return replace(numbers, lhs=numbers.rhs, rhs=numbers.lhs)
+
+
+def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
+    """Both operands in words, tiles as if a word were a term."""
+    word = numbers.word
+    tilings = _outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target)
+    best = min(tilings, key=lambda tiling: tiling.cycles)
+    packing = _Packing(
+        _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
+        _packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
+    )
+    pieces = -(-view.k // (_MOST_WORDS * word))
+    depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
+    return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth)
 
 
 def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
@@ -244,7 +265,7 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
 def _finished(
     form: Form, view: DotView, numbers: Numbers, lanes: int, tiling: _Tiling, packing: _Packing, unit_depth: int
 ) -> DotPlan:
-    rows, columns = _units(view, tiling, packing, unit_depth)
+    rows, columns = _units(view, tiling, packing, -(-unit_depth // numbers.word))
     cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     return DotPlan(
         form,

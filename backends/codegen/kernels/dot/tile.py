@@ -67,7 +67,7 @@ class Tile(ABC):
             fb.ret()
             return fb.function
 
-        return module.define_once((self.name, numbers.kept, self), build)
+        return module.define_once((self.name, numbers.kind, self), build)
 
     @abstractmethod
     def emit(self, builder: TileBuilder) -> None:
