@@ -10,6 +10,7 @@ import math
 
 from xlalite.backends.codegen.complex_math.parts import (
     Complex,
+    choose,
     is_finite,
     is_infinite,
     is_zero,
@@ -22,6 +23,7 @@ from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd, emit_math
 from xlalite.backends.codegen.math.exponential import exp_pair, expm1_pair
 from xlalite.backends.codegen.math.floating import at_least, at_most, with_sign_of
+from xlalite.backends.codegen.math.trigonometric import cosine_size_pair
 
 # e^1500 times the smallest positive number overflows still, and e^-1500 times the largest vanishes.
 _LIMIT = 1500.0
@@ -76,20 +78,22 @@ def exponential_minus_one(fb: FunctionBuilder, z: Complex) -> Complex:
 def logistic(fb: FunctionBuilder, z: Complex) -> Complex:
     """1 / (1 + e^-z) by sums of positive terms where nothing cancels.
 
-    With E = e^-|a|, m = 1 - E and D = m^2 + 4 E cos^2(b/2) = |1 + E cis b|^2 it is (m + 2 E cos^2(b/2) + i E sin b) / D
-    for a >= 0 and (E cos b + E^2 + i E sin b) / D for a < 0.
+    With E = e^-|a|, m = 1 - E, C = 2 cos^2(b/2) and D = m^2 + 2 E C = |1 + E cis b|^2 it is (m + E C + i E sin b) / D
+    for a >= 0 and (E (C - m) + i E sin b) / D for a < 0. Sums and products are pairs: one by one they would be 5 ulp.
     """
     a, b = z
     below = fb.fneg(fb.fabs(a))
     e, m = emit_math(fb, "exponential", below), fb.fneg(emit_math(fb, "exponential-minus-one", below))
-    half, sine = emit_math(fb, "cosine", fb.fmul(b, 0.5)), emit_math(fb, "sine", b)
-    square = fb.fmul(fb.fmul(half, half), 2.0)
-    turned = fb.fmul(e, square)
-    divisor = fb.fma(m, m, fb.fadd(turned, turned))
-    positive = fb.fdiv(fb.fadd(m, turned), divisor)
-    negative = fb.fdiv(fb.fmul(e, fb.fsub(square, m)), divisor)
-    real = fb.select(fb.fcmp("olt", a, 0.0), negative, positive)
-    imaginary = fb.fdiv(fb.fmul(e, sine), divisor)
+    half = cosine_size_pair(fb, fb.fmul(b, 0.5))
+    square, square_low = (fb.fmul(part, 2.0) for part in dd.multiply(fb, half, half))
+    turned = dd.multiply(fb, (square, square_low), (e, fb.constant(e.type, 0.0)))
+    divisor = dd.add(fb, dd.two_product(fb, m, m), dd.add(fb, turned, turned))
+    difference = dd.add_float(fb, (square, square_low), fb.fneg(m))
+    negative = dd.multiply(fb, difference, (e, fb.constant(e.type, 0.0)))
+    dividend = choose(fb, fb.fcmp("olt", a, 0.0), negative, dd.add_float(fb, turned, m))
+    real = dd.collapse(fb, dd.divide(fb, dividend, divisor))
+    sine = dd.two_product(fb, e, emit_math(fb, "sine", b))
+    imaginary = dd.collapse(fb, dd.divide(fb, sine, divisor))
     far = is_infinite(fb, a)
     real = fb.select(far, fb.select(fb.fcmp("ogt", a, 0.0), fb.constant(a.type, 1.0), 0.0), real)
     imaginary = fb.select(fb.or_(is_zero(fb, b), far), signed_zero(fb, b), imaginary)

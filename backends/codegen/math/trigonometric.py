@@ -103,19 +103,30 @@ def _sine_of_half_turns(fb: FunctionBuilder, size: Value, n: Value, turns: Value
 
 def _sine_of_quadrant(fb: FunctionBuilder, x: Value, quarters: int) -> Value:
     """sin(x + quarters * pi / 2) for f64."""
+    high, low, sign = _sine_terms(fb, x, quarters)
+    result = fb.fadd(high, low)
+    if not quarters:
+        # The reduction loses the sign of -0 only; all other sines of 0 do not exist.
+        result = fb.select(fb.fcmp("oeq", x, 0.0), x, result)
+    return float_of(fb, fb.xor(bits_of(fb, result), sign), format_of(x))
+
+
+def cosine_size_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
+    """The cosine of an f64 angle, or minus it, as a pair to about 2**-60."""
+    high, low, _ = _sine_terms(fb, x, 1)
+    return dd.fast_two_sum(fb, high, low)
+
+
+def _sine_terms(fb: FunctionBuilder, x: Value, quarters: int) -> tuple[Value, Value, Value]:
+    """A large and a small term of sin(x + quarters * pi / 2) for f64, and a sign to turn them by, as bits."""
     (r, low), quadrant = reduce_double(fb, x)
     if quarters:
         quadrant = fb.add(quadrant, quarters)
     square = fb.fmul(r, r)
-    sine = fb.fadd(r, _sine_tail(fb, r, low, square))
-    one_minus, tail = _cosine_parts(fb, r, low, square)
+    start, tail = _cosine_parts(fb, r, low, square)
     odd = fb.icmp("ne", fb.and_(quadrant, 1), 0)
-    result = fb.select(odd, fb.fadd(one_minus, tail), sine)
-    if not quarters:
-        # The reduction loses the sign of -0 only; all other sines of 0 do not exist.
-        result = fb.select(fb.fcmp("oeq", x, 0.0), x, result)
-    sign = fb.shl(fb.lshr(quadrant, 1), 63)
-    return float_of(fb, fb.xor(bits_of(fb, result), sign), format_of(x))
+    small = fb.select(odd, tail, _sine_tail(fb, r, low, square))
+    return fb.select(odd, start, r), small, fb.shl(fb.lshr(quadrant, 1), 63)
 
 
 def _sine_tail(fb: FunctionBuilder, r: Value, low: Value, square: Value) -> Value:

@@ -11,7 +11,14 @@ from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, TWINS, constant
 from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc, short_erfc
-from xlalite.hlo.stablehlo.special_functions.gamma_functions import digamma, lgamma, polygamma, zeta
+from xlalite.hlo.stablehlo.special_functions.gamma_functions import (
+    digamma,
+    lgamma,
+    polygamma,
+    short_polygamma,
+    short_zeta,
+    zeta,
+)
 from xlalite.hlo.stablehlo.special_functions.series import unary
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
@@ -134,9 +141,9 @@ RULES: dict[str, ImportRule] = {
     "is_pos_inf": _is_value(math.inf),
     "lgamma": _in_f64(lgamma, 1),
     "next_after": _next_after,
-    "polygamma": _in_f64(polygamma, 2),
+    "polygamma": _in_f64(polygamma, 2, short_polygamma),
     "square": _square,
-    "zeta": _in_f64(zeta, 2),
+    "zeta": _in_f64(zeta, 2, short_zeta),
 }
 _OF_SEVERAL = [name for name in TWINS if OPS[name.replace("_", "-")].arity != 1]
 RULES |= {

@@ -46,7 +46,9 @@ _ONE_MINUS_EULER = 0.42278433509846713
 _ROOT = (1.4616321449683622, 9.549995429965697e-17)
 _STIRLING_FROM = 8.5
 _ASYMPTOTIC_FROM = 10.0
-_ZETA_TERMS = 10
+# Terms of the sum and of Euler's and Maclaurin's correction: for f64, and for 2^-30.
+_ZETA_TERMS = 10, 12
+_SHORT_ZETA_TERMS = 5, 8
 
 
 def lgamma(x: Handle) -> Handle:
@@ -130,17 +132,18 @@ def _digamma_beyond(y: Handle) -> Handle:
     return unary("log", y) - inverse * 0.5 - polynomial(square, _DIGAMMA) * square - shift
 
 
-def zeta(s: Handle, q: Handle) -> Handle:
-    """The sum of (q + k)^-s over k: ten terms, the rest by Euler's and Maclaurin's formula."""
+def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
+    """The sum of (q + k)^-s over k: a few terms, the rest by Euler's and Maclaurin's formula."""
     builder = s.builder
+    count, corrections = terms
     total = builder.op("power", (q, -s))
-    for k in range(1, _ZETA_TERMS):
+    for k in range(1, count):
         total = total + builder.op("power", (q + float(k), -s))
-    end = q + float(_ZETA_TERMS)
+    end = q + float(count)
     power = builder.op("power", (end, -s))
     total = total + power * end / (s - 1.0) + power * 0.5
     factor = power * s / end
-    for j, coefficient in enumerate(_EULER_MACLAURIN, start=1):
+    for j, coefficient in enumerate(_EULER_MACLAURIN[:corrections], start=1):
         total = total + factor * coefficient
         factor = factor * ((s + float(2 * j - 1)) / end) * ((s + float(2 * j)) / end)
     nan, infinity = s * math.nan, unary("abs", s) * math.inf
@@ -153,14 +156,24 @@ def zeta(s: Handle, q: Handle) -> Handle:
     return builder.select(builder.compare(s, 1.0, "EQ"), infinity, total)
 
 
-def polygamma(n: Handle, x: Handle) -> Handle:
+def short_zeta(s: Handle, q: Handle) -> Handle:
+    """The same of f64 numbers for narrower types."""
+    return zeta(s, q, _SHORT_ZETA_TERMS)
+
+
+def polygamma(n: Handle, x: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     """The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x)."""
     builder = n.builder
     one_more = n + 1.0
     half = one_more * 0.5
     odd = builder.compare(unary("floor", half), half, "NE")
-    size = unary("exponential", lgamma(one_more)) * zeta(one_more, x)
+    size = unary("exponential", lgamma(one_more)) * zeta(one_more, x, terms)
     higher = builder.select(odd, -size, size)
     value = builder.select(builder.compare(n, 0.0, "EQ"), digamma(x), higher)
     whole = builder.op("and", (builder.compare(n, 0.0, "GE"), builder.compare(unary("floor", n), n, "EQ")))
     return builder.select(whole, value, n * math.nan)
+
+
+def short_polygamma(n: Handle, x: Handle) -> Handle:
+    """The same of f64 numbers for narrower types."""
+    return polygamma(n, x, _SHORT_ZETA_TERMS)
