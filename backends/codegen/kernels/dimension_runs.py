@@ -305,6 +305,7 @@ _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "pad": _relate_partial(lambda i: {d for d, amounts in enumerate(i.attrs.padding) if any(amounts)}),
     "reverse": _relate_partial(lambda i: set(i.attrs.dimensions)),
     "concatenate": _relate_concatenate,
+    **dict.fromkeys(("cholesky", "triangular-solve"), _relate_partial(lambda i: {i.shape.rank - 2, i.shape.rank - 1})),
     **dict.fromkeys(
         ("reduce-window", "select-and-scatter"),
         _relate_partial(lambda i: {d for d, dim in enumerate(i.attrs.window.dimensions) if dim != WindowDimension(1)}),

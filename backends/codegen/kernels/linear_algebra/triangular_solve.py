@@ -17,6 +17,7 @@ from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.linear_algebra.narrow_solve import narrow_solve
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate, quotient, rounded
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.loop_nest import places_of
@@ -26,13 +27,16 @@ from xlalite.hlo.ops.linear_algebra import Transpose, TriangularSolveAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 
-def plan_triangular_solve(request: KernelRequest, shape: KernelShape) -> TriangularSolveKernel:
+def plan_triangular_solve(request: KernelRequest, shape: KernelShape) -> Kernel:
     """The kernel of a triangular-solve."""
     root = request.body.root
     attrs: TriangularSolveAttrs = root.attrs
     *batch, rows, columns = root.shape.dims
     if not attrs.left_side:
         rows, columns = columns, rows
+    narrow = narrow_solve(request, tuple(batch), rows, columns)
+    if narrow is not None:
+        return narrow
     form = PanelForm.of(request.target, root.shape.dtype, rows, max(columns, 1))
     return TriangularSolveKernel(request, tuple(batch), columns, form)
 

@@ -245,3 +245,18 @@ CASES = {
 def test_dimensions_after_merging(name: str) -> None:
     body, expected = CASES[name]
     assert collapsed(body) == expected
+
+
+def test_batches_of_systems_merge_and_matrices_do_not() -> None:
+    body = """
+  x = f32[2,3,4,4] parameter(0)
+  b = f32[2,3,4,5] parameter(1)
+  i = s32[2,3,4,4] iota(), iota_dimension=2
+  j = s32[2,3,4,4] iota(), iota_dimension=3
+  d = pred[2,3,4,4] compare(i, j), direction=EQ
+  o = f32[] constant(9)
+  n = f32[2,3,4,4] broadcast(o), dimensions={}
+  a = f32[2,3,4,4] select(d, n, x)
+  ROOT r = f32[2,3,4,5] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE"""
+    module = parse(f"HloModule m\nENTRY e {{\n{body}\n}}")
+    assert collapse(module.entry_computation).root.shape.dims == (6, 4, 5)

@@ -77,7 +77,7 @@ def test_systems_of_all_forms(
     check: Any, kernels: Any, rng: np.random.Generator, dtype: str, left: str, unit: str, transpose: str
 ) -> None:
     """The other triangle, and a diagonal that counts as ones, must not be read."""
-    for lower, (size, columns) in itertools.product((True, False), ((6, 1), (17, 33))):
+    for lower, (size, columns) in itertools.product((True, False), ((6, 1), (17, 33), (67, 3))):
         a = (random_numbers(rng, dtype, (2, size, size)) / size + np.eye(size)).astype(DType(dtype).numpy)
         rows, others = np.triu_indices(size, 1) if lower else np.tril_indices(size, -1)
         a[:, rows, others] = np.nan
@@ -93,7 +93,7 @@ def test_systems_of_all_forms(
 
 @pytest.mark.parametrize("dtype", ULPS)
 def test_systems_of_many_sizes(check: Any, rng: np.random.Generator, dtype: str) -> None:
-    for size, columns in itertools.product((0, 1, 4, 19), (0, 1, 2, 15, 47)):
+    for size, columns in (*itertools.product((0, 1, 4, 19), (0, 1, 2, 15, 47)), (32, 1), (100, 2), (131, 4)):
         a = (random_numbers(rng, dtype, (1, 2, size, size)) / max(size, 1) + np.eye(size)).astype(DType(dtype).numpy)
         b = random_numbers(rng, dtype, (1, 2, size, columns)).astype(DType(dtype).numpy)
         check(solve(dtype, a.shape, b.shape, "left_side=true, lower=true"), a, b, ulps=ULPS[dtype])

@@ -269,6 +269,10 @@ def systems(sizes: Sequence[int]) -> Iterator[str]:
                     attributes = f"lower={lower}, unit_diagonal=true, left_side="
                     call = f"{result} triangular-solve(p0, p1), {attributes}{left}"
                     yield program(call, f"{t}[2,5,5]", result)
+                    # Many unknowns, which run along the matrix if there are few right-hand sides.
+                    few, size = f"{t}[{n},2]" if left == "true" else f"{t}[2,{n}]", f"{t}[{n},{n}]"
+                    call = f"{few} triangular-solve(p0, z), {attributes}{left}"
+                    yield program(call, size, few, lines=[f"z = {few} subtract(p1, p1)"])
                     call = f"{result} triangular-solve(p0, z), {attributes}{other}"
                     yield program(call, matrix, result, lines=[f"z = {result} subtract(p1, p1)"])
 
