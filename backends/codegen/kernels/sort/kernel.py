@@ -14,6 +14,7 @@ from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
 from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
+from xlalite.backends.codegen.kernels.sort.columns import Columns, column_sizes, groups_of, has_columns
 from xlalite.backends.codegen.kernels.sort.keys import has_plain_nans, key_type, stored_keys
 from xlalite.backends.codegen.kernels.sort.quicksort import can_part
 from xlalite.backends.codegen.kernels.sort.records import POSITION, Records
@@ -67,18 +68,28 @@ class SortKernel(Kernel):
 
     @property
     def extent(self) -> int:
-        """The parts of all rows."""
+        """The parts of all rows, or groups of them."""
+        if self._has_columns:
+            return self._rows // self.dims[-1] * groups_of(self.dims, self.records)
         return self._rows * self._parts
 
     @property
     def scratch_bytes(self) -> int:
         """Records in two buffers, and counters."""
-        return sum(self.records.sizes)
+        return sum(self._sizes)
 
     @property
     def figures(self) -> dict[str, Number]:
         """Parts of a row, bits of a record."""
         return {"parts": self._parts, "word_bits": self.records.word.bits} if self.key is not None else {}
+
+    @property
+    def _has_columns(self) -> bool:
+        return has_columns(self.dims, self.dimension, self.records)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return column_sizes(self.records) if self._has_columns else self.records.sizes
 
     @property
     def _length(self) -> int:
@@ -107,9 +118,13 @@ class SortKernel(Kernel):
         fb = entry.fb
         if math.prod(self.dims):
             with own_slot(entry, self.scratch_bytes) as slot:
-                buffers = parts_of(fb, slot, self.records.sizes)
-                rows = Rows(entry, self.request, self.dims, self.dimension, self.key, self.stored, self.records)
-                self._sort_rows(rows, buffers)
+                buffers = parts_of(fb, slot, self._sizes)
+                details = (entry, self.request, self.dims, self.dimension, self.key, self.stored, self.records)
+                if self._has_columns:
+                    with fb.loop(entry.begin, entry.end) as group:
+                        Columns(*details).sort_group(group, buffers)
+                else:
+                    self._sort_rows(Rows(*details), buffers)
         fb.ret()
         return entry.function
 

@@ -45,6 +45,11 @@ class Records:
         return self.key is not None and self._bits <= 64
 
     @property
+    def is_sorted_in_place(self) -> bool:
+        """Whether keys are all there is, and end in the buffer that they began in."""
+        return self.is_joined and not self.position_bits and not self._counts_digits
+
+    @property
     def word(self) -> Type:
         """The type of what holds a key."""
         return I32 if self._bits <= 32 else I64

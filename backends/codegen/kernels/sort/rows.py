@@ -137,7 +137,7 @@ class Rows:
         if mask is not None:
             record, is_merged = fb.select(mask, record, -1), fb.and_(is_merged, mask)
         found = ordered_lanes(fb, record)
-        self._write_numbers(row, Affine(0, 1), found, mask)
+        self._write_numbers(self._index(row, Affine(0, 1)), found, mask)
         if self._merges_keys:
             with fb.if_(fb.any_lane(is_merged), likely=False):
                 fb.store(found, buffers[0], self.records.word.size_bytes)
@@ -181,7 +181,7 @@ class Rows:
     def _record(self, row: Value, at: Affine, mask: Value | None, lanes: int) -> tuple[Value, Value]:
         """The words of some elements, and where numbers in memory say more than their keys."""
         fb, word = self.entry.fb, self.records.word
-        key, is_merged = self._key(row, at, mask, lanes)
+        key, is_merged = self._key(self._index(row, at), mask, lanes)
         key = fb.zext(key, word)
         if self._has_positions and self.records.is_joined:
             numbers = IndexMath(fb, lanes).vector(at)
@@ -189,11 +189,10 @@ class Rows:
             key = fb.or_(fb.shl(key, self.records.position_bits), position)
         return key, is_merged
 
-    def _key(self, row: Value, at: Affine, mask: Value | None, lanes: int) -> tuple[Value, Value]:
+    def _key(self, index: Index, mask: Value | None, lanes: int) -> tuple[Value, Value]:
         assert self.key is not None, "keys are made where there are some"
         fb, dtype = self.entry.fb, self.key.side.shape.dtype
-        emitter, index = self.entry.emitter(lanes, mask), self._index(row, at)
-        is_merged = fb.constant(widened(I1, lanes), 0)
+        emitter, is_merged = self.entry.emitter(lanes, mask), fb.constant(widened(I1, lanes), 0)
         if self.stored is None:
             pairs = [emitter.element(operand, index) for operand in self._sort.operands for _ in range(2)]
             (number,) = emitter.apply(self._sort.called_computations[0], pairs, results=(self.key.side,))
@@ -218,7 +217,7 @@ class Rows:
             assert isinstance(found, Value), "an integer is one register"
             to = math.add(at, behind)
             if not self._has_positions:
-                self._write_numbers(row, to, found, mask)
+                self._write_numbers(self._index(row, to), found, mask)
                 return
             if records.is_joined:
                 found = fb.and_(found, (1 << records.position_bits) - 1)
@@ -227,13 +226,13 @@ class Rows:
 
         lanes_between(fb, (0, count), self.lanes, visit)
 
-    def _write_numbers(self, row: Value, to: Position, words: Value, mask: Value | None) -> None:
+    def _write_numbers(self, index: Index, words: Value, mask: Value | None) -> None:
         assert self.key is not None, "numbers are made of keys"
         assert self.records.key is not None, "numbers are made of keys"
         fb, dtype = self.entry.fb, self.key.side.shape.dtype
         key = fb.trunc(words, words.type.with_scalar(self.records.key))
         bits = bits_of_key(fb, dtype, fb.not_(key) if self.key.is_descending else key)
-        as_bits(self.entry.outputs[0]).write(IndexMath(fb, words.type.lanes), self._index(row, to), bits, mask)
+        as_bits(self.entry.outputs[0]).write(IndexMath(fb, words.type.lanes), index, bits, mask)
 
     def _write_from(self, row: Value, to: Position, source: Position, lanes: int, mask: Value | None) -> None:
         emitter, index = self.entry.emitter(lanes, mask), self._index(row, source)

@@ -119,14 +119,33 @@ def test_no_bit_depends_on_threads_or_instructions(
     rng: np.random.Generator, isa: str, dtype: str, length: int, passengers: tuple[str, ...]
 ) -> None:
     """Zeros of both signs and NaNs of any bits, which comparators do not tell apart, keep the order of the row."""
+    found = with_special_numbers(rng, dtype, (2, length))
+    arguments = [found, *(rng.integers(0, 9, found.shape).astype(np.int32) for _ in passengers)]
+    require_bits(dtype, found.shape, 1, isa, passengers, *arguments)
+
+
+@pytest.mark.parametrize("isa", ["AVX512", "AVX2", "SSE2"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8"])
+def test_rows_side_by_side(rng: np.random.Generator, isa: str, dtype: str) -> None:
+    for dims, dimension in (((33, 21), 0), ((2, 40, 2, 16), 1), ((3, 100, 5), 1), ((600, 35), 0)):
+        numbers = rng.integers(-9, 9, dims).astype(np.int8) if dtype == "s8" else with_special_numbers(rng, dtype, dims)
+        require_bits(dtype, dims, dimension, isa, (), numbers)
+
+
+def with_special_numbers(rng: np.random.Generator, dtype: str, dims: tuple[int, ...]) -> np.ndarray:
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan]).astype(DType(dtype).numpy)
-    found = rng.standard_normal((2, length)).astype(special.dtype)
-    found = np.where(rng.random(found.shape) < 0.1, rng.choice(special, found.shape), found)
+    found = rng.standard_normal(dims).astype(special.dtype)
+    found = np.where(rng.random(dims) < 0.1, rng.choice(special, dims), found)
     payloads = {2: np.uint16, 4: np.uint32, 8: np.uint64}[found.itemsize]
-    bits = found.view(payloads) | np.where(np.isnan(found), rng.integers(0, 9, found.shape), 0).astype(payloads)
-    arguments = [bits.view(found.dtype), *(rng.integers(0, 9, found.shape).astype(np.int32) for _ in passengers)]
+    bits = found.view(payloads) | np.where(np.isnan(found), rng.integers(0, 9, dims), 0).astype(payloads)
+    return bits.view(found.dtype)
+
+
+def require_bits(
+    dtype: str, dims: tuple[int, ...], dimension: int, isa: str, passengers: tuple[str, ...], *arguments: np.ndarray
+) -> None:
     for order in (LESS, GREATER):
-        module = parse(sort_text(dtype, (2, length), 1, order, passengers))
+        module = parse(sort_text(dtype, dims, dimension, order, passengers))
         expected = all_bits(evaluate(module, *arguments))
         for threads in (1, 2, 5):
             options = CompileOptions(num_threads=threads, debug=DebugOptions(cpu_max_isa=isa))

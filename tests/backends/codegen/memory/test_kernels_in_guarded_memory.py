@@ -181,7 +181,7 @@ def orders(sizes: Sequence[int]) -> Iterator[str]:
             others = "  i = s32[] parameter(2)\n  j = s32[] parameter(3)\n"
             less = f"before {{\n{sides}%s  ROOT r = pred[] compare(a, b), direction=LT\n}}\n"
             after = "  c = pred[] compare(a, b), direction=GT\n  ROOT r = pred[] or(c, c)\n}\n"
-            for result, dimension in ((f"{t}[3,{n}]", 1), (f"{t}[{n},3]", 0)):
+            for result, dimension in ((f"{t}[3,{n}]", 1), (f"{t}[{n},3]", 0), (f"{t}[{n},5]", 0)):
                 attributes = f"dimensions={{{dimension}}}, is_stable=true, to_apply=before"
                 yield program(f"{result} sort(p0), {attributes}", result, functions=less % "")
                 yield program(f"{result} sort(p0), {attributes}", result, functions=f"before {{\n{sides}{after}")
