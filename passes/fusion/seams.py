@@ -22,6 +22,9 @@ _VECTOR = 16
 _MOST_VECTORS = 2
 """Times as many vectors as without seams that a split loop may take."""
 
+_FEW_ELEMENTS = 8
+"""So many are better computed one by one than stored apart and loaded together, for which the processor has to wait."""
+
 _MOST_BOXES = 16
 """Parts of a split loop: each has code of its own."""
 
@@ -95,6 +98,8 @@ def is_worth_splitting(dims: Sequence[int], seams: Seams) -> bool:
     """Whether a loop that is split has neither much more code nor many more vectors."""
     if not dims or math.prod(len(each) + 1 for each in seams) > _MOST_BOXES:
         return False
+    if math.prod(dims) <= _FEW_ELEMENTS:
+        return True
     ends = (0, *seams[-1], dims[-1])
     vectors = sum(-(-(end - begin) // _VECTOR) for begin, end in itertools.pairwise(ends))
     return vectors <= _MOST_VECTORS * -(-dims[-1] // _VECTOR)

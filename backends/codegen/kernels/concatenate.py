@@ -102,13 +102,17 @@ class _ConcatenateEmitter:
 
     def emit(self, families: Sequence[Sequence[Piece]]) -> None:
         """Loops over the dimensions outside the concatenated one, then over the operands."""
-        if self._dimension == 0:
+        if self._dimension == 0 and not self._is_one_unit:
             for part in self._parts(families):
                 self._outermost(part)
             return
         with task_loops(self._entry, self._dims[: self._dimension]) as index:
             for part in self._parts(families):
                 self._piece(part, index)
+
+    @property
+    def _is_one_unit(self) -> bool:
+        return len(self._dims) == 1 and self._dims[0] <= BLOCK
 
     def _parts(self, families: Sequence[Sequence[Piece]]) -> Iterator[_Part]:
         """Each operand in turn, those of a family inside a loop."""

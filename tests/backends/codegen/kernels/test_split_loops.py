@@ -184,6 +184,14 @@ def test_rows_are_reduced_rather_than_split(check: Any, kernels: Any, rng: np.ra
     assert kernels(check(text, *arguments)) == ["concatenate", "row"]
 
 
+def test_a_few_elements_are_computed_one_by_one(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    """Three numbers, stacked and added: stored one by one and loaded together, they would be waited for."""
+    lines = [f"p{n} = f32[1] slice(x), slice={{[{n}:{n + 1}]}}" for n in range(3)]
+    lines += ["a = f32[1] multiply(p0, p1)", "b = f32[1] subtract(p2, p0)", "c = f32[1] add(p1, p2)"]
+    text = text_of("f32[3]", *lines, "j = f32[3] concatenate(a, b, c), dimensions={0}", "ROOT r = f32[3] add(x, j)")
+    assert kernels(check(text, whole_numbers(rng, "f32", (3,)))) == ["loop"]
+
+
 def test_rotations_and_what_is_reduced_of_them(check: Any, kernels: Any, rng: np.random.Generator) -> None:
     """A step of Jacobi's method and how much it changes: the step is a loop of its own, not part of the reduction's."""
     lines = [*rotated("a", "x", "f32", (6, 40), 1, 1), *rotated("b", "x", "f32", (6, 40), -1, 0)]
