@@ -18,8 +18,8 @@ FLOPS_PER_NS = 32.0
 TRANSCENDENTALS_PER_NS = 4.0
 """Measured 2 (`log`), 5 (`tanh`), 8.6 (`exponential`) of f32."""
 
-MULTIPLY_ADDS_PER_NS = 3.0
-"""Vector multiply-adds of a product's tiles; measured 3.2 to 3.6 (f32 and f64, 256 and 512 in each dimension)."""
+MULTIPLY_ADDS_PER_NS = 4.0
+"""Vector multiply-adds of a product's tiles; measured 6.5 to 8 (f32, 256 to 1024 in each dimension)."""
 
 DOT_BYTES_PER_NS = 20.0
 """Operands of products, which are read like streams; measured 32 for a matrix of 4 MB times a vector, 21 for 64 MB."""

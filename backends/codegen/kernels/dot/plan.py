@@ -228,7 +228,7 @@ def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
 def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """One tile to a piece of work, as wide as leaves something for other threads."""
     line_bytes = view.n * numbers.kept.size_bytes
-    runs = min(_PIECES, line_bytes // _RUN_BYTES)
+    runs = min(_PIECES, 1 << max(line_bytes // _RUN_BYTES, 1).bit_length() - 1)
     pieces = max(runs, 2 if view.batch_count == 1 else 1, -(-line_bytes * view.m // _SUM_BYTES))
     columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
     cycles = max(_FETCH, view.m) * view.batch_count * view.k * view.n / lanes
