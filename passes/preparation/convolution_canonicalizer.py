@@ -24,7 +24,7 @@ class ConvolutionCanonicalizer(OpExpander):
     phases: those as far behind an element as one another see the same part of the kernel. Each phase is a convolution
     of its own, without holes.
 
-    Declines for convolutions with several groups, and for those too small for a product of matrices.
+    Declines for convolutions too small for a product of matrices, in all or in each group.
     """
 
     name: ClassVar[str] = "convolution-canonicalizer"

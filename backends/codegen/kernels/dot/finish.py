@@ -88,15 +88,28 @@ class Finisher:
         """The index in the result: batch, left and right dimensions, each from its joint position."""
         plan = self._plan
         math = IndexMath(self._entry.fb, self._lanes)
-        batch, left = len(plan.view.batch), plan.view.left_rank
+        groups, left = plan.view.groups, plan.view.left_rank
+        batch = len(plan.view.batch) - (groups > 1)
         dims = self._dot.shape.dims
         across = Affine(start, 1 if self._lanes > 1 else 0)
         rows, columns = (across, ZERO) if plan.flipped else (Affine(line), across)
-        return (
-            *_split(math, Affine(product), dims[:batch]),
+        place: Position = Affine(product)
+        if groups == 1:
+            return (
+                *_split(math, place, dims[:batch]),
+                *_split(math, rows, dims[batch:left]),
+                *_split(math, columns, dims[left:]),
+            )
+        features = self._dot.attrs.dim_labels.output_feature
+        count = dims[features] // groups
+        dims = (*dims[:features], count, *dims[features + 1 :])
+        index = [
+            *_split(math, math.divide(place, groups), dims[:batch]),
             *_split(math, rows, dims[batch:left]),
             *_split(math, columns, dims[left:]),
-        )
+        ]
+        index[features] = math.add(math.scale(math.modulo(place, groups), count), index[features])
+        return tuple(index)
 
 
 def _split(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:

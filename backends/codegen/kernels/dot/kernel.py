@@ -339,7 +339,7 @@ class _DotEmitter:
         offset = math.add(math.multiply(line, layout.sums_line), across)
         if not self._stores_result:
             return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
-        offset = math.add(offset, math.multiply(piece.product, plan.view.m * plan.view.n))
+        offset = math.add(offset, plan.view.products.place(math, piece.product))
         return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
 
     def _tile_function(self, height: Scalar, width: Scalar) -> Value:

@@ -77,7 +77,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     if turned:
         place += plan.rows * _up(plan.columns, plan.lanes) * size
     if stores_result:
-        sums_line, sums_place = (plan.view.m if turned else plan.view.n), 0
+        sums_line, sums_place = plan.view.line, 0
     else:
         whole = plan.depth_units > 1
         rows = plan.unit_rows if whole else plan.rows

@@ -11,7 +11,7 @@ as in NCHW, the product is the transposed one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.dot.packed_operand import packed_rhs
@@ -66,7 +66,10 @@ class DotView:
         lhs: The left operand; `outer` walks over m.
         rhs: The right operand; `outer` walks over n.
         left_rank: How many dimensions of the result are batch dimensions or rows.
+        products: Where in the result each product begins.
+        line: Elements from one row of the result to the next.
         exchanged: Whether the left operand is the instruction's second.
+        groups: Size of the last batch dimension, if it is not one of the result but a part of that of its features.
     """
 
     batch: tuple[int, ...]
@@ -76,7 +79,10 @@ class DotView:
     lhs: Matrix
     rhs: Matrix
     left_rank: int
+    products: Walk
+    line: int
     exchanged: bool = False
+    groups: int = 1
 
     @property
     def batch_count(self) -> int:
@@ -84,12 +90,12 @@ class DotView:
         return math.prod(self.batch)
 
     def swapped(self) -> DotView:
-        """The product of the transposed operands, which gives the transposed result."""
-        return DotView(self.batch, self.n, self.m, self.k, self.rhs, self.lhs, self.left_rank, not self.exchanged)
+        """The product of the transposed operands, which gives the transposed result in the same place."""
+        return replace(self, m=self.n, n=self.m, lhs=self.rhs, rhs=self.lhs, exchanged=not self.exchanged)
 
 
 def view_of(product: HloInstruction) -> DotView:
-    """The view of a dot, or of a convolution without padding, holes between its elements, reversal or groups."""
+    """The view of a dot, or of a convolution that sees neither padding nor holes, and no kernel backwards."""
     return _view_of_convolution(product) if product.opcode == "convolution" else _view_of_dot(product)
 
 
@@ -125,6 +131,8 @@ def _view_of_dot(dot: HloInstruction) -> DotView:
         ),
         rhs,
         len(attrs.lhs_batch_dims) + len(lhs_free),
+        Walk.through(zip(dot.shape.dims[: len(attrs.lhs_batch_dims)], row_major_strides(dot.shape.dims), strict=False)),
+        math.prod(right[d] for d in rhs_free),
     )
 
 
@@ -152,24 +160,39 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
         is_long = math.prod(dims[inner:-1]) >= _LONG_ROW and term.is_contiguous and term.run >= _LONG_ROW
         batch = range(inner if is_long else 0)
     pixels = [d for d in range(len(dims)) if d not in (*batch, labels.output_feature)]
+    groups = max(attrs.feature_group_count, attrs.batch_group_count)
+    count = rhs[outputs] // groups
+    places = row_major_strides(dims)
+    # Of each: size, and strides in the input, in the kernel and in the result.
+    products = [(dims[d], moves[d], 0, places[d]) for d in batch]
+    if groups > 1:
+        part = (
+            rhs[features] * strides[labels.input_feature]
+            if attrs.feature_group_count > 1
+            else dims[labels.output_batch] * strides[labels.input_batch]
+        )
+        products.append((groups, part, count * kernel_strides[outputs], count * places[labels.output_feature]))
     image = Matrix(
         Walk.through((dims[d], moves[d]) for d in pixels),
         Walk.through((size, stride) for size, stride, _ in terms),
-        tuple(moves[d] for d in batch),
+        tuple(stride for _, stride, _, _ in products),
         sum(-one.pad_low * stride for one, stride in zip(window, space, strict=True)),
     )
     kernel = Matrix(
-        Walk.through([(rhs[outputs], kernel_strides[outputs])]),
+        Walk.through([(count, kernel_strides[outputs])]),
         Walk.through((size, stride) for size, _, stride in terms),
-        (0,) * len(batch),
+        tuple(stride for _, _, stride, _ in products),
     )
     view = DotView(
-        tuple(dims[d] for d in batch),
+        tuple(size for size, _, _, _ in products),
         math.prod(dims[d] for d in pixels),
-        rhs[outputs],
+        count,
         math.prod(size for size, _, _ in terms),
         image,
         kernel,
         len(dims) - 1 if is_last else len(batch) + 1,
+        Walk.through((size, stride) for size, _, _, stride in products),
+        rhs[outputs] if is_last else math.prod(dims[d] for d in pixels),
+        groups=groups,
     )
     return view if is_last else view.swapped()

@@ -249,6 +249,8 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             yield program(
                 f"{t}[2,40,{n}] convolution(p0, p1), {apart}bf0_oi0->bf0", f"{t}[2,18,{2 * n + 1}]", f"{t}[40,18,3]"
             )
+            halves = f"{apart}b0f_0io->b0f, feature_group_count=2"
+            yield program(f"{t}[9,24,{2 * n}] convolution(p0, p1), {halves}", f"{t}[9,49,36]", f"{t}[3,18,{2 * n}]")
             plain = "window={size=24}, dim_labels=f0b_i0o->0bf"
             yield program(f"{t}[3,{n},30] convolution(p0, p1), {plain}", f"{t}[9,26,{n}]", f"{t}[9,24,30]")
 

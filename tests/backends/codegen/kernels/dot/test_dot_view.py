@@ -232,3 +232,16 @@ def test_long_rows_of_pixels_are_a_product_each() -> None:
         ).packs_lhs
         is False
     )
+
+
+def test_groups_are_products_beside_each_other() -> None:
+    view = view_of(
+        convolution_of(
+            "f32[2,9,8,6]",
+            "f32[3,3,3,14]",
+            "f32[2,7,6,14]",
+            "window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=2",
+        )
+    )
+    assert (view.batch, view.m, view.n, view.k, view.groups) == ((2,), 84, 7, 27, 2)
+    assert (view.lhs.batch, view.rhs.batch, view.products, view.line) == ((3,), (7,), Walk(((2, 7),)), 14)
