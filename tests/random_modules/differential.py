@@ -37,9 +37,13 @@ def make_case(seed: int) -> Case:
 
 
 def _multiplies_complex_numbers(module: HloModule) -> bool:
-    """Whether a reducer or a factorisation does: with infinite ones the order decides, which HLO leaves open."""
+    """Whether a reducer, a factorisation or a Fourier transform does: with infinite ones the order decides.
+
+    HLO leaves the order open.
+    """
     return any(
-        instruction.opcode in ("cholesky", "triangular-solve") and instruction.shape.dtype.is_complex
+        instruction.opcode == "fft"
+        or (instruction.opcode in ("cholesky", "triangular-solve") and instruction.shape.dtype.is_complex)
         for instruction in module.instructions()
     ) or any(
         inner.opcode == "multiply" and inner.shape.dtype.is_complex
