@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between, places_of
@@ -73,6 +74,18 @@ class Rows:
     @property
     def _sort(self) -> HloInstruction:
         return self.request.body.root
+
+    @property
+    def _dtype(self) -> DType:
+        """The type of the numbers that keys are made of."""
+        assert self.key is not None, "only keys are made of numbers"
+        return self.key.side.shape.dtype
+
+    @property
+    def _ordering(self) -> int:
+        """The operand that rows are ordered by."""
+        assert self.key is not None, "rows are ordered by keys"
+        return int(self.key.side.attrs.number) // 2
 
     @property
     def _has_positions(self) -> bool:
@@ -219,27 +232,55 @@ class Rows:
             if not self._has_positions:
                 self._write_numbers(self._index(row, to), found, mask)
                 return
+            words = found if records.is_joined and self.stored is not None else None
             if records.is_joined:
                 found = fb.and_(found, (1 << records.position_bits) - 1)
             found = fb.zext(found, I64)
-            self._write_from(row, to, Affine(found) if lanes == 1 else Lanes(found), lanes, mask)
+            self._write_from(row, to, Affine(found) if lanes == 1 else Lanes(found), words, mask)
 
         lanes_between(fb, (0, count), self.lanes, visit)
 
     def _write_numbers(self, index: Index, words: Value, mask: Value | None) -> None:
-        assert self.key is not None, "numbers are made of keys"
-        assert self.records.key is not None, "numbers are made of keys"
-        fb, dtype = self.entry.fb, self.key.side.shape.dtype
-        key = fb.trunc(words, words.type.with_scalar(self.records.key))
-        bits = bits_of_key(fb, dtype, fb.not_(key) if self.key.is_descending else key)
-        as_bits(self.entry.outputs[0]).write(IndexMath(fb, words.type.lanes), index, bits, mask)
+        bits = bits_of_key(self.entry.fb, self._dtype, self._key_of_word(words))
+        as_bits(self.entry.outputs[0]).write(IndexMath(self.entry.fb, words.type.lanes), index, bits, mask)
 
-    def _write_from(self, row: Value, to: Position, source: Position, lanes: int, mask: Value | None) -> None:
-        emitter, index = self.entry.emitter(lanes, mask), self._index(row, source)
+    def _key_of_word(self, words: Value) -> Value:
+        assert self.key is not None, "words are made of keys"
+        assert self.records.key is not None, "words are made of keys"
+        fb, shift = self.entry.fb, self.records.position_bits
+        key = fb.trunc(fb.lshr(words, shift) if shift else words, words.type.with_scalar(self.records.key))
+        return fb.not_(key) if self.key.is_descending else key
+
+    def _write_from(self, row: Value, to: Position, source: Position, words: Value | None, mask: Value | None) -> None:
+        """Writes elements of the operands; those that keys were made of are made of keys again, given their words."""
+        lanes = 1 if isinstance(source, Affine) else source.vector.type.lanes
+        emitter, index, place = self.entry.emitter(lanes, mask), self._index(row, source), self._index(row, to)
         read = [number for number in range(len(self.entry.outputs)) if number not in self.request.unread]
+        if words is not None and self._ordering in read:
+            read.remove(self._ordering)
+            as_bits(self.entry.outputs[self._ordering]).write(
+                emitter.math, place, self._bits(emitter, words, index), mask
+            )
         elements = [emitter.element(self._sort.operand(number), index) for number in read]
         for number, element in zip(read, elements, strict=True):
-            self.entry.outputs[number].write(emitter.math, self._index(row, to), element, mask)
+            self.entry.outputs[number].write(emitter.math, place, element, mask)
+
+    def _bits(self, emitter: ElementEmitter, words: Value, source: Index) -> Value:
+        """The numbers that keys were made of, as they lie in memory, where their keys do not say all."""
+        assert self.stored is not None, "these numbers lie in memory"
+        fb, key = self.entry.fb, self._key_of_word(words)
+        bits = bits_of_key(fb, self._dtype, key)
+        if not self._merges_keys:
+            return bits
+        is_zero, is_nan = (fb.icmp("eq", key, merged) for merged in ambiguous_keys(self._dtype))
+        choice = fb.if_else(fb.any_lane(fb.or_(is_zero, is_nan)), likely=False)
+        with choice.then():
+            found = as_bits(self.entry.inputs[self.stored]).read(emitter.math, source, emitter.mask)
+            assert isinstance(found, Value), "an integer is one register"
+            choice.yield_(found)
+        with choice.otherwise():
+            choice.yield_(bits)
+        return choice.results[0]
 
     def _restore(self, row: Value, words: Value, behind: Affine, count: Value) -> None:
         """Writes zeros and NaNs as they are in the row over what their keys became."""

@@ -147,7 +147,8 @@ def require_bits(
     for order in (LESS, GREATER):
         module = parse(sort_text(dtype, dims, dimension, order, passengers))
         expected = all_bits(evaluate(module, *arguments))
-        for threads in (1, 2, 5):
+        # Rows that are not shared out are sorted by the same code, however many threads there are.
+        for threads in (1, 2, 5) if max(dims) > 1000 else (2,):
             options = CompileOptions(num_threads=threads, debug=DebugOptions(cpu_max_isa=isa))
             assert all_bits(get_backend("cpu").compile(module, options)(*arguments)) == expected, (order, threads)
 
