@@ -50,13 +50,18 @@ def hermitian_eigenvalues(matrices: AnyArray, *, lower: bool) -> tuple[tuple[Any
     return each(lambda some: np.linalg.eigh(some, "L" if lower else "U"), named)
 
 
-def eigenvalues(matrices: AnyArray) -> tuple[tuple[AnyArray, ...], AnyArray]:
-    """((eigenvalues, left eigenvectors u with u^H * matrix = w * u^H, right eigenvectors), info), all complex."""
-    return each(_eigenvectors, matrices)
+def eigenvalues(matrices: AnyArray, *, left: bool) -> tuple[tuple[AnyArray, ...], AnyArray]:
+    """((eigenvalues, right eigenvectors, left ones u with u^H * matrix = w * u^H if asked for), info), all complex."""
+    return each(_with_left_eigenvectors if left else _eigenvectors, matrices)
 
 
-def _eigenvectors(matrices: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    values, right = (np.asarray(part, np.complex128) for part in np.linalg.eig(matrices))
+def _eigenvectors(matrices: AnyArray) -> tuple[AnyArray, ...]:
+    values, right = np.linalg.eig(matrices)
+    return np.asarray(values, np.complex128), np.asarray(right, np.complex128)
+
+
+def _with_left_eigenvectors(matrices: AnyArray) -> tuple[AnyArray, ...]:
+    values, right = _eigenvectors(matrices)
     if not matrices.size:
         return values, right, right
     if (np.linalg.cond(right) < _ILL_CONDITIONED).all():
@@ -64,7 +69,7 @@ def _eigenvectors(matrices: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     else:
         shifted = matrices[:, np.newaxis] - values[..., np.newaxis, np.newaxis] * np.eye(matrices.shape[-1])
         left = np.swapaxes(np.linalg.svd(shifted)[0][..., -1], -1, -2)
-    return values, left / np.linalg.norm(left, axis=1, keepdims=True), right
+    return values, right, left / np.linalg.norm(left, axis=1, keepdims=True)
 
 
 def schur(matrices: AnyArray) -> tuple[tuple[AnyArray, ...], AnyArray]:

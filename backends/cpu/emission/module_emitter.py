@@ -260,7 +260,7 @@ class _ModuleEmitter:
         else:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         if plan.kernel.scratch_bytes:
-            pointers.append(self._scratch(plan.kernel.scratch_bytes))
+            pointers.append(self._scratch(plan.kernel, plan.grain))
         kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
         self._slots.write_back(operands)
         if plan.grain or plan.kernel.scratch_bytes:
@@ -272,13 +272,15 @@ class _ModuleEmitter:
             self._waiting.append((step, pointers, results))
             self._touched.add(operands, results)
 
-    def _scratch(self, slot_bytes: int) -> Value:
-        """Scratch memory for one kernel; kernels run one after another and share it."""
-        needed = scratch_area_bytes(slot_bytes, self._num_threads)
+    def _scratch(self, kernel: Kernel, grain: int) -> Value:
+        """Scratch memory for one kernel, a slot for each task that may run; kernels follow one another and share it."""
+        tasks = max(1, -(-kernel.extent // abs(grain))) if grain else 1
+        slots = min(tasks, self._num_threads)
+        needed = scratch_area_bytes(kernel.scratch_bytes, slots)
         self._emitted.scratch_bytes = max(self._emitted.scratch_bytes, needed)
         start = -(-self._assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         area = self._fb.gep(I8, self._fb.parameters[2], start)
-        open_slots(self._fb, area, self._num_threads)
+        open_slots(self._fb, area, slots)
         return area
 
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:

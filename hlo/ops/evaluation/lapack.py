@@ -195,10 +195,10 @@ def _hermitian_eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArr
 @_routine("geev", "sdcz", (2,))
 def _eigenvalues(options: Options, matrices: AnyArray) -> tuple[AnyArray | None, ...]:
     """(eigenvalues, left and right eigenvectors, info); those of a real matrix as two arrays, real and imaginary."""
-    (values, left, right), info = spectra.eigenvalues(matrices)
-    sides = (("compute_left", left), ("compute_right", right))
+    has_left, has_right = (_letter(options, name) == "V" for name in ("compute_left", "compute_right"))
+    (values, right, *left), info = spectra.eigenvalues(matrices, left=has_left)
     parts = (values,) if np.iscomplexobj(matrices) else (values.real, values.imag)
-    return *parts, *(vectors if _letter(options, name) == "V" else None for name, vectors in sides), info
+    return *parts, left[0] if has_left else None, right if has_right else None, info
 
 
 @_routine("gees", "sdcz", (2,))

@@ -226,6 +226,14 @@ def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator
             np.testing.assert_array_equal(parts[0], parts[2])
 
 
+def test_one_matrix_takes_the_memory_of_one_thread(compile_text: Any) -> None:
+    def peak(count: int, threads: int) -> int:
+        return int(compile_text(lu("f32", (count, 90, 90)), num_threads=threads).memory_analysis().peak_bytes)
+
+    assert peak(1, 8) == peak(1, 1)
+    assert peak(8, 8) > peak(8, 1)
+
+
 def test_code_does_not_grow_with_the_matrix(compile_text: Any) -> None:
     lengths = []
     for size in (100, 400):
