@@ -29,8 +29,10 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         body = instruction.called_computations[0]
         missing = _without_rule(body, body.root if whole_array_kind(body.root) else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
-    if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE) or instruction.opcode in _TRANSFERS:
-        return "it asks other devices, or the host"
+    if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE):
+        return "devices exchange it outside of code"
+    if instruction.opcode in _TRANSFERS:
+        return "it goes through queues of the host"
     if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:
         target = instruction.attrs.custom_call_target
         return _OUTLINED.get(target, f"it is a custom call of {target}")
