@@ -165,7 +165,29 @@ def topk(grow: Grower) -> Handle:
     return grow.op("topk", (value,), grow.attrs("topk", k, grow.chance.random() < 0.7))
 
 
+def some_elements(grow: Grower) -> Handle:
+    """The sum, or the like, of as many elements of a dimension as another value says, perhaps joined to others."""
+    b, array = grow.builder, grow.any(rank=1)
+    along = grow.chance.randrange(array.shape.rank)
+    bound = b.constant(array.dims[along], DType.S32)
+    size = b.op("clamp", (b.constant(0, DType.S32), grow.of(DType.S32, ()), bound))
+    dimension = grow.attrs("set-dimension-size", (along,))
+    value = grow.op("set-dimension-size", (array, size), dimension)
+    for _ in range(grow.chance.randint(0, 2)):
+        kind = grow.chance.choice(("reverse", "concatenate", "select"))
+        if kind == "reverse":
+            value = b.reverse(value, (along,))
+        elif kind == "concatenate":
+            value = b.concatenate((value, array), along)
+        elif value.dims == array.dims:
+            value = b.op("select", (grow.of(DType.PRED, array.dims), value, array))
+    start = grow.of(array.dtype, ())
+    function = reducer(grow, [array.dtype])
+    return grow.op("reduce", (value, start), grow.attrs("reduce", (along,)), (function,))
+
+
 MAKERS = {
+    "set-dimension-size": some_elements,
     "reduce": reduce,
     "reduce-window": reduce_window,
     "select-and-scatter": select_and_scatter,

@@ -19,7 +19,8 @@ def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> Selec
     dims = shape.domain.dims
     minor = len(dims) - 1
     positions = root.operand(1).shape.dims
-    if dims and 0 not in positions and minor not in still and can_take(window, lanes_of(request)):
+    has_lanes = bool(dims) and dims[-1] > 1 and 0 not in positions
+    if has_lanes and minor not in still and can_take(window, lanes_of(request)):
         return StridedSelectionKernel(request, dims, positions, window, minor, still)
     lane_dim = minor if minor in still and dims[-1] > 1 else None
     lines = tuple(dim for dim in still if dim != lane_dim)

@@ -71,6 +71,7 @@ def test_windows_of_any_form(check: Any, kernels: Any, rng: np.random.Generator,
         ((2, 2), "size=3x1 stride=3x1 pad=0_0x1_0", (0, 3)),
         ((3, 9, 9, 41), "size=1x2x3x2 stride=1x2x1x4 pad=0_0x1_0x0_2x3_1", (3, 5, 9, 11)),
         ((67,), "size=3 stride=1 pad=2_0", (67,)),
+        ((4, 7, 1), "size=1x1x3 stride=2x1x1 pad=-1_0x0_1x1_1", (2, 8, 1)),
         ((1, 30, 33), "size=1x3x1 stride=1x1x2", (1, 28, 17)),
     ],
 )
