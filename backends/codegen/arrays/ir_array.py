@@ -31,6 +31,7 @@ class ArrayView:
         strides: Distance of neighbours along each dimension, in elements.
         metadata: LLVM metadata for loads, such as `!invariant.load !0`.
         streams: Whether whole vectors are stored past the caches; a fence must follow.
+        ahead: How many bytes beyond a vector that is read are asked for, too; 0 for none.
     """
 
     pointer: Value
@@ -39,6 +40,7 @@ class ArrayView:
     strides: tuple[int, ...]
     metadata: str = ""
     streams: bool = False
+    ahead: int = 0
 
     @staticmethod
     def row_major(pointer: Value, dtype: DType, dims: tuple[int, ...], metadata: str = "") -> ArrayView:
@@ -53,6 +55,10 @@ class ArrayView:
         """
         offset = math.linear(index, self.strides)
         held = representation(self.dtype)
+        if self.ahead and isinstance(offset, Affine) and offset.step == 1:
+            elements = math.fb.add(math.scalar(offset.base), self.ahead // self.dtype.size_bytes)
+            place = math.fb.mul(elements, held.parts) if held.parts > 1 else elements
+            math.fb.prefetch(math.fb.gep(held.memory, self.pointer, place, inbounds=False))
         parts = _load(math, self.pointer, held, offset, mask, self.metadata)
         values = tuple(from_memory(math.fb, self.dtype, part) for part in parts)
         return values[0] if len(values) == 1 else (values[0], values[1])

@@ -60,7 +60,12 @@ class KernelEntry:
 
 
 def open_kernel(
-    module: ModuleBuilder, name: str, request: KernelRequest, reads: Sequence[HloInstruction] | None = None
+    module: ModuleBuilder,
+    name: str,
+    request: KernelRequest,
+    reads: Sequence[HloInstruction] | None = None,
+    *,
+    ahead: int = 0,
 ) -> KernelEntry:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
@@ -69,6 +74,7 @@ def open_kernel(
         name: Its symbol.
         request: What the kernel computes.
         reads: The parameters whose addresses are needed, if not all.
+        ahead: `ArrayView.ahead` of parameters that the second cache does not hold.
     """
     attributes = ("noalias readonly", "", "")
     fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
@@ -89,11 +95,16 @@ def open_kernel(
     shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
     views = [ArrayView.row_major(address(number), shape.dtype, shape.dims) for number, shape in shapes]
     count = len(read)
+    second_cache = request.target.cache_bytes[1]
+    inputs = [
+        replace(view, ahead=ahead if shape.size_bytes > second_cache else 0)
+        for view, (_, shape) in zip(views, shapes[:count], strict=False)
+    ]
     outputs = [replace(view, streams=number in request.streamed) for number, view in enumerate(views[count:])]
     sources: dict[HloInstruction, ElementSource] = {
-        parameter: read_from(view) for parameter, view in zip(read, views[:count], strict=True)
+        parameter: read_from(view) for parameter, view in zip(read, inputs, strict=True)
     }
-    return KernelEntry(fb, begin, end, tuple(views[:count]), tuple(outputs), sources)
+    return KernelEntry(fb, begin, end, tuple(inputs), tuple(outputs), sources)
 
 
 def read_from(view: ArrayView) -> ElementSource:
