@@ -148,10 +148,17 @@ class DotPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """Cycles to pack each operand once; 0 if it is read where it lies."""
+    """Cycles to pack each operand once; 0 if it is read where it lies.
+
+    Attributes:
+        lhs: The left operand.
+        rhs: The right operand.
+        fetch: Cycles to fetch a left operand that is read where it lies, if not from the caches of one core.
+    """
 
     lhs: float
     rhs: float
+    fetch: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +261,12 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
     best = min(_outer_tilings(form, view, lanes, target), key=lambda tiling: tiling.cycles)
     # Sums that lie transposed are not added to those of an earlier piece of depth.
     depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
-    lhs, rhs = _packs_lhs(view, numbers, target, depth), _packs_rhs(view, numbers, lanes, target)
+    lhs, rhs = _packs_lhs(view, numbers, depth), _packs_rhs(view, numbers, lanes, target)
+    stays_near = view.m * depth * numbers.kept.size_bytes <= target.cache_bytes[1] // 2
     packing = _Packing(
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
         _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
+        0.0 if lhs or stays_near else view.m * view.k / lanes,
     )
     return _finished(form, view, numbers, lanes, best, packing, depth)
 
@@ -266,7 +275,8 @@ def _finished(
     form: Form, view: DotView, numbers: Numbers, lanes: int, tiling: _Tiling, packing: _Packing, unit_depth: int
 ) -> DotPlan:
     rows, columns = _units(view, tiling, packing, -(-unit_depth // numbers.word))
-    cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
+    left = packing.lhs + packing.fetch
+    cycles = tiling.cycles + left * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     return DotPlan(
         form,
         view,
@@ -359,7 +369,7 @@ def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tup
         return tiling.cycles * rows * columns / (view.m * view.n)
 
     def waste(piece: tuple[int, int]) -> float:
-        again = packing.lhs * piece[0] / view.m if piece[1] < view.n else 0.0
+        again = (packing.lhs + packing.fetch) * piece[0] / view.m if piece[1] < view.n else 0.0
         again += packing.rhs * piece[1] / view.n if piece[0] < view.m else 0.0
         return again / work(*piece)
 
@@ -399,14 +409,14 @@ def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
     return -(-view.k // pieces)
 
 
-def _packs_lhs(view: DotView, numbers: Numbers, target: TargetInfo, unit_depth: int) -> bool:
-    """Rows are read element by element where they lie, unless they need converting or would crowd out one another."""
+def _packs_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
+    """Rows are read element by element where they lie, unless they need converting or one stride does not reach them.
+
+    Rows that crowd out one another in the nearest cache cost less than packing them for every block of columns.
+    """
     if not numbers.is_direct(numbers.lhs) or not view.lhs.outer.is_single:
         return True
-    if not view.lhs.depth.is_single:
-        return view.lhs.depth.run % unit_depth != 0
-    size = numbers.kept.size_bytes
-    return view.m > 1 and view.n > 128 and view.m * view.k * size > target.cache_bytes[1] // 4
+    return not view.lhs.depth.is_single and view.lhs.depth.run % unit_depth != 0
 
 
 def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:

@@ -198,9 +198,15 @@ def test_small_products_are_one_piece_without_packing() -> None:
 
 def test_large_products_are_packed_and_divided() -> None:
     plan = plan_dot(plain(1024, 1024, 1024), WIDE)
-    assert plan.packs_lhs
+    assert not plan.packs_lhs
     assert plan.packs_rhs
     assert plan.extent >= 8
+    assert plan.row_units == 1
+
+
+def test_tall_products_are_divided_into_rows_that_stay_in_the_caches() -> None:
+    plan = plan_dot(plain(4096, 256, 1024), WIDE)
+    assert (plan.row_units, plan.column_units) == (8, 1)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(100, 10, 1 << 20), (10, 100, 1 << 20), (1, 1 << 20, 512), (1 << 20, 3, 64)])
