@@ -1,1 +1,5 @@
-"""Sorting of rows: by `keys` where the comparator orders numbers (`radix`), else by asking it (`merge`)."""
+"""Sorting of rows, and selection of their first elements.
+
+`records` of a key and a position are made and written by `rows` and `columns`, and ordered by `quicksort`, `network`,
+`radix` or, where only a comparator knows, `merge`.
+"""
