@@ -10,7 +10,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.text import parse
 from xlalite.passes.normalization.padded_arrays import Padder, known
-from xlalite.passes.normalization.padded_forms import PADDED_FORMS, has_padded_form
+from xlalite.passes.normalization.padded_forms import has_padded_form, padded_form
 from xlalite.passes.rewriting.expander import OpExpander
 
 
@@ -40,7 +40,7 @@ class DynamicPadder(OpExpander):
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the padded computation."""
         inside = parse(instruction.backend_config)
-        padder = Padder(builder, PADDED_FORMS)
+        padder = Padder(builder, padded_form)
         result = padder.value(padder.compute(inside.entry_computation, [known(operand) for operand in operands]))
         if not padder.conditions:
             return result

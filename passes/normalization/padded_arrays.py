@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeAlias
@@ -45,12 +45,12 @@ class Padder:
 
     Attributes:
         builder: Where it goes.
-        forms: What stands for an operation, by the name that `form_name` gives it.
+        form_of: What stands for an instruction that has a padded form.
         conditions: What must hold of sizes.
     """
 
     builder: Builder
-    forms: Mapping[str, PaddedForm]
+    form_of: Callable[[HloInstruction], PaddedForm]
     conditions: list[Handle] = field(default_factory=list)
     _copies: dict[HloComputation, HloComputation] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class Padder:
             return part
         if not concerns_run_time_sizes(one):
             return known(self._like(one, [self.value(operand) for operand in operands]))
-        return self.forms[form_name(one)](self, one, operands)
+        return self.form_of(one)(self, one, operands)
 
     def _like(self, one: HloInstruction, operands: Sequence[Handle]) -> Handle:
         called = [self.called(callee) for callee in one.called_computations]
@@ -88,7 +88,7 @@ class Padder:
 
     def inside(self, builder: Builder) -> Padder:
         """What builds a called computation, whose conditions are its own."""
-        return Padder(builder, self.forms, _copies=self._copies)
+        return Padder(builder, self.form_of, _copies=self._copies)
 
     def value(self, padded: Padded) -> Handle:
         """A value whose sizes are known."""
@@ -156,10 +156,3 @@ def known(array: Handle) -> Padded:
 def flags(shape: Shape) -> tuple[bool, ...]:
     """For each dimension, whether its size is known only at run time."""
     return shape.dynamic or (False,) * shape.rank
-
-
-def form_name(one: HloInstruction) -> str:
-    """What stands for an operation in a table of forms: its opcode or target, or that it is elementwise."""
-    if one.op.is_elementwise:
-        return "elementwise"
-    return str(one.attrs.custom_call_target) if one.opcode == "custom-call" else one.opcode

@@ -17,7 +17,7 @@ from xlalite.hlo.ops.evaluation.run_time_sizes import bounded, concerns_run_time
 from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.normalization.padded_arrays import Padded, PaddedForm, Padder, flags, form_name, known
+from xlalite.passes.normalization.padded_arrays import Padded, PaddedForm, Padder, flags, known
 from xlalite.passes.normalization.padded_control import CONTROL_FORMS
 
 
@@ -31,10 +31,20 @@ def has_padded_form(one: HloInstruction) -> bool:
         return one.is_pure
     if one.opcode in CONTROL_FORMS:
         return all(has_padded_form(inner) for callee in one.called_computations for inner in callee.instructions)
-    name = form_name(one)
-    if name not in PADDED_FORMS or any(not operand.shape.is_array for operand in one.operands):
+    if any(not operand.shape.is_array for operand in one.operands):
         return False
-    return name not in _ONLY_IF or _ONLY_IF[name](one)
+    if one.op.is_elementwise:
+        return _has_their_flags(one)
+    if one.opcode == "custom-call":
+        return one.attrs.custom_call_target in _TARGETS
+    return one.opcode in _FORMS and (one.opcode not in _ONLY_IF or _ONLY_IF[one.opcode](one))
+
+
+def padded_form(one: HloInstruction) -> PaddedForm:
+    """The form of an instruction that has one."""
+    if one.op.is_elementwise:
+        return _elementwise
+    return _TARGETS[one.attrs.custom_call_target] if one.opcode == "custom-call" else _FORMS[one.opcode]
 
 
 def _has_their_flags(one: HloInstruction) -> bool:
@@ -342,7 +352,6 @@ def _pad_to_static(padder: Padder, one: HloInstruction, operands: list[Padded]) 
 
 
 _ONLY_IF: dict[str, Callable[[HloInstruction], bool]] = {
-    "elementwise": _has_their_flags,
     "slice": _takes_all,
     "dynamic-slice": _takes_all_or_known,
     "reduce": _is_known_sum,
@@ -353,9 +362,8 @@ _ONLY_IF: dict[str, Callable[[HloInstruction], bool]] = {
     "reshape": _has_one_size,
     "dynamic-reshape": lambda one: 0 < one.shape.element_count < 2**31,
 }
-PADDED_FORMS: dict[str, PaddedForm] = {
+_FORMS: dict[str, PaddedForm] = {
     **CONTROL_FORMS,
-    "elementwise": _elementwise,
     "set-dimension-size": _set_size,
     "get-dimension-size": _get_size,
     "broadcast": _broadcast,
@@ -373,6 +381,5 @@ PADDED_FORMS: dict[str, PaddedForm] = {
     "dot": _dot,
     "reshape": _reshape,
     "dynamic-reshape": _dynamic_reshape,
-    "SliceToDynamic": _slice_to_dynamic,
-    "PadToStatic": _pad_to_static,
 }
+_TARGETS: dict[str, PaddedForm] = {"SliceToDynamic": _slice_to_dynamic, "PadToStatic": _pad_to_static}
