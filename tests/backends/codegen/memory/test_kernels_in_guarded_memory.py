@@ -395,7 +395,8 @@ def test_factorisations_stay_in_their_arrays(run_guarded: Any, make_kernel: Any,
 
 @pytest.mark.slow
 def test_factorisations_of_many_sizes_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    run_guarded([replace(make_kernel(text), check=same_shapes) for text in factorisations(MANY_SIZES)], isa=isa)
+    texts = sample(list(factorisations(MANY_SIZES)), isa, 200)
+    run_guarded([replace(make_kernel(text), check=same_shapes) for text in texts], isa=isa)
 
 
 def near(found: object, expected: object) -> None:
