@@ -45,9 +45,10 @@ def whole_sweep(name: str, dtype: DType, limit: int) -> Worst:
 
 
 def short_sweep(name: str, dtype: DType) -> Worst:
-    """A few points of the whole sweep."""
+    """A few points such as the whole sweep has."""
     function = functions_of(dtype.value)[name]
-    size, chunks = (8, range(4)) if function.extended is None else (512, range(4))
+    # Two operands are what mpmath is slowest at.
+    size, chunks = (16 >> function.arity, range(4 >> function.arity)) if function.extended is None else (512, range(4))
     if is_exhaustive(function.arity, dtype):
         chunks = range(1, 2**dtype.bits // size, 2**dtype.bits // size // 61)
     return _sweep(name, dtype, chunks, size, _beside_libraries(name, dtype))

@@ -76,7 +76,8 @@ def erfc(x: Handle) -> Handle:
     # The square of the upper half of the digits is exact, so exp sees no rounding error of the square.
     upper = builder.op("reduce-precision", (magnitude,), OPS["reduce-precision"].attrs(11, 24))
     rest = (upper - magnitude) * (upper + magnitude)
-    tail = unary("exponential", -(upper * upper)) * unary("exponential", rest) * scaled
+    tail = unary("exponential", -(upper * upper)) * scaled
+    tail = tail + tail * (polynomial(rest, (1.0, 0.5, 1.0 / 6.0)) * rest)  # exp(rest), whose argument is below 0.0001
     outside = builder.select(builder.compare(x, 0.0, "LT"), 2.0 - tail, tail)
     return builder.select(builder.compare(magnitude, _CANCELLING, "LT"), 1.0 - unary("erf", x), outside)
 

@@ -94,13 +94,13 @@ def _stirling(y: Handle) -> Handle:
 def digamma(x: Handle) -> Handle:
     """The derivative of lgamma; reflection below 1/2.
 
-    On [1, 2] a polynomial times the distance from the root; one step takes [1/2, 3] there. Beyond, steps up to 10, and
-    there the asymptotic series.
+    On [1, 2] a polynomial times the distance from the root, where steps take all from 1/2 to 5. Beyond, steps up to 10,
+    and there the asymptotic series.
     """
     builder = x.builder
     reflected = builder.compare(x, 0.5, "LT")
     y = builder.select(reflected, 1.0 - x, x)
-    right = builder.select(builder.compare(y, 3.0, "LT"), _digamma_near_root(y), _digamma_beyond(y))
+    right = builder.select(builder.compare(y, 5.0, "LT"), _digamma_near_root(y), _digamma_beyond(y))
     right = builder.select(builder.compare(x, math.inf, "EQ"), x, right)
     angle = (x - unary("floor", x + 0.5)) * math.pi
     left = right - unary("cosine", angle) / unary("sine", angle) * math.pi
@@ -110,20 +110,23 @@ def digamma(x: Handle) -> Handle:
 
 
 def _digamma_near_root(y: Handle) -> Handle:
-    """For y from 0.5 to 3."""
+    """For y from 0.5 to 5."""
     builder = y.builder
-    low, high = builder.compare(y, 1.0, "LT"), builder.compare(y, 2.0, "GT")
-    below = builder.select(high, y - 1.0, y)
-    step = builder.select(high, 1.0 / below, builder.select(low, -1.0 / y, y * 0.0))
-    z = builder.select(low, y + 1.0, below)
-    return (z - _ROOT[0] - _ROOT[1]) * polynomial(z - 1.5, _DIGAMMA_OVER_DISTANCE) + step
+    low = builder.compare(y, 1.0, "LT")
+    step = builder.select(low, -1.0 / y, y * 0.0)
+    y = builder.select(low, y + 1.0, y)
+    for _ in range(3):
+        above = builder.compare(y, 2.0, "GT")
+        step = builder.select(above, step + 1.0 / (y - 1.0), step)
+        y = builder.select(above, y - 1.0, y)
+    return (y - _ROOT[0] - _ROOT[1]) * polynomial(y - 1.5, _DIGAMMA_OVER_DISTANCE) + step
 
 
 def _digamma_beyond(y: Handle) -> Handle:
-    """For y of at least 3."""
+    """For y of at least 5."""
     builder = y.builder
     shift = y * 0.0
-    for _ in range(7):
+    for _ in range(5):
         below = builder.compare(y, _ASYMPTOTIC_FROM, "LT")
         shift = builder.select(below, shift + 1.0 / y, shift)
         y = builder.select(below, y + 1.0, y)
@@ -136,16 +139,18 @@ def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     """The sum of (q + k)^-s over k: a few terms, the rest by Euler's and Maclaurin's formula."""
     builder = s.builder
     count, corrections = terms
-    total = builder.op("power", (q, -s))
-    for k in range(1, count):
-        total = total + builder.op("power", (q + float(k), -s))
+    sums = [builder.op("power", (q + float(k), -s)) for k in range(count)]
     end = q + float(count)
     power = builder.op("power", (end, -s))
-    total = total + power * end / (s - 1.0) + power * 0.5
+    rest = power * 0.5
     factor = power * s / end
     for j, coefficient in enumerate(_EULER_MACLAURIN[:corrections], start=1):
-        total = total + factor * coefficient
+        rest = rest + factor * coefficient
         factor = factor * ((s + float(2 * j - 1)) / end) * ((s + float(2 * j)) / end)
+    sums.append(power * end / (s - 1.0) + rest)
+    while len(sums) > 1:  # in pairs, so that fewer roundings follow each other
+        sums = [sum(sums[k + 1 : k + 2], sums[k]) for k in range(0, len(sums), 2)]
+    total = sums[0]
     nan, infinity = s * math.nan, unary("abs", s) * math.inf
     whole = builder.compare(unary("floor", q), q, "EQ")
     pole = builder.op("and", (builder.compare(q, 0.0, "LE"), whole))
@@ -167,7 +172,11 @@ def polygamma(n: Handle, x: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Han
     one_more = n + 1.0
     half = one_more * 0.5
     odd = builder.compare(unary("floor", half), half, "NE")
-    size = unary("exponential", lgamma(one_more)) * zeta(one_more, x, terms)
+    factorial = unary("exponential", lgamma(one_more))
+    # An exponential has lost digits of its argument, but not so many that they would be another whole number.
+    whole_number = unary("round-nearest-even", factorial)
+    factorial = builder.select(builder.compare(factorial, 2.0**44, "LT"), whole_number, factorial)
+    size = factorial * zeta(one_more, x, terms)
     higher = builder.select(odd, -size, size)
     value = builder.select(builder.compare(n, 0.0, "EQ"), digamma(x), higher)
     whole = builder.op("and", (builder.compare(n, 0.0, "GE"), builder.compare(unary("floor", n), n, "EQ")))
