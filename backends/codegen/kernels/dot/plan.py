@@ -21,6 +21,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 _MAX_ROWS = 12
 """Rows of a tile; more gain nothing and cost code."""
 
+_PACKED_ROWS = 64
+"""Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
+
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
@@ -261,7 +264,7 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
     best = min(_outer_tilings(form, view, lanes, target), key=lambda tiling: tiling.cycles)
     # Sums that lie transposed are not added to those of an earlier piece of depth.
     depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
-    lhs, rhs = _packs_lhs(view, numbers, depth), _packs_rhs(view, numbers, lanes, target)
+    lhs, rhs = _packs_lhs(view, numbers, depth), _packs_rhs(view, numbers, lanes, target, depth)
     stays_near = view.m * depth * numbers.kept.size_bytes <= target.cache_bytes[1] // 2
     packing = _Packing(
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
@@ -419,17 +422,19 @@ def _packs_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
     return not view.lhs.depth.is_single and view.lhs.depth.run % unit_depth != 0
 
 
-def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
+def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:
     if not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
         return True
     if view.rhs.outer.stride != 1 and view.n > 1:
         return True
-    return (
-        not view.rhs.panel
-        and view.m > 24
-        and view.n > 2 * lanes
-        and view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[0]
-    )
+    size = numbers.kept.size_bytes
+    if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
+        return False
+    # Rows that a large power of two lies between share few places in a cache.
+    stride = view.rhs.depth.stride * size
+    shared = max(stride & -stride, target.cache_line_bytes)
+    stays_near = unit_depth * shared <= 2 * target.cache_bytes[1]
+    return view.m > (_PACKED_ROWS if stays_near else 2 * _MAX_ROWS)
 
 
 def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:

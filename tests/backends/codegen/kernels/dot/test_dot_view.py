@@ -204,6 +204,12 @@ def test_large_products_are_packed_and_divided() -> None:
     assert plan.row_units == 1
 
 
+def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
+    assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
+    assert plan_dot(plain(32, 1024, 1024), WIDE).packs_rhs
+    assert plan_dot(plain(65, 1000, 1000), WIDE).packs_rhs
+
+
 def test_tall_products_are_divided_into_rows_that_stay_in_the_caches() -> None:
     plan = plan_dot(plain(4096, 256, 1024), WIDE)
     assert (plan.row_units, plan.column_units) == (8, 1)
