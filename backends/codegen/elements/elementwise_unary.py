@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.elements import ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
@@ -63,6 +65,18 @@ def _imag(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     return constant(type_, float("nan")) if dtype is DType.F8E8M0FNU else zero(type_)
 
 
+def _integral(compute: Callable[[FunctionBuilder, Value], Value]) -> RealRule:
+    """A rounding to an integer; zero is NaN in a type without zero."""
+
+    def rule(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
+        found = compute(fb, operands[0])
+        if dtype is not DType.F8E8M0FNU:
+            return found
+        return fb.select(fb.fcmp("oeq", found, 0.0), constant(found.type, float("nan")), found)
+
+    return rule
+
+
 _EXACT: dict[str, RealRule] = {
     "abs": _abs,
     "negate": _negate,
@@ -70,10 +84,10 @@ _EXACT: dict[str, RealRule] = {
     "not": _not,
     "popcnt": _popcnt,
     "count-leading-zeros": _count_leading_zeros,
-    "ceil": lambda fb, dtype, xs: fb.ceil(xs[0]),
-    "floor": lambda fb, dtype, xs: fb.floor(xs[0]),
-    "round-nearest-afz": lambda fb, dtype, xs: fb.round(xs[0]),
-    "round-nearest-even": lambda fb, dtype, xs: fb.roundeven(xs[0]),
+    "ceil": _integral(FunctionBuilder.ceil),
+    "floor": _integral(FunctionBuilder.floor),
+    "round-nearest-afz": _integral(FunctionBuilder.round),
+    "round-nearest-even": _integral(FunctionBuilder.roundeven),
     "is-finite": _is_finite,
     "real": lambda fb, dtype, xs: xs[0],
     "imag": _imag,

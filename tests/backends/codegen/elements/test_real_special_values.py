@@ -85,3 +85,12 @@ ENTRY e { x = f8e8m0fnu[3] parameter(0)
   i = f8e8m0fnu[3] imag(x)
   ROOT m = f8e8m0fnu[3] multiply(i, i) }"""
     check(text, np.ones(3, DType.F8E8M0FNU.numpy))
+
+
+@pytest.mark.parametrize("opcode", ["ceil", "floor", "round-nearest-afz", "round-nearest-even"])
+def test_what_rounds_to_zero_is_no_number_in_a_type_without_zero(check: Any, opcode: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{ x = f8e8m0fnu[256] parameter(0)
+  i = f8e8m0fnu[256] {opcode}(x)
+  ROOT m = f8e8m0fnu[256] multiply(i, x) }}"""
+    check(text, np.arange(256, dtype=np.uint8).view(DType.F8E8M0FNU.numpy))
