@@ -174,7 +174,7 @@ COMPLEX: dict[str, Function] = {
     "acos": Function(MP.acos, np.arccos, bits=LONG),
     "atan": Function(MP.atan, np.arctan, bits=LONG),
     "divide": Function(lambda x, y: x / y, np.divide, 2, bits=LONG),
-    "power": Function(lambda x, y: MP.exp(y * MP.log(x)), np.power, 2, bits=LONG),
+    "power": Function(lambda x, y: MP.exp(y * MP.log(x)), None, 2, bits=LONG),
     "atan2": Function(lambda y, x: -1j * MP.log((x + 1j * y) / MP.sqrt(x * x + y * y)), None, 2, bits=LONG),
 }
 
