@@ -1,4 +1,4 @@
-"""Products of matrices and factorisations."""
+"""Products of matrices."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ def workloads() -> list[Workload]:
         ),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
-        workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=8, size=200),
-        workload("cholesky, {batch} of {size}x{size}", _cholesky, batch=200, size=31),
     ]
 
 
@@ -73,27 +71,3 @@ def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:
 def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
     plain = lambda np_: lambda x, y: x @ y  # noqa: E731
     return function_contest(None, signed((batch, m, k), (batch, k, n)), plain, torch=plain)
-
-
-def _cholesky(batch: int = 2, size: int = 5) -> Contest:
-    shape = f"f32[{batch},{size},{size}]"
-    body = f"""
-  x = {shape} parameter(0)
-  c = {shape} cholesky(x), lower=true
-  i = s32[{size},{size}] iota(), iota_dimension=0
-  j = s32[{size},{size}] iota(), iota_dimension=1
-  low = pred[{size},{size}] compare(i, j), direction=GE
-  lows = pred[{batch},{size},{size}] broadcast(low), dimensions={{1,2}}
-  z = f32[] constant(0)
-  zs = {shape} broadcast(z), dimensions={{}}
-  ROOT r = {shape} select(lows, c, zs)
-"""
-    (x,) = signed((batch, size, size))
-    positive = x @ np.swapaxes(x, 1, 2) + size * np.eye(size, dtype=np.float32)
-    return text_contest(
-        body,
-        [positive],
-        plain=lambda np_: np_.linalg.cholesky,
-        torch=lambda t: t.linalg.cholesky,
-        flops=batch * size**3 // 3,
-    )
