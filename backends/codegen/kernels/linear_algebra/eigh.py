@@ -7,14 +7,16 @@ turn with it. The matrices of a batch are split over threads.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.registers import flatten
-from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.implicit_ql import ImplicitQl, Tridiagonal
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
@@ -25,9 +27,8 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
 from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import TridiagonalReduction
-from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
-from xlalite.backends.codegen.llvm import I32, I64, Function, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.scratch import aligned
+from xlalite.backends.codegen.llvm import I32, I64, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -51,39 +52,27 @@ def plan_eigh(request: KernelRequest, shape: KernelShape) -> EighKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class EighKernel(Kernel):
+class EighKernel(BatchedKernel):
     """An eigenvalue decomposition.
 
     Attributes:
-        batch: Sizes of the batch.
         form: How a matrix lies in scratch memory.
         inner: The same without the first row and column.
         is_lower: Whether the lower triangle is read.
         has_vectors: Whether vectors are asked for; else their place is filled with zeros.
     """
 
-    batch: tuple[int, ...]
     form: PanelForm
     inner: PanelForm
     is_lower: bool
     has_vectors: bool
 
     @property
-    def extent(self) -> int:
-        """The matrices."""
-        return math.prod(self.batch)
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Three matrices, a block of reflections and some vectors."""
-        return sum(self._parts)
-
-    @property
     def _size(self) -> int:
         return self.form.rows
 
     @property
-    def _parts(self) -> tuple[int, ...]:
+    def parts(self) -> tuple[int, ...]:
         """The matrix, its vectors, Q, a block, a row, and arrays of `size` + 1: taus, four real ones, an order."""
         size, held = self._size, representation(self.form.dtype)
         arrays = [aligned((size + 1) * each) for each in (held.size_bytes, *(held.register.size_bytes,) * 4, 8)]
@@ -95,16 +84,8 @@ class EighKernel(Kernel):
             *arrays,
         )
 
-    def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Decomposes the matrices [begin, end)."""
-        entry = open_kernel(module, name, self.request)
-        fb = entry.fb
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
-            self._decompose(entry, parts_of(fb, slot, self._parts), places_of(fb, number, self.batch))
-        fb.ret()
-        return entry.function
-
-    def _decompose(self, entry: KernelEntry, parts: list[Value], batch: Index) -> None:
+    def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
+        """Decomposes it."""
         fb, size, form, dtype = entry.fb, self._size, self.form, self.form.dtype
         matrix, vectors = (PanelMatrix(fb, form, size, part) for part in parts[:2])
         beside = PanelMatrix(fb, replace(form, rows=1), size, parts[4])
@@ -145,7 +126,7 @@ class EighKernel(Kernel):
         return matrix.normalise()
 
     def _start_vectors(
-        self, entry: KernelEntry, vectors: PanelMatrix, reduction: TridiagonalReduction, parts: list[Value]
+        self, entry: KernelEntry, vectors: PanelMatrix, reduction: TridiagonalReduction, parts: Sequence[Value]
     ) -> None:
         """Makes the rows of `vectors` the columns of Q."""
         fb, size = entry.fb, self._size

@@ -6,15 +6,16 @@ eliminated one after the other, and rows change places in all panels. The matric
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.registers import Registers
-from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     is_equal,
@@ -25,9 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
-from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.kernels.scratch import own_slot
-from xlalite.backends.codegen.llvm import F32, I32, I64, Function, ModuleBuilder, Value, widened
+from xlalite.backends.codegen.llvm import F32, I32, I64, Value, widened
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 
@@ -39,51 +38,39 @@ def plan_lu(request: KernelRequest, shape: KernelShape) -> LuKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class LuKernel(Kernel):
+class LuKernel(BatchedKernel):
     """A factorisation with row exchanges.
 
     Attributes:
-        batch: Sizes of the batch.
         columns: Columns of each matrix.
         form: How it lies in scratch memory.
     """
 
-    batch: tuple[int, ...]
     columns: int
     form: PanelForm
 
     @property
-    def extent(self) -> int:
-        """The matrices."""
-        return math.prod(self.batch)
-
-    @property
-    def scratch_bytes(self) -> int:
+    def parts(self) -> tuple[int]:
         """A matrix."""
-        return matrix_bytes(self.form, self.columns)
+        return (matrix_bytes(self.form, self.columns),)
 
     @property
     def _steps(self) -> int:
         return min(self.form.rows, self.columns)
 
-    def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Factors the matrices [begin, end)."""
-        entry = open_kernel(module, name, self.request)
+    def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
+        """Factors it."""
         fb, (factors, _, infos) = entry.fb, entry.outputs
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
-            batch = places_of(fb, number, self.batch)
-            matrix = PanelMatrix(fb, self.form, self.columns, slot)
-            matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
-            with fb.carried_loop(0, matrix.panels, 1, (fb.constant(I64, 0),)) as loop:
-                known = fb.smin(fb.mul(loop.index, self.form.width), self._steps)
-                panel = matrix.panel(loop.index)
-                with fb.if_(fb.icmp("sgt", known, 0)):
-                    self._take_away(entry, matrix, panel, known)
-                loop.yield_(self._factor(entry, matrix, panel, batch, known, loop.values[0]))
-            matrix.write_to(factors, batch)
-            infos.write(IndexMath(fb, 1), batch, fb.trunc(loop.results[0], I32))
-        fb.ret()
-        return entry.function
+        matrix = PanelMatrix(fb, self.form, self.columns, parts[0])
+        matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
+        with fb.carried_loop(0, matrix.panels, 1, (fb.constant(I64, 0),)) as loop:
+            known = fb.smin(fb.mul(loop.index, self.form.width), self._steps)
+            panel = matrix.panel(loop.index)
+            with fb.if_(fb.icmp("sgt", known, 0)):
+                self._take_away(entry, matrix, panel, known)
+            loop.yield_(self._factor(entry, matrix, panel, batch, known, loop.values[0]))
+        matrix.write_to(factors, batch)
+        infos.write(IndexMath(fb, 1), batch, fb.trunc(loop.results[0], I32))
 
     def _take_away(self, entry: KernelEntry, matrix: PanelMatrix, panel: Panel, known: Value) -> None:
         """Takes what the first `known` rows contribute from all rows behind them, themselves among these."""

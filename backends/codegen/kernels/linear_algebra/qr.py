@@ -7,14 +7,15 @@ reflections at once. The matrices of a batch are split over threads.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
 from xlalite.backends.codegen.elements.registers import flatten
-from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
@@ -30,9 +31,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
-from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
-from xlalite.backends.codegen.llvm import I1, Function, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import I1, Value
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _USUAL_SQUARES = 2.0**-40, 2.0**40
@@ -47,56 +46,40 @@ def plan_qr(request: KernelRequest, shape: KernelShape) -> QrKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class QrKernel(Kernel):
+class QrKernel(BatchedKernel):
     """A factorisation into reflections and a triangle.
 
     Attributes:
-        batch: Sizes of the batch.
         columns: Columns of each matrix.
         form: How it lies in scratch memory.
     """
 
-    batch: tuple[int, ...]
     columns: int
     form: PanelForm
 
     @property
-    def extent(self) -> int:
-        """The matrices."""
-        return math.prod(self.batch)
-
-    @property
-    def scratch_bytes(self) -> int:
+    def parts(self) -> tuple[int, int]:
         """A matrix and a block of reflections."""
-        return sum(self._parts)
-
-    @property
-    def _parts(self) -> tuple[int, int]:
         return matrix_bytes(self.form, self.columns), block_bytes(self.form, self.form)
 
     @property
     def _steps(self) -> int:
         return min(self.form.rows, self.columns)
 
-    def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Factors the matrices [begin, end)."""
-        entry = open_kernel(module, name, self.request)
+    def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
+        """Factors it."""
         fb, width = entry.fb, self.form.width
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
-            batch, parts = places_of(fb, number, self.batch), parts_of(fb, slot, self._parts)
-            matrix = PanelMatrix(fb, self.form, self.columns, parts[0])
-            matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
-            block = BlockReflection(fb, self.form, self.form, parts[1])
-            with fb.loop(0, -(-self._steps // width)) as at:
-                panel, first = matrix.panel(at), fb.mul(at, width)
-                count = fb.smin(fb.sub(fb.constant(first.type, self._steps), first), width)
-                self._factor(entry, panel, batch, first, count)
-                if matrix.panels > 1:
-                    with fb.if_(fb.icmp("slt", at, matrix.panels - 1)):
-                        self._reflect_others(entry, matrix, block, batch, at, count)
-            matrix.write_to(entry.outputs[0], batch)
-        fb.ret()
-        return entry.function
+        matrix = PanelMatrix(fb, self.form, self.columns, parts[0])
+        matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
+        block = BlockReflection(fb, self.form, self.form, parts[1])
+        with fb.loop(0, -(-self._steps // width)) as at:
+            panel, first = matrix.panel(at), fb.mul(at, width)
+            count = fb.smin(fb.sub(fb.constant(first.type, self._steps), first), width)
+            self._factor(entry, panel, batch, first, count)
+            if matrix.panels > 1:
+                with fb.if_(fb.icmp("slt", at, matrix.panels - 1)):
+                    self._reflect_others(entry, matrix, block, batch, at, count)
+        matrix.write_to(entry.outputs[0], batch)
 
     def _reflect_others(
         self, entry: KernelEntry, matrix: PanelMatrix, block: BlockReflection, batch: Index, at: Value, count: Value

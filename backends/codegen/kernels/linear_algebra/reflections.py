@@ -5,21 +5,20 @@ A product from the right is the adjoint of one from the left. The matrices of a 
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
-from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
-from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -49,11 +48,10 @@ def plan_reflections(request: KernelRequest, shape: KernelShape) -> ReflectionsK
 
 
 @dataclass(frozen=True, slots=True)
-class ReflectionsKernel(Kernel):
+class ReflectionsKernel(BatchedKernel):
     """A product with reflections.
 
     Attributes:
-        batch: Sizes of the batch.
         count: Reflections.
         columns: Columns of what is multiplied from the left, the rows of the third operand if it stands on the left.
         form: Panels of the reflections.
@@ -62,7 +60,6 @@ class ReflectionsKernel(Kernel):
         is_adjoint: Whether what is multiplied from the left is multiplied with the adjoint of their product.
     """
 
-    batch: tuple[int, ...]
     count: int
     columns: int
     form: PanelForm
@@ -71,44 +68,30 @@ class ReflectionsKernel(Kernel):
     is_adjoint: bool
 
     @property
-    def extent(self) -> int:
-        """The matrices."""
-        return math.prod(self.batch)
-
-    @property
-    def scratch_bytes(self) -> int:
+    def parts(self) -> tuple[int, int]:
         """A matrix and a block of reflections."""
-        return sum(self._parts)
-
-    @property
-    def _parts(self) -> tuple[int, int]:
         return matrix_bytes(self.others, self.columns), block_bytes(self.form, self.others)
 
-    def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Multiplies the matrices [begin, end)."""
-        entry = open_kernel(module, name, self.request)
+    def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
+        """Multiplies it."""
         fb, width, is_product = entry.fb, self.form.width, len(entry.inputs) > 2
         blocks = -(-self.count // width)
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
-            batch, parts = places_of(fb, number, self.batch), parts_of(fb, slot, self._parts)
-            matrix = PanelMatrix(fb, self.others, self.columns, parts[0])
-            block = BlockReflection(fb, self.form, self.others, parts[1])
-            if is_product:
-                self._read(entry, matrix, batch)
-            else:
-                set_unit(matrix)
-            with fb.loop(0, blocks) as turn:
-                at = turn if self.is_adjoint else fb.sub(fb.constant(turn.type, blocks - 1), turn)
-                first = fb.mul(at, width)
-                count = fb.smin(fb.sub(fb.constant(first.type, self.count), first), width)
-                self._take(entry, block, batch, first, count)
-                # In what is still the unit matrix, the columns before a block have nothing in its rows.
-                behind = 0 if is_product else fb.udiv(first, self.others.width)
-                with matrix.each_panel(behind) as panel:
-                    block.apply(panel, first, count, adjoint=self.is_adjoint)
-            self._write(entry, matrix, batch)
-        fb.ret()
-        return entry.function
+        matrix = PanelMatrix(fb, self.others, self.columns, parts[0])
+        block = BlockReflection(fb, self.form, self.others, parts[1])
+        if is_product:
+            self._read(entry, matrix, batch)
+        else:
+            set_unit(matrix)
+        with fb.loop(0, blocks) as turn:
+            at = turn if self.is_adjoint else fb.sub(fb.constant(turn.type, blocks - 1), turn)
+            first = fb.mul(at, width)
+            count = fb.smin(fb.sub(fb.constant(first.type, self.count), first), width)
+            self._take(entry, block, batch, first, count)
+            # In what is still the unit matrix, the columns before a block have nothing in its rows.
+            behind = 0 if is_product else fb.udiv(first, self.others.width)
+            with matrix.each_panel(behind) as panel:
+                block.apply(panel, first, count, adjoint=self.is_adjoint)
+        self._write(entry, matrix, batch)
 
     def _take(self, entry: KernelEntry, block: BlockReflection, batch: Index, first: Value, count: Value) -> None:
         fb, lanes, packed, taus = entry.fb, self.form.lanes, *entry.inputs[:2]

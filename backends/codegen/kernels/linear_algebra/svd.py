@@ -7,23 +7,25 @@ vectors are the rows of two matrices that turn with it. The matrices of a batch 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
 from xlalite.backends.codegen.elements.registers import flatten
-from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.bidiagonal import BidiagonalReduction
 from xlalite.backends.codegen.kernels.linear_algebra.bidiagonal_qr import BidiagonalQr, Rotations
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate, real_part
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
-from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
-from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
-from xlalite.backends.codegen.llvm import I32, I64, Function, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.loop_nest import for_lanes
+from xlalite.backends.codegen.kernels.scratch import aligned
+from xlalite.backends.codegen.llvm import I32, I64, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -54,11 +56,10 @@ def plan_svd(request: KernelRequest, shape: KernelShape) -> SvdKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class SvdKernel(Kernel):
+class SvdKernel(BatchedKernel):
     """A singular value decomposition of matrices that are not wide, or of the adjoints of wide ones.
 
     Attributes:
-        batch: Sizes of the batch.
         form: How a matrix lies in scratch memory.
         of_q: The same for its left vectors before they turn, one a column,
         of_left: while they turn, one a row,
@@ -68,7 +69,6 @@ class SvdKernel(Kernel):
         has_vectors: Whether vectors are asked for; else their places are filled with zeros.
     """
 
-    batch: tuple[int, ...]
     form: PanelForm
     of_q: PanelForm
     of_left: PanelForm
@@ -76,16 +76,6 @@ class SvdKernel(Kernel):
     inner: PanelForm
     is_wide: bool
     has_vectors: bool
-
-    @property
-    def extent(self) -> int:
-        """The matrices."""
-        return math.prod(self.batch)
-
-    @property
-    def scratch_bytes(self) -> int:
-        """The matrices, blocks of reflections and some vectors."""
-        return sum(self._parts)
 
     @property
     def _rows(self) -> int:
@@ -100,7 +90,7 @@ class SvdKernel(Kernel):
         return self.of_left.rows
 
     @property
-    def _parts(self) -> tuple[int, ...]:
+    def parts(self) -> tuple[int, ...]:
         """Matrices, two blocks, a row, and arrays: two of taus, six real ones, an order."""
         size, held = self._size, representation(self.form.dtype)
         arrays = [(size + 1) * each for each in ((held.size_bytes,) * 2 + (held.register.size_bytes,) * 6)]
@@ -116,16 +106,8 @@ class SvdKernel(Kernel):
             *map(aligned, (*arrays, 8 * (self._rows + 1))),
         )
 
-    def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Decomposes the matrices [begin, end)."""
-        entry = open_kernel(module, name, self.request)
-        fb = entry.fb
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
-            self._decompose(entry, parts_of(fb, slot, self._parts), places_of(fb, number, self.batch))
-        fb.ret()
-        return entry.function
-
-    def _decompose(self, entry: KernelEntry, parts: list[Value], batch: Index) -> None:
+    def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
+        """Decomposes it."""
         fb, size, dtype = entry.fb, self._size, self.form.dtype
         matrix = PanelMatrix(fb, self.form, size, parts[0])
         left = PanelMatrix(fb, self.of_left, self._rows, parts[2])
@@ -179,7 +161,7 @@ class SvdKernel(Kernel):
         left: PanelMatrix,
         right: PanelMatrix,
         reduction: BidiagonalReduction,
-        parts: list[Value],
+        parts: Sequence[Value],
     ) -> None:
         """Makes the rows of `left` and `right` the columns of what the matrix was multiplied with."""
         fb, size = entry.fb, self._size
