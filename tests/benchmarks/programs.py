@@ -47,8 +47,11 @@ def onnx_program(inputs: str, outputs: str, lines: str) -> Callable[[Any], Calla
         from onnx.parser import parse_model
 
         text = f'<ir_version: 8, opset_import: ["": 17]>\nmain ({inputs}) => ({outputs}) {{ {lines} }}'
+        options = onnxruntime.SessionOptions()
+        # Its threads would otherwise watch for work while it is another's turn.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = onnxruntime.InferenceSession(
-            parse_model(text).SerializeToString(), providers=["CPUExecutionProvider"]
+            parse_model(text).SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
         names = [each.name for each in session.get_inputs()]
         return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))

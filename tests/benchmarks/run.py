@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# The threads of NumPy's products would otherwise watch for work while it is another's turn.
+# The threads of NumPy's products and of torch would otherwise watch for work while it is another's turn.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import (
