@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,8 @@ class NativeCall(PythonCall):
             result_handler=self._result_handler(),
             none=id(None),
         )
+        # At the end of a process what the module imports may be gone before this object is.
+        self._release = partial(self._runtime.release_arena, ctypes.addressof(self._record))
 
     def function(self) -> Callable[..., object]:
         """A builtin function with the meaning of `__call__`; it keeps this object alive."""
@@ -100,8 +103,8 @@ class NativeCall(PythonCall):
 
     def __del__(self) -> None:
         """Frees the arena."""
-        if hasattr(self, "_record"):
-            self._runtime.release_arena(ctypes.addressof(self._record))
+        if hasattr(self, "_release"):
+            self._release()
 
     def _run(self, params: ctypes.Array[ctypes.c_void_p], results: ctypes.Array[ctypes.c_void_p]) -> int:
         return int(self._runtime.run(ctypes.addressof(self._record), params, results))
