@@ -37,6 +37,7 @@ from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
 _TERMS_AT_ONCE = 64
+"""Terms of which lines are packed for one tile after the other."""
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 

@@ -16,7 +16,9 @@ WORD = 4
 """Bytes that are multiplied and added at once."""
 
 _LANES = 16
+"""Words of the vectors that are multiplied."""
 _BYTES = 0x01010101
+"""One in each byte of a word."""
 
 _PLAIN_ALGORITHMS = frozenset(
     {
