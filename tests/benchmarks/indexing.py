@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import function_contest, indices, onnx_program, signed, text_contest
+from benchmarks.programs import counts_below, function_contest, indices, onnx_program, signed, text_contest
 
 import xlalite as xl
 
@@ -147,13 +147,7 @@ scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add_s32
 def _one_row(rows: int = 9, width: int = 5, count: int = 7) -> Contest:
     table, update, state = f"f32[{rows},{width}]", f"f32[1,{width}]", f"(s32[], f32[{rows},{width}], s32[{count}])"
     computations = f"""
-below {{
-  s = {state} parameter(0)
-  n = s32[] get-tuple-element(s), index=0
-  limit = s32[] constant({count})
-  ROOT r = pred[] compare(n, limit), direction=LT
-}}
-step {{
+{counts_below(state, count)}step {{
   s = {state} parameter(0)
   n = s32[] get-tuple-element(s), index=0
   x = {table} get-tuple-element(s), index=1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import function_contest, indices, signed, text_contest
+from benchmarks.programs import counts_below, function_contest, indices, signed, text_contest
 
 import xlalite as xl
 
@@ -159,13 +159,7 @@ better {{
   k = s32[] select(first, i, j)
   ROOT t = (f32[], s32[]) tuple(v, k)
 }}
-forward_below {{
-  s = {forward} parameter(0)
-  n = s32[] get-tuple-element(s), index=0
-  limit = s32[] constant({steps})
-  ROOT r = pred[] compare(n, limit), direction=LT
-}}
-forward_step {{
+{counts_below(forward, steps, "forward_below")}forward_step {{
   s = {forward} parameter(0)
   n = s32[] get-tuple-element(s), index=0
   old = {score} get-tuple-element(s), index=1
@@ -272,13 +266,7 @@ def _levenshtein(long: int = 7, short: int = 5) -> Contest:
     """The distance of two words, a row of the table at a time: insertions are a running minimum."""
     row, state = f"s32[{short + 1}]", f"(s32[], s32[{short + 1}], s32[{long}], s32[{short}])"
     computations = f"""
-below {{
-  s = {state} parameter(0)
-  n = s32[] get-tuple-element(s), index=0
-  limit = s32[] constant({long})
-  ROOT r = pred[] compare(n, limit), direction=LT
-}}
-step {{
+{counts_below(state, long)}step {{
   s = {state} parameter(0)
   n = s32[] get-tuple-element(s), index=0
   old = {row} get-tuple-element(s), index=1
@@ -373,13 +361,7 @@ def _beam(beams: int = 2, words: int = 7, steps: int = 3) -> Contest:
     score, word, table = f"f32[{beams}]", f"s32[{beams}]", f"f32[{words},{words}]"
     state = f"(s32[], {score}, {word}, {table})"
     computations = f"""
-below {{
-  s = {state} parameter(0)
-  n = s32[] get-tuple-element(s), index=0
-  limit = s32[] constant({steps})
-  ROOT r = pred[] compare(n, limit), direction=LT
-}}
-step {{
+{counts_below(state, steps)}step {{
   s = {state} parameter(0)
   n = s32[] get-tuple-element(s), index=0
   old = {score} get-tuple-element(s), index=1

@@ -59,6 +59,17 @@ def onnx_program(inputs: str, outputs: str, lines: str) -> Callable[[Any], Calla
     return make
 
 
+def counts_below(state: str, limit: int, name: str = "below") -> str:
+    """The condition of a loop whose state, a tuple of that shape, begins with the number of the iteration."""
+    return f"""{name} {{
+  s = {state} parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  limit = s32[] constant({limit})
+  ROOT r = pred[] compare(n, limit), direction=LT
+}}
+"""
+
+
 def floats(*shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
     """Positive random numbers, far enough from zero for logarithms and divisions."""
     rng = np.random.default_rng(seed)
