@@ -1,11 +1,12 @@
 """Gradients agree with central differences, for every differentiable operation and input below, in f64."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from ops.cases import GRADIENTS
+from ops.cases.case import GradientCase, gradient as case, gradient_of as one
 
 from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.framework.graph.tensor import Tensor
@@ -19,23 +20,6 @@ Y = np.array([[0.7, -0.4, 1.2], [1.1, 0.9, -0.8]])
 POSITIVE = np.array([[0.5, 1.0, 2.0], [3.0, 0.25, 1.7]])
 SMALL = X / 4
 LABELS = np.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]])
-
-
-@dataclass(frozen=True)
-class Case:
-    """A function of f64 inputs."""
-
-    name: str
-    build: Callable[..., Tensor]
-    inputs: tuple[np.ndarray, ...]
-
-
-def one(op_type: str, *inputs: np.ndarray, attrs: Any = None) -> Case:
-    return Case(op_type, lambda *t: node(op_type, t, attrs), inputs)
-
-
-def case(name: str, build: Callable[..., Tensor], *inputs: np.ndarray) -> Case:
-    return Case(name, build, inputs)
 
 
 def xent(x: Tensor, y: Tensor) -> Tensor:
@@ -184,12 +168,13 @@ CASES = [
     case(
         "batch_normalization", lambda x, s: nn.batch_normalization(x, *nn.moments(x, [0]), None, s, 1e-3) * Y, X, Y[0]
     ),
+    *GRADIENTS,
 ]
 
 
 @pytest.mark.parametrize("given", CASES, ids=lambda given: given.name)
 @pytest.mark.parametrize("static", [True, False], ids=["known shapes", "unknown shapes"])
-def test_gradients_agree_with_differences(given: Case, static: bool, run: Any) -> None:
+def test_gradients_agree_with_differences(given: GradientCase, static: bool, run: Any) -> None:
     inputs = [a.placeholder(np.float64, x.shape if static else [None] * x.ndim) for x in given.inputs]
     result = given.build(*inputs)
     if result.shape.rank != 0:
