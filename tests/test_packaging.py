@@ -162,3 +162,14 @@ def test_import_loads_no_heavy_package(installed: Installed) -> None:
     )
     done = installed.run("-c", code)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_compilation_loads_only_the_kinds_of_kernels_that_it_asks(installed: Installed) -> None:
+    code = (
+        "import sys, xlalite as xl\n"
+        "xl.compile(xl.hlo.parse('HloModule m\\nENTRY e { x = f32[4] parameter(0)\\n ROOT r = f32[4] negate(x) }'))\n"
+        "rooms = {name.split('.')[4] for name in sys.modules if name.startswith('xlalite.backends.codegen.kernels.')}\n"
+        "print(sorted(rooms & {'fft', 'linear_algebra', 'select_and_scatter', 'sort'}))"
+    )
+    done = installed.run("-c", code)
+    assert done.stdout.strip() == "[]", done.stderr

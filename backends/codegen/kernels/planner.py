@@ -6,62 +6,49 @@ decline computes the instruction.
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.collapse import collapse
-from xlalite.backends.codegen.kernels.column import plan_column
-from xlalite.backends.codegen.kernels.concatenate import plan_concatenate
-from xlalite.backends.codegen.kernels.cumulative import plan_cumulative
-from xlalite.backends.codegen.kernels.dot import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
-from xlalite.backends.codegen.kernels.fft.kernel import plan_fft
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
-from xlalite.backends.codegen.kernels.linear_algebra.cholesky import plan_cholesky
-from xlalite.backends.codegen.kernels.linear_algebra.eigh import plan_eigh
-from xlalite.backends.codegen.kernels.linear_algebra.lu import plan_lu
-from xlalite.backends.codegen.kernels.linear_algebra.qr import plan_qr
-from xlalite.backends.codegen.kernels.linear_algebra.reflections import plan_reflections
-from xlalite.backends.codegen.kernels.linear_algebra.svd import plan_svd
-from xlalite.backends.codegen.kernels.linear_algebra.triangular_solve import plan_triangular_solve
-from xlalite.backends.codegen.kernels.loop import plan_loop
-from xlalite.backends.codegen.kernels.row import plan_row
-from xlalite.backends.codegen.kernels.scatter import plan_scatter
-from xlalite.backends.codegen.kernels.select_and_scatter.plan import plan_select_and_scatter
-from xlalite.backends.codegen.kernels.sort.kernel import plan_sort
-from xlalite.backends.codegen.kernels.sort.top import plan_top
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
-from xlalite.backends.codegen.kernels.transpose import plan_transpose
-from xlalite.backends.codegen.kernels.update import plan_update
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
 
-PLANS: Mapping[KernelKind, Callable[[KernelRequest, KernelShape], Kernel | Declined]] = {
-    KernelKind.UPDATE: plan_update,
-    KernelKind.SCATTER: plan_scatter,
-    KernelKind.SELECT_AND_SCATTER: plan_select_and_scatter,
-    KernelKind.SORT: plan_sort,
-    KernelKind.TOP: plan_top,
-    KernelKind.FFT: plan_fft,
-    KernelKind.CHOLESKY: plan_cholesky,
-    KernelKind.TRIANGULAR_SOLVE: plan_triangular_solve,
-    KernelKind.LU: plan_lu,
-    KernelKind.QR: plan_qr,
-    KernelKind.REFLECTIONS: plan_reflections,
-    KernelKind.EIGH: plan_eigh,
-    KernelKind.SVD: plan_svd,
-    KernelKind.TRANSPOSE: plan_transpose,
-    KernelKind.CONCATENATE: plan_concatenate,
-    KernelKind.DOT: plan_dot_kernel,
-    KernelKind.ROW: plan_row,
-    KernelKind.COLUMN: plan_column,
-    KernelKind.CUMULATIVE: plan_cumulative,
-    KernelKind.LOOP: plan_loop,
+PlanFunction = Callable[[KernelRequest, KernelShape], Kernel | Declined]
+
+_PLANS: Mapping[KernelKind, str] = {
+    KernelKind.UPDATE: "update:plan_update",
+    KernelKind.SCATTER: "scatter:plan_scatter",
+    KernelKind.SELECT_AND_SCATTER: "select_and_scatter.plan:plan_select_and_scatter",
+    KernelKind.SORT: "sort.kernel:plan_sort",
+    KernelKind.TOP: "sort.top:plan_top",
+    KernelKind.FFT: "fft.kernel:plan_fft",
+    KernelKind.CHOLESKY: "linear_algebra.cholesky:plan_cholesky",
+    KernelKind.TRIANGULAR_SOLVE: "linear_algebra.triangular_solve:plan_triangular_solve",
+    KernelKind.LU: "linear_algebra.lu:plan_lu",
+    KernelKind.QR: "linear_algebra.qr:plan_qr",
+    KernelKind.REFLECTIONS: "linear_algebra.reflections:plan_reflections",
+    KernelKind.EIGH: "linear_algebra.eigh:plan_eigh",
+    KernelKind.SVD: "linear_algebra.svd:plan_svd",
+    KernelKind.TRANSPOSE: "transpose:plan_transpose",
+    KernelKind.CONCATENATE: "concatenate:plan_concatenate",
+    KernelKind.DOT: "dot:plan_dot_kernel",
+    KernelKind.ROW: "row:plan_row",
+    KernelKind.COLUMN: "column:plan_column",
+    KernelKind.CUMULATIVE: "cumulative:plan_cumulative",
+    KernelKind.LOOP: "loop:plan_loop",
 }
-"""How each kind plans a request of its shape; which comes first is up to `KernelKind`."""
+"""How each kind plans a request of its shape, as module and function; which comes first is up to `KernelKind`.
+
+The kinds are a third of the compiler's source, and a module asks for few of them: each is imported when it is asked.
+"""
 
 _LONG_NS = 100_000
 """What takes longer is cut into smaller parts of it, so that threads of unequal speed end together."""
@@ -89,6 +76,14 @@ class KernelPlan:
     decision: Decision
 
 
+@functools.cache
+def plan_function(kind: KernelKind) -> PlanFunction:
+    """What plans kernels of a kind."""
+    module, _, name = _PLANS[kind].partition(":")
+    function: PlanFunction = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return function
+
+
 def plan_kernel(
     instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int, target: TargetInfo
 ) -> KernelPlan | Declined:
@@ -105,7 +100,7 @@ def plan_kernel(
     fusion_kind = instruction.attrs.kind if instruction.opcode == "fusion" else None
     refusals: list[str] = []
     for shape in kernel_shapes(request.body, fusion_kind):
-        kernel = PLANS[shape.kind](request, shape)
+        kernel = plan_function(shape.kind)(request, shape)
         if isinstance(kernel, Kernel):
             reason = refusals[-1] if refusals else "the kind for its shape"
             work = kernel_work(kernel.request.body, shape)

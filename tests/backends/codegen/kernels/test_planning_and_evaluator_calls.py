@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.codegen.kernels.planner import plan_function
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.passes.fusion.kernel_shape import KernelKind
 
 ADD = """add { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -24,6 +26,11 @@ PROGRAMS = {
 
 def planned(executable: Any) -> list[Any]:
     return [d for d in executable.decisions() if d.decided_by == "kernel planner"]
+
+
+@pytest.mark.parametrize("kind", KernelKind)
+def test_every_kind_has_a_function_that_plans_it(kind: KernelKind) -> None:
+    assert plan_function(kind).__name__.startswith("plan_")
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
