@@ -67,10 +67,11 @@ class FusionPlanner:
         post_order = self._computation.post_order()
         self._reduce_behind = _reduces_behind(post_order)
         for instruction in reversed(post_order):
-            if not _needs_kernel(instruction):
-                self._order.place(instruction)
+            needs_kernel = _needs_kernel(instruction)
+            if needs_kernel and self._join_users(instruction):
                 continue
-            if self._join_users(instruction):
+            if not needs_kernel or instruction.opcode == "reshape":
+                self._order.place(instruction)
                 continue
             group = _new_group(instruction)
             self._order.place(group)
@@ -345,7 +346,7 @@ class FusionPlanner:
 
 
 def _needs_kernel(instruction: HloInstruction) -> bool:
-    """Whether something runs for it; what only renames memory does where it changes indices inside a kernel."""
+    """Whether something runs for it, or may; what only renames memory does where a kernel reads it, else nothing."""
     if instruction.op.has(Trait.CONTROL_FLOW) or is_immediate(instruction):
         return False
     return instruction.op.computes or why_not_fusible(instruction) is None
