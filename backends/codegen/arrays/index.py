@@ -7,11 +7,11 @@ its own. Affine positions make reads into plain loads: step 0 is one scalar load
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
+from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value, constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class IndexMath:
             return Affine(quotient)
         if isinstance(a, Affine) and a.step == 0:
             return Affine(self.fb.udiv(self.scalar(a.base), divisor))
-        return Lanes(self.fb.udiv(self.vector(a), divisor))
+        return Lanes(self._narrowed(a, divisor, self.fb.udiv))
 
     def modulo(self, a: Position, divisor: int) -> Position:
         """Remainder of a position that is not negative, by a positive number."""
@@ -134,7 +134,7 @@ class IndexMath:
             return self.add_constant(a, -quotient * divisor)
         if isinstance(a, Affine) and a.step == 0:
             return Affine(self.fb.urem(self.scalar(a.base), divisor))
-        return Lanes(self.fb.urem(self.vector(a), divisor))
+        return Lanes(self._narrowed(a, divisor, self.fb.urem))
 
     def linear(self, index: Index, strides: Sequence[int]) -> Position:
         """The offset of an index in an array with the given strides, in elements."""
@@ -153,6 +153,14 @@ class IndexMath:
             return a
         assert isinstance(a, Value), "one of two bases that are not both numbers is a register"
         return self.fb.add(a, b, "nsw")
+
+    def _narrowed(self, a: Position, divisor: int, divide: Callable[[Value, int], Value]) -> Value:
+        """What a division gives for each lane, in half the bits if they suffice: vectors can multiply those."""
+        dividends, bounds = self.vector(a), self.bounds(a)
+        if bounds is None or bounds[0] < 0 or bounds[1] >= 1 << 32:
+            return divide(dividends, divisor)
+        narrow = self.fb.trunc(dividends, dividends.type.with_scalar(I32))
+        return self.fb.zext(divide(narrow, divisor), I64)
 
     def _only_quotient(self, a: Position, divisor: int) -> int | None:
         """The quotient by a number that all lanes have, if there is one and it is known."""
