@@ -36,6 +36,7 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.framework.graph.graph": "Graph",
     "xlalite.framework.graph.graph_keys": "GraphKeys",
+    "xlalite.framework.graph.indexed_slices": "IndexedSlices",
     "xlalite.framework.graph.jit_scope": "jit_scope",
     "xlalite.framework.graph.operation": "Operation",
     "xlalite.framework.random_seed": "get_seed, set_random_seed",

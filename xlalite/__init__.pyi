@@ -22,6 +22,7 @@ from xlalite.framework.graph.dtypes import (
 )
 from xlalite.framework.graph.graph import Graph as Graph
 from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
+from xlalite.framework.graph.indexed_slices import IndexedSlices as IndexedSlices
 from xlalite.framework.graph.jit_scope import jit_scope as jit_scope
 from xlalite.framework.graph.operation import Operation as Operation
 from xlalite.framework.graph.tensor import Tensor as Tensor

@@ -9,6 +9,7 @@ from graphs import needed
 
 import xlalite.ops
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import LocalContext
@@ -23,6 +24,7 @@ from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.verification.verifier import verify
+from xlalite.ops.helpers.constant import convert_to_tensor
 
 assert xlalite.ops.functions.operators is not None
 
@@ -79,6 +81,8 @@ class GraphRunner:
 
 
 def _element(fetch: Any) -> Any:
+    if isinstance(fetch, IndexedSlices):
+        return convert_to_tensor(fetch)
     converter = getattr(fetch, "_as_graph_element", None)
     return converter() if converter is not None else fetch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array
+from xlalite.framework.structure import VALUE_TYPE, flatten
 
 
 class Feed:
@@ -105,6 +107,30 @@ def resolve_feed(graph: Graph, key: Any) -> Feed:
     if tensor.handle_data is not None or not graph.is_feedable(tensor):
         raise FeedError(f"Tensor {tensor.name!r} may not be fed")
     return Feed(tensor)
+
+
+def feeds_of_parts(feed_dict: Mapping[Any, Any]) -> dict[Any, Any] | None:
+    """The feeds with each key that is made of tensors taken apart, and its value with it; None if there is no such key.
+
+    Raises:
+        FeedTypeError: The value has another number of parts.
+    """
+    if not any(hasattr(key, VALUE_TYPE) for key in feed_dict):
+        return None
+    parts: dict[Any, Any] = {}
+    for key, value in feed_dict.items():
+        if not hasattr(key, VALUE_TYPE):
+            parts[key] = value
+            continue
+        tensors = flatten(key)[0]
+        values = tuple(value) if isinstance(value, tuple) else ()
+        if len(values) != len(tensors):
+            raise FeedTypeError(
+                f"Cannot feed {_shown(value)} for {key!r}: expected {getattr(key, VALUE_TYPE).__name__} or a tuple "
+                f"of {len(tensors)}"
+            )
+        parts.update(zip(tensors, values, strict=True))
+    return parts
 
 
 def _may_lose(given: Array, converted: Array) -> bool:

@@ -16,7 +16,7 @@ from xlalite.framework.graph.errors import GraphError, MissingElementError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.structure import flatten, is_leaf, rebuilder
+from xlalite.framework.structure import flatten, is_leaf, rebuilder, with_value_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
     tensors = tuple(dict.fromkeys(each for each in elements if isinstance(each, Tensor)))
     targets = tuple(dict.fromkeys(each for each in elements if isinstance(each, Operation)))
     positions = [tensors.index(each) if isinstance(each, Tensor) else None for each in elements]
-    build = rebuilder(structure)
+    build = rebuilder(with_value_types(structure))
     if positions == [*range(len(tensors))]:
         return Fetches(tensors, targets, build)
     return Fetches(tensors, targets, lambda results: build([None if i is None else results[i] for i in positions]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlalite.client.config import ConfigProto, RunMetadata, RunOptions
-from xlalite.client.feeds import Feed, resolve_feed
+from xlalite.client.feeds import Feed, feeds_of_parts, resolve_feed
 from xlalite.client.fetches import Fetches, fetch_key, resolve_fetches
 from xlalite.client.session_errors import FeedError, FeedTypeError, SessionError
 from xlalite.client.session_options import SessionOptions, settle
@@ -135,7 +135,10 @@ class Session:
             _require_mapping(feed_dict)
             feeds = tuple(feed_dict)
             key = (fetch_key(fetches), feeds)
-            prepared = self._recent(key) or self._prepare(key, fetches, feeds)
+            found = self._recent(key)
+            if found is None and (parts := feeds_of_parts(feed_dict)) is not None:
+                return self.run(fetches, parts, options, run_metadata)
+            prepared = found or self._prepare(key, fetches, feeds)
             arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)]
         return self._run_prepared(prepared, arrays, options, run_metadata)
 

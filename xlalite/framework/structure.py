@@ -15,6 +15,9 @@ from typing import Any, Final
 
 LEAF: Final = "leaf"
 
+VALUE_TYPE: Final = "value_type"
+"""Attribute of a class that is made of tensors: the named tuple of what they are when they are fetched."""
+
 
 def flatten(value: Any, *, none_is_leaf: bool = False) -> tuple[list[Any], Hashable]:
     """The leaves in order, and the structure around them as something that can be a key."""
@@ -45,6 +48,16 @@ def rebuilder(structure: Hashable) -> Callable[[Sequence[Any]], Any]:
     return functools.partial(rebuild, structure)
 
 
+def with_value_types(structure: Hashable) -> Hashable:
+    """The structure of fetched values: named tuples in place of what is made of tensors."""
+    if not isinstance(structure, tuple):
+        return structure
+    kind, names, *inner = structure
+    value_type = getattr(kind, VALUE_TYPE, None)
+    parts = map(with_value_types, inner)
+    return (kind, names, *parts) if value_type is None else (value_type, None, *parts)
+
+
 def have_same_names(one: Any, other: Any) -> bool:
     """Whether two structures name their parts alike, so that their leaves belong together one by one."""
     if not (isinstance(one, tuple) and isinstance(other, tuple)):
@@ -66,6 +79,7 @@ def _structure(value: Any, leaves: list[Any], none_is_leaf: bool) -> Hashable:
     if sort is dict:
         made = OrderedDict if issubclass(kind, OrderedDict) else dict
         return (made, tuple(value), *[_structure(value[key], leaves, none_is_leaf) for key in _ordered(value)])
+    none_is_leaf = none_is_leaf and not hasattr(kind, VALUE_TYPE)
     return (kind, sort, *[_structure(getattr(value, name), leaves, none_is_leaf) for name in sort])
 
 

@@ -17,6 +17,7 @@ from xlalite.framework.graph.errors import NotFoundError
 from xlalite.framework.graph.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
+    from xlalite.framework.graph.indexed_slices import IndexedSlices
     from xlalite.framework.graph.operation import Operation
     from xlalite.framework.graph.tensor import Tensor
     from xlalite.framework.meaning.host import HostContext, HostValue
@@ -27,7 +28,8 @@ OutputType: TypeAlias = tuple[DType, TensorShape]
 InferFunction: TypeAlias = "Callable[[Operation], Sequence[OutputType]]"
 LowerFunction: TypeAlias = "Callable[[LoweringContext, Operation, tuple[Handle, ...]], Sequence[Handle]]"
 HostKernel: TypeAlias = "Callable[[HostContext, Operation, tuple[HostValue, ...]], Sequence[HostValue]]"
-GradientFunction: TypeAlias = "Callable[[Operation, tuple[Tensor | None, ...]], Sequence[Tensor | None]]"
+Gradient: TypeAlias = "Tensor | IndexedSlices"
+GradientFunction: TypeAlias = "Callable[[Operation, tuple[Tensor | None, ...]], Sequence[Gradient | None]]"
 
 
 class VariableAccess(enum.Enum):
@@ -62,7 +64,8 @@ class OpSpec:
             `constant_inputs` or `preferred_constant_inputs` are left out, the context gives their values.
         host_kernel: Computes the outputs from host values; required when `lower` is None, otherwise a faster way.
         gradient: Gradients for the inputs, given those of the outputs (None: no gradient arrives there); returns one
-            tensor or None for each input. None instead of a function: nothing flows back, which is no error.
+            tensor, its rows (`IndexedSlices`) or None for each input. None instead of a function: nothing flows back,
+            which is no error.
         group: The list of operations to cluster that it belongs to; None when it is in no list but that of all.
         constant_inputs: Names of inputs whose values must be known when the operation is compiled.
         preferred_constant_inputs: Names of inputs that make better code when their values are known, but need not be.
@@ -72,6 +75,7 @@ class OpSpec:
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
         passes_on: Whether its outputs are its inputs: nothing is left to do once it is compiled.
+        gradient_passes_on: Whether its gradient hands on what arrives, so that rows of a tensor stay rows.
         why_host: For an operation without `lower`, why it cannot be compiled.
         why_not_compilable: Why this very operation cannot be compiled although others can; None when it can.
     """
@@ -92,6 +96,7 @@ class OpSpec:
     is_metadata: bool = False
     is_constant: bool = False
     passes_on: bool = False
+    gradient_passes_on: bool = False
     why_host: str = ""
     why_not_compilable: Callable[[Operation], str | None] | None = None
 

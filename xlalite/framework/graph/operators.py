@@ -24,6 +24,11 @@ def define_operator(name: str, function: Callable[..., Any]) -> None:
     _OPERATORS[name] = function
 
 
+def apply_operator(name: str, *operands: Any) -> Any:
+    """What an operator gives."""
+    return _OPERATORS[name](*operands)
+
+
 class TensorOperators:
     """Arithmetic, comparison and indexing; mixed operands follow NumPy's promotion rules."""
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, VariableAccess, register
+from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES, int32
+from xlalite.framework.graph.op_spec import Gradient, OpSpec, OutputType, VariableAccess, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor, handle_data_of
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -22,6 +22,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
+from xlalite.ops.helpers.indexed_slices import gathered_rows
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_scalar, require_type
 
@@ -74,9 +75,11 @@ def _gather_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
     return [gather_rows(ctx.builder, params, indices, axis)]
 
 
-def _gather_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+def _gather_gradient(op: Operation, grad: Tensor) -> Sequence[Gradient | None]:
     params, indices, axis = op.inputs
     position = constant_value(axis)
+    if position == 0:
+        return [gathered_rows(grad, indices, params.shape, shape_tensor(params)), None, None]
     if params.shape.rank is None or indices.shape.rank is None or position is None:
         raise ShapeError("the gradient of GatherV2 needs known ranks and a constant axis")
     along = normalize_axis(int(position), params.shape.rank)
@@ -120,11 +123,10 @@ def _resource_gather_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Ha
     return [gather_rows(ctx.builder, ctx.read_variable(op, op.inputs[0]), inputs[0], 0)]
 
 
-def _resource_gather_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+def _resource_gather_gradient(op: Operation, grad: Tensor) -> Sequence[Gradient | None]:
     handle, indices = op.inputs
-    sizes = node("VariableShape", [handle], {"out_type": constant(0).dtype})
-    count = node("GatherV2", [sizes, constant(0), constant(0)])
-    return [node("UnsortedSegmentSum", [grad, indices, count]), None]
+    sizes = node("VariableShape", [handle], {"out_type": int32})
+    return [gathered_rows(grad, indices, handle_data_of(handle).shape, sizes), None]
 
 
 register(

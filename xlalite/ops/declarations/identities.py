@@ -97,6 +97,7 @@ declare_outputs(
     ELEMENTWISE,
     host_kernel=_pass_on_host,
     passes_on=True,
+    gradient_passes_on=True,
 )
 declare_outputs(
     "IdentityN",

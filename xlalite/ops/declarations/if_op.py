@@ -26,6 +26,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.helpers.declare import declare_outputs
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
+from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.node import operation
 from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, zeros_for
 
@@ -113,7 +114,9 @@ def _if_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Te
             mine = [position for position in wanted if position in own]
             zero = UnconnectedGradients.ZERO
             found = gradients(ys, [inputs[position] for position in mine], seeds, unconnected_gradients=zero)
-            own_gradients = {i: gradient for i, gradient in zip(mine, found, strict=True) if gradient is not None}
+            own_gradients = {
+                i: dense(gradient) for i, gradient in zip(mine, found, strict=True) if gradient is not None
+            }
             return [own_gradients[i] if i in own_gradients else zeros_for(op.inputs[i]) for i in wanted]
 
         return trace_function(f"{function.name}_grad", get_default_graph(), [], body)

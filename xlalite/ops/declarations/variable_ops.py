@@ -81,6 +81,7 @@ register(
         gradient=of_one_output(_read_gradient),
         group=None,
         variable_access=VariableAccess.READ,
+        gradient_passes_on=True,
     )
 )
 

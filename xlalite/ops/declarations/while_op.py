@@ -16,7 +16,7 @@ from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import int32
 from xlalite.framework.graph.errors import ElementTypeError, InvalidArgumentError
 from xlalite.framework.graph.function_graph import FunctionGraph, replay_function, trace_function
-from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import Gradient, OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -28,6 +28,7 @@ from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
+from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.loop_bound import find_counter
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, zeros_for
@@ -239,9 +240,9 @@ def _row(history: Tensor, iteration: Tensor, shape: TensorShape) -> Tensor:
     return row
 
 
-def _required(gradient: Tensor | None) -> Tensor:
+def _required(gradient: Gradient | None) -> Tensor:
     assert gradient is not None, "unconnected gradients are zeros"
-    return gradient
+    return dense(gradient)
 
 
 register(

@@ -7,6 +7,8 @@ from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.indexed_slices import IndexedSlices
+from xlalite.framework.graph.op_spec import Gradient
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions.array import identity, ones_like, where_v2
 from xlalite.ops.functions.math import greater, maximum, reduce_sum, sqrt, square
@@ -33,7 +35,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     Raises:
         GraphError: there is no tensor.
     """
-    tensors = [convert_to_tensor(t) for t in t_list if t is not None]
+    tensors = [t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t) for t in t_list if t is not None]
     if not tensors:
         raise GraphError("global_norm: there is no tensor")
     with get_default_graph().name_scope(name or "global_norm"):
@@ -44,7 +46,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Tensor | None], Tensor]:
+) -> tuple[list[Gradient | None], Tensor]:
     """Tensors scaled down together so that their common norm is at most `clip_norm`; also gives the norm before.
 
     An infinite or NaN norm makes all results NaN rather than hiding the trouble.
@@ -55,10 +57,14 @@ def clip_by_global_norm(
         ratio = limit / maximum(norm, limit)
         # norm - norm is 0 for finite norms and NaN otherwise.
         scale = ratio + (norm - norm)
-        clipped = [None if t is None else _scaled(convert_to_tensor(t), scale) for t in t_list]
+        clipped = [None if t is None else _scaled(t, scale) for t in t_list]
         return clipped, norm
 
 
-def _scaled(tensor: Tensor, scale: Tensor) -> Tensor:
+def _scaled(value: Any, scale: Tensor) -> Gradient:
+    if isinstance(value, IndexedSlices):
+        rows = value.values * cast_to(scale, value.dtype)
+        return IndexedSlices(rows, value.indices, value.dense_shape)
+    tensor = convert_to_tensor(value)
     result: Tensor = tensor * cast_to(scale, tensor.dtype)
     return result

@@ -10,6 +10,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions import math
 from xlalite.ops.functions.indexing import index_tensor
 from xlalite.ops.helpers.constant import convert_to_tensor
+from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import promote
 
@@ -49,4 +50,5 @@ define_operator("greater_equal", math.greater_equal)
 define_operator("neg", math.negative)
 define_operator("abs", math.abs)
 define_operator("invert", _invert)
+define_operator("dense", dense)
 define_operator("getitem", lambda x, key: index_tensor(convert_to_tensor(x), key))

@@ -63,6 +63,7 @@ def declare_outputs(
     constant_inputs: tuple[str, ...] = (),
     host_kernel: HostKernel | None = None,
     passes_on: bool = False,
+    gradient_passes_on: bool = False,
 ) -> None:
     """Declares an operation without effects whose gradient looks at all outputs."""
     register(
@@ -77,6 +78,7 @@ def declare_outputs(
             host_kernel=host_kernel,
             constant_inputs=constant_inputs,
             passes_on=passes_on,
+            gradient_passes_on=gradient_passes_on,
         )
     )
 

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from xlalite.framework.graph import dtypes
-from xlalite.framework.graph.op_spec import GradientFunction
+from xlalite.framework.graph.op_spec import Gradient, GradientFunction
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import Dims
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.node import node, operation
 
-OneOutputGradient = Callable[[Operation, Tensor], Sequence[Tensor | None]]
+OneOutputGradient = Callable[[Operation, Tensor], "Sequence[Gradient | None]"]
 
 
 def of_one_output(function: OneOutputGradient) -> GradientFunction:
     """A gradient function for an operation whose first output alone is differentiable."""
 
-    def gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Gradient | None]:
         if grads[0] is None:
             return [None] * len(op.inputs)
         return function(op, grads[0])

@@ -12,12 +12,15 @@ from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.errors import ElementTypeError, GraphError
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.jit_scope import gradient_attributes
+from xlalite.framework.graph.op_spec import Gradient
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.gradient_rules import shape_tensor
+from xlalite.ops.helpers.indexed_slices import dense, join_slices
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
 
@@ -39,8 +42,10 @@ def gradients(
     aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
-) -> list[Tensor | None]:
+) -> list[Gradient | None]:
     """The sum of the derivatives of all `ys` with respect to each of `xs`.
+
+    Where an `x` was only gathered from, its gradient has the rows that were used (`IndexedSlices`).
 
     Args:
         ys: A tensor or several.
@@ -91,11 +96,11 @@ class _Sweep:
         self._stops = stops
         self._scope = scope
         self._colocate = colocate
-        self._terms: dict[Tensor, list[Tensor]] = {}
+        self._terms: dict[Tensor, list[Gradient]] = {}
         self._waiting: list[tuple[int, int, Operation]] = []
         self._queued: set[Operation] = set()
 
-    def add(self, tensor: Tensor, gradient: Tensor) -> None:
+    def add(self, tensor: Tensor, gradient: Gradient) -> None:
         """Adds one term to a tensor's gradient."""
         self._terms.setdefault(tensor, []).append(gradient)
         if tensor.op not in self._queued:
@@ -104,13 +109,15 @@ class _Sweep:
             inside = self._functions.index(tensor.graph) if tensor.graph in self._functions else len(self._functions)
             heapq.heappush(self._waiting, (inside, -tensor.op.id, tensor.op))
 
-    def total(self, tensor: Tensor) -> Tensor | None:
-        """A tensor's gradient so far, as one tensor."""
+    def total(self, tensor: Tensor) -> Gradient | None:
+        """A tensor's gradient so far, as one term: rows if all terms are."""
         terms = self._terms.get(tensor)
         if not terms:
             return None
         if len(terms) > 1:
-            self._terms[tensor] = terms = [node("AddN", terms)]
+            rows = [term for term in terms if isinstance(term, IndexedSlices)]
+            together = join_slices(rows) if len(rows) == len(terms) else node("AddN", [*map(dense, terms)])
+            self._terms[tensor] = terms = [together]
         return terms[0]
 
     def run(self) -> None:
@@ -132,10 +139,13 @@ class _Sweep:
         if gradient is None:
             return
         with self._surroundings(operation):
-            incoming = tuple(None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs)
+            incoming = [None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs]
             if all(arrived is None for arrived in incoming):
                 return
-            found = gradient(operation, incoming)
+            if operation.spec.gradient_passes_on and len(incoming) == len(operation.inputs):
+                found: Sequence[Gradient | None] = incoming
+            else:
+                found = gradient(operation, tuple(None if each is None else dense(each) for each in incoming))
         assert len(found) == len(operation.inputs), f"{operation.type}: {len(found)} gradients"
         for tensor, own in zip(operation.inputs, found, strict=True):
             if own is not None and tensor in self.reached:
@@ -198,7 +208,7 @@ def _seed(y: Tensor, given: Any, position: int) -> Tensor:
     return seed
 
 
-def _check(operation: Operation, tensor: Tensor, gradient: Tensor) -> None:
+def _check(operation: Operation, tensor: Tensor, gradient: Gradient) -> None:
     data = tensor.handle_data
     dtype, shape = (tensor.dtype, tensor.shape) if data is None else (data.dtype, data.shape)
     if gradient.dtype is not dtype or not gradient.shape.is_compatible_with(shape):
@@ -206,10 +216,11 @@ def _check(operation: Operation, tensor: Tensor, gradient: Tensor) -> None:
             f"the gradient of {operation.describe()} for input {tensor.name!r} is "
             f"{gradient.dtype.name}{gradient.shape}, expected {dtype.name}{shape}"
         )
-    gradient.set_shape(shape)
+    if isinstance(gradient, Tensor):
+        gradient.set_shape(shape)
 
 
-def _result(sweep: _Sweep, x: Tensor, unconnected: UnconnectedGradients) -> Tensor | None:
+def _result(sweep: _Sweep, x: Tensor, unconnected: UnconnectedGradients) -> Gradient | None:
     total = sweep.total(x)
     if total is None and unconnected is UnconnectedGradients.ZERO:
         return node("ZerosLike", [node("ReadVariableOp", [x]) if x.handle_data is not None else x])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.op_spec import Gradient
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions.array import zeros
@@ -18,7 +19,7 @@ from xlalite.ops.helpers.gradients import gradients
 from xlalite.ops.helpers.promotion import cast_to, promote
 from xlalite.ops.training.variable import Variable, trainable_variables
 
-GradientAndVariable = tuple["Tensor | None", Variable]
+GradientAndVariable = tuple["Gradient | None", Variable]
 
 
 class Optimizer(abc.ABC):
