@@ -45,6 +45,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.nn": "l2_normalize, softplus, softsign",
     },
     "nn": {
+        "xlalite.ops.functions.convolutions": (
+            "atrous_conv2d, atrous_conv2d_transpose, conv1d, conv1d_transpose, conv2d, conv2d_backprop_filter, "
+            "conv2d_backprop_input, conv2d_transpose, conv3d, conv3d_backprop_filter, conv3d_backprop_filter_v2, "
+            "conv3d_transpose, convolution, depthwise_conv2d, depthwise_conv2d_native, "
+            "depthwise_conv2d_native_backprop_filter, "
+            "depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter, "
+            "depthwise_conv2d_native_backprop_input, "
+            "depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d"
+        ),
         "xlalite.ops.functions.math": "sigmoid, tanh",
         "xlalite.ops.functions.nn": (
             "batch_normalization, bias_add, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "

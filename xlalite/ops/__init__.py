@@ -6,6 +6,7 @@ Importing the package declares every operation.
 from xlalite.ops.declarations import (
     activations as activations,
     comparison as comparison,
+    convolutions as convolutions,
     cumulative as cumulative,
     elementwise_binary as elementwise_binary,
     elementwise_unary as elementwise_unary,

@@ -1,0 +1,53 @@
+"""What neural-network operations refuse, and what they say."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.framework.graph.graph import Graph
+from xlalite.hlo.errors import XlaliteError
+from xlalite.ops.functions import array as a, convolutions as c
+
+IMAGE = np.zeros((2, 5, 5, 4), np.float32)
+KERNEL = np.zeros((3, 3, 4, 2), np.float32)
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "rank": (lambda: c.conv2d(IMAGE[0], KERNEL, 1, "SAME"), r"shape \(5, 5, 4\) must have rank 4"),
+    "channels": (
+        lambda: c.conv2d(IMAGE, KERNEL[:, :, :3], 1, "SAME"),
+        "an image of 4 channels does not fit a filter from 3 to 2 channels",
+    ),
+    "groups": (lambda: c.conv2d(IMAGE, KERNEL[:, :, :1], 1, "SAME"), "so must the groups the 2"),
+    "depthwise channels": (
+        lambda: c.depthwise_conv2d(IMAGE, KERNEL[:, :, :2], 1, "SAME"),
+        "an image of 4 channels does not fit a filter for 2",
+    ),
+    "format": (lambda: c.conv2d(IMAGE, KERNEL, 1, "SAME", data_format="NDHWC"), "'NDHWC' is not one of NHWC, NCHW"),
+    "padding": (lambda: c.conv2d(IMAGE, KERNEL, 1, "FULL"), "padding 'FULL' is not one of SAME, VALID, EXPLICIT"),
+    "explicit padding": (
+        lambda: c.conv2d(IMAGE, KERNEL, 1, [[0, 0], [1, 1]]),
+        r"explicit_paddings are \[0, 0, 1, 1\]; expected 8 sizes",
+    ),
+    "strides": (lambda: c.conv2d(IMAGE, KERNEL, [1, 2, 3], "SAME"), r"strides are \[1, 2, 3\]; expected 1, 2 or 4"),
+    "stride 0": (lambda: c.conv2d(IMAGE, KERNEL, 0, "SAME"), "expected 4 positive numbers"),
+    "stride of the batch": (
+        lambda: c.conv2d(IMAGE, KERNEL, [2, 1, 1, 1], "SAME"),
+        "of batch and channels must be 1, 1 and 0",
+    ),
+    "window": (lambda: c.conv2d(IMAGE, a.zeros([9, 3, 4, 2]), 1, "VALID"), "a window of 9 is larger than .* 5"),
+    "gradient": (
+        lambda: c.conv2d_backprop_input(IMAGE.shape, KERNEL, IMAGE, 1, "SAME"),
+        r"out_backprop has shape \(2, 5, 5, 4\); expected \(2, 5, 5, 2\)",
+    ),
+    "both spellings": (lambda: c.conv2d(IMAGE, KERNEL, 1, "SAME", filters=KERNEL), "exactly one spelling of filter"),
+    "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_when_the_graph_is_built(case: str, graph: Graph) -> None:
+    build, message = REFUSED[case]
+    with pytest.raises(XlaliteError, match=message):
+        build()
