@@ -129,6 +129,9 @@ class Flags:
     tf_xla_cluster_exclude_ops: tuple[str, ...] = _flag((), _NAMES, "operations that are never clustered")
     tf_xla_clustering_debug: bool = _flag(False, _SWITCH, "dump the graph before and after clustering")
     tf_xla_enable_lazy_compilation: bool = _flag(True, _SWITCH, "run a signature uncompiled until it comes back")
+    tf_xla_async_compilation: bool = _flag(
+        False, _SWITCH, "compile in the background, and run a signature uncompiled until its code is there"
+    )
     tf_xla_always_defer_compilation: bool = _flag(False, _SWITCH, "never compile, always run the operations one by one")
 
     xlalite_num_threads: int = _flag(0, _integer(0, 512), "threads of compiled code; 0 takes XLALITE_NUM_THREADS")

@@ -41,6 +41,7 @@ def test_level_of_the_session_wins_over_the_flag(config_level: int, flag: int, i
         ([], CompileMode.LAZY),
         (["--tf_xla_enable_lazy_compilation=false"], CompileMode.STRICT),
         (["--tf_xla_always_defer_compilation"], CompileMode.OFF),
+        (["--tf_xla_async_compilation"], CompileMode.ASYNC),
     ],
 )
 def test_mode_comes_from_the_flags_unless_the_session_has_one(arguments: list[str], expected: CompileMode) -> None:

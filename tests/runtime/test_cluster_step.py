@@ -1,6 +1,7 @@
 """Clusters: compiled or not, the results and the variables are the same."""
 
 import logging
+import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -122,6 +123,63 @@ def test_lazy_mode_compiles_a_new_signature_when_it_comes_back(machine: Callable
         ("runs op by op", "first use of a new signature"),
         ("compiled again", "the shape of an argument changed"),
     ]
+
+
+def test_background_compilation_runs_op_by_op_until_the_code_is_there(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    runtime = machine(compile_mode=CompileMode.ASYNC)
+    plan = runtime.plan([x * 2.0 + 1.0], feeds=[x])
+    (step,) = plan.cluster_steps
+    gate, waiting = threading.Event(), threading.Event()
+    runtime.cache.run_in_background(lambda: (waiting.set(), gate.wait()))
+    assert waiting.wait(60)
+    for _ in range(3):
+        np.testing.assert_array_equal(plan.run([np.ones(4, np.float32)], runtime.store)[0], np.full(4, 3))
+    assert runtime.cache.statistics().compilations == 0
+    done = threading.Event()
+    runtime.cache.run_in_background(done.set)
+    gate.set()
+    assert done.wait(60)
+    assert runtime.cache.statistics().compilations == 1
+    np.testing.assert_array_equal(plan.run([np.ones(4, np.float32)], runtime.store)[0], np.full(4, 3))
+    assert [(each.verdict, each.reason) for each in step.compiler.history.decisions] == [
+        ("runs op by op", "it is compiled in the background"),
+        ("compiled", "first signature"),
+    ]
+
+
+def test_what_fails_in_the_background_fails_for_the_caller_op_by_op(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.zeros([2]), name="weights")
+    runtime = machine(compile_mode=CompileMode.ASYNC)
+    plan = runtime.plan([v * 2.0])
+    for _ in range(2):
+        with pytest.raises(UninitializedError, match="weights"):
+            plan.run([], runtime.store)
+    runtime.initialize()
+    np.testing.assert_array_equal(plan.run([], runtime.store)[0], [0, 0])
+    runtime.cache.close()
+
+
+def test_initializers_are_compiled_when_they_run_again(machine: Callable[..., Any]) -> None:
+    v = tf.Variable(tf.ones([3]) * 2.0, name="v")
+    runtime = machine()
+    plan = runtime.plan(targets=[v.initializer])
+    (step,) = plan.cluster_steps
+    counts = []
+    for _ in range(3):
+        plan.run([], runtime.store)
+        np.testing.assert_array_equal(runtime.store.find("v").array, np.full(3, 2))
+        counts.append(runtime.cache.statistics().compilations)
+    assert counts == [0, 1, 1]
+    assert step.compiler.history.decisions[0].reason == "it only gives variables values, and may run but once"
+
+
+def test_marked_initializers_are_compiled_at_once(machine: Callable[..., Any]) -> None:
+    with tf.contrib.compiler.jit.experimental_jit_scope():
+        v = tf.Variable(tf.ones([3]) * 2.0, name="v")
+    runtime = machine()
+    runtime.plan(targets=[v.initializer]).run([], runtime.store)
+    assert runtime.cache.statistics().compilations == 1
 
 
 def test_mode_off_never_compiles(machine: Callable[..., Any]) -> None:

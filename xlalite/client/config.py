@@ -157,6 +157,7 @@ class CompileMode(IntEnum):
     LAZY = 1
     STRICT = 2
     OFF = 3
+    ASYNC = 4
 
 
 class XlaliteOptions(Settings):
@@ -164,8 +165,8 @@ class XlaliteOptions(Settings):
 
     Attributes:
         compile_mode: `LAZY` compiles a signature at its second use (the first signature at once) and runs the
-            operations one by one until then; `STRICT` compiles each signature at once and fails where it cannot;
-            `OFF` clusters but never compiles.
+            operations one by one until then; `ASYNC` does so too, and compiles in the background; `STRICT` compiles
+            each signature at once and fails where it cannot; `OFF` clusters but never compiles.
         lazy_compile_threshold: At which use of a signature `LAZY` compiles.
         min_cluster_size: Clusters with fewer operations are dissolved.
         max_cluster_size: Clusters do not grow beyond this.
@@ -180,6 +181,7 @@ class XlaliteOptions(Settings):
     LAZY: Final = CompileMode.LAZY
     STRICT: Final = CompileMode.STRICT
     OFF: Final = CompileMode.OFF
+    ASYNC: Final = CompileMode.ASYNC
 
     compile_mode = Single(Enumeration(CompileMode))
     lazy_compile_threshold = Single(Integer())

@@ -64,4 +64,6 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
 def _compile_mode(flags: Flags) -> CompileMode:
     if flags.tf_xla_always_defer_compilation:
         return CompileMode.OFF
+    if flags.tf_xla_async_compilation:
+        return CompileMode.ASYNC
     return CompileMode.LAZY if flags.tf_xla_enable_lazy_compilation else CompileMode.STRICT

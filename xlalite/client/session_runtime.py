@@ -42,7 +42,7 @@ class SessionRuntime:
     def close(self) -> None:
         """Forgets variables and compiled code."""
         self.store.clear()
-        self.cache.clear()
+        self.cache.close()
 
     def _partition(
         self, operations: Sequence[Operation], fetched: Sequence[Tensor], fed: Sequence[Tensor]

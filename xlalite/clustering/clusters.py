@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.clustering.explanation import explanation, report_text
+from xlalite.framework.graph.jit_scope import XLA_COMPILE
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.hlo.types.decision import Decision
@@ -39,6 +40,12 @@ class Cluster:
     def variables(self) -> tuple[HandleData, ...]:
         """All variables that the cluster touches: those it reads, then those it only assigns."""
         return tuple({data.name: data for data in (*self.reads, *self.updates)}.values())
+
+    @property
+    def only_initializes(self) -> bool:
+        """Whether it does nothing but give variables values that are the same each time, unless the user marked it."""
+        takes_part = self.inputs or self.outputs or self.reads
+        return not takes_part and not any(operation.attrs.get(XLA_COMPILE) for operation in self.operations)
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.operations)} operations>"

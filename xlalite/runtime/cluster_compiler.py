@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
 from xlalite.framework.meaning.signatures import Signature
-from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError
+from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError, XlaliteError
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
 from xlalite.runtime.compilation import CompilationCache, CompiledCluster, compile_operations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("xlalite")
 _FALLBACK = "runs op by op"
+_IN_BACKGROUND = "it is compiled in the background"
 
 
 class ClusterCompiler:
@@ -44,13 +45,16 @@ class ClusterCompiler:
         constant = set(cluster.constant_inputs)
         self.array_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i not in constant)
         self.constant_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i in constant)
-        self.policy = CompilePolicy(options.compile_mode, options.lazy_compile_threshold)
+        self.policy = CompilePolicy(
+            options.compile_mode, options.lazy_compile_threshold, runs_once=cluster.only_initializes
+        )
         self.history = CompilationHistory(cluster.name)
         self._cluster = cluster
         self._cache = cache
         self._options = options
         self._lock = threading.Lock()
         self._cannot_compile = False
+        self._awaited: set[Signature] = set()
 
     def obtain(
         self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
@@ -68,19 +72,36 @@ class ClusterCompiler:
             was_megamorphic = self.policy.is_megamorphic
             verdict = self.policy.decide(signature)
             if verdict is Verdict.COMPILE:
-                return self._compile(signature, arrays, constants)
+                if self._options.compile_mode is CompileMode.ASYNC:
+                    self._compile_later(signature, arrays, constants)
+                    return None
+                return self._compile(signature, self._lowering_arguments(signature, arrays, constants))
             if not was_megamorphic:
                 self._note_fallback(verdict.value)
                 if verdict is Verdict.MEGAMORPHIC:
                     self._warn_of_changing_inputs()
             return None
 
-    def _compile(
-        self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]
-    ) -> CompiledCluster | None:
+    def _compile_later(self, signature: Signature, arrays: Sequence[Array], constants: Sequence[Array]) -> None:
+        if signature in self._awaited:
+            return
+        self._awaited.add(signature)
+        self._note_fallback(_IN_BACKGROUND)
+        arguments = self._lowering_arguments(signature, arrays, [constant.copy() for constant in constants])
+
+        def compile_now() -> None:
+            try:
+                self._compile(signature, arguments)
+            except XlaliteError as error:  # the operations meet it, too, and tell the caller
+                _LOG.info("%s was not compiled in the background: %s", self._cluster.name, error)
+            finally:
+                self._awaited.discard(signature)
+
+        self._cache.run_in_background(compile_now)
+
+    def _compile(self, signature: Signature, arguments: Sequence[Argument]) -> CompiledCluster | None:
         cluster = self._cluster
         decision = self.history.explain(self._argument_names(), signature)
-        arguments = self._lowering_arguments(signature, arrays, constants)
         start = time.perf_counter()
         try:
             compiled = self._cache.obtain(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.framework.graph.operation import Operation
@@ -14,6 +16,9 @@ from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.options import RuntimeOptions
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,25 @@ class CompilationCache(SignatureCache[CompiledCluster]):
     def __init__(self, limit_bytes: int | None = None) -> None:
         """An empty cache, perhaps with a limit for the bytes of code."""
         super().__init__(limit_bytes=limit_bytes or sys.maxsize, size_of=lambda each: each.executable.code_size_bytes)
+        self._background: ThreadPoolExecutor | None = None
+        self._background_lock = threading.Lock()
+
+    def run_in_background(self, compile_one: Callable[[], None]) -> None:
+        """Runs what compiles something in a thread of the cache's own, one after another."""
+        with self._background_lock:
+            if self._background is None:
+                from concurrent.futures import ThreadPoolExecutor  # seldom wanted, and slow to load
+
+                self._background = ThreadPoolExecutor(1, "xlalite-compilation")
+            self._background.submit(compile_one)
+
+    def close(self) -> None:
+        """Drops all entries and whatever waits to be made."""
+        with self._background_lock:
+            background, self._background = self._background, None
+        if background is not None:
+            background.shutdown(wait=False, cancel_futures=True)
+        self.clear()
 
     def executables(self) -> tuple[Executable, ...]:
         """The compiled programs, in the order of their compilation."""

@@ -22,6 +22,7 @@ class Verdict(enum.Enum):
 
     COMPILE = "compiled"
     NOT_YET = "first use of a new signature"
+    PERHAPS_ONCE = "it only gives variables values, and may run but once"
     NEVER = "compilation is off"
     MEGAMORPHIC = "compiled too often for signatures that are hardly used"
 
@@ -35,12 +36,20 @@ class CompilePolicy:
         is_megamorphic: Whether nothing more is compiled because the signatures keep changing.
     """
 
-    def __init__(self, mode: CompileMode, threshold: int) -> None:
+    def __init__(self, mode: CompileMode, threshold: int, *, runs_once: bool = False) -> None:
+        """Nothing has run yet.
+
+        Args:
+            mode: When clusters are compiled.
+            threshold: At which use of a signature, where not at once.
+            runs_once: Whether the cluster will hardly run twice, so that its first run is not compiled.
+        """
         self.runs = 0
         self.compilations = 0
         self.is_megamorphic = False
         self._mode = mode
         self._threshold = threshold
+        self._runs_once = runs_once
         self._requests: OrderedDict[Signature, int] = OrderedDict()
 
     def decide(self, signature: Signature) -> Verdict:
@@ -56,6 +65,8 @@ class CompilePolicy:
         requests = self._requests[signature] = self._requests.pop(signature, 0) + 1
         if len(self._requests) > _REMEMBERED_SIGNATURES:
             self._requests.popitem(last=False)
-        if self.compilations == 0 or requests >= self._threshold:
+        if requests >= self._threshold:
             return Verdict.COMPILE
-        return Verdict.NOT_YET
+        if self.compilations > 0:
+            return Verdict.NOT_YET
+        return Verdict.PERHAPS_ONCE if self._runs_once and self.runs < self._threshold else Verdict.COMPILE

@@ -15,6 +15,8 @@ class CompileMode(enum.Enum):
     """The first signature at once, every other when it comes back; what cannot be compiled runs op by op."""
     STRICT = "strict"
     """Every signature at once; what cannot be compiled is an error."""
+    ASYNC = "async"
+    """As `LAZY`, but in the background: the operations run one by one until the code is there."""
     OFF = "off"
     """Never."""
 
