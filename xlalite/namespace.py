@@ -54,6 +54,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "depthwise_conv2d_native_backprop_input, "
             "depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d"
         ),
+        "xlalite.ops.functions.pooling": (
+            "avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d, max_pool3d, "
+            "max_pool_v2, max_pool_with_argmax, pool"
+        ),
         "xlalite.ops.functions.math": "sigmoid, tanh",
         "xlalite.ops.functions.nn": (
             "batch_normalization, bias_add, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "

@@ -8,7 +8,7 @@ import pytest
 
 from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import XlaliteError
-from xlalite.ops.functions import array as a, convolutions as c
+from xlalite.ops.functions import array as a, convolutions as c, pooling as p
 
 IMAGE = np.zeros((2, 5, 5, 4), np.float32)
 KERNEL = np.zeros((3, 3, 4, 2), np.float32)
@@ -42,6 +42,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         r"out_backprop has shape \(2, 5, 5, 4\); expected \(2, 5, 5, 2\)",
     ),
     "both spellings": (lambda: c.conv2d(IMAGE, KERNEL, 1, "SAME", filters=KERNEL), "exactly one spelling of filter"),
+    "window of pooling": (
+        lambda: p.max_pool(IMAGE, [2, 2, 2], 1, "SAME"),
+        r"ksize are \[2, 2, 2\]; expected 1, 2 or 4",
+    ),
+    "kind of pooling": (lambda: p.pool(IMAGE, [2, 2], "MEDIAN", "SAME"), "'MEDIAN' is not one of AVG, MAX"),
+    "pooling of truth values": (lambda: p.avg_pool(IMAGE > 0, 2, 2, "SAME"), "element type bool"),
+    "rank of pooling": (lambda: p.pool(IMAGE[0, 0], [2], "MAX", "SAME"), "must have rank 3, 4 or 5"),
     "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
 }
 

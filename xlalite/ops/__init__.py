@@ -16,6 +16,7 @@ from xlalite.ops.declarations import (
     if_op as if_op,
     joining as joining,
     matrix_products as matrix_products,
+    pooling as pooling,
     reductions as reductions,
     reshaping as reshaping,
     shape_queries as shape_queries,

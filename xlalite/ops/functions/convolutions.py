@@ -324,14 +324,21 @@ def _backprop_filter(
 def _attributes(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any) -> dict[str, Any]:
     """The attributes of convolutions in full, from what users may leave out."""
     order = data_format or FORMATS[rank][0]
-    explicit = () if isinstance(padding, str) or padding is None else tuple(size for pair in padding for size in pair)
+    kind, explicit = padding_and_sizes(padding)
     attrs: dict[str, Any] = {
         "strides": for_each_dimension(strides, rank, order, "strides"),
-        "padding": "EXPLICIT" if explicit else padding,
+        "padding": kind,
         "data_format": order,
         "dilations": for_each_dimension(dilations, rank, order, "dilations"),
     }
     return {**attrs, "explicit_paddings": explicit} if rank == 4 else attrs
+
+
+def padding_and_sizes(padding: Any) -> tuple[Any, tuple[int, ...]]:
+    """What users pass as padding: its name, and the sizes that they spell out."""
+    if isinstance(padding, str) or padding is None:
+        return padding, ()
+    return "EXPLICIT", tuple(int(size) for pair in padding for size in pair)
 
 
 def for_each_dimension(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:

@@ -106,25 +106,34 @@ def steps_of(op: Operation, layout: SpatialLayout) -> tuple[Steps, ...]:
     Raises:
         ShapeError: an attribute has the wrong length or a value that makes no sense.
     """
-    strides = attribute_of_each(op, "strides", layout.rank)
-    dilations = attribute_of_each(op, "dilations", layout.rank) if "dilations" in op.attrs else (1,) * layout.rank
+    return steps_along(op, layout.rank, op.get_attr("strides"))
+
+
+def steps_along(op: Operation, rank: int, strides: Sequence[int]) -> tuple[Steps, ...]:
+    """As `steps_of`, for an operation whose strides are no attribute."""
+    checked = one_of_each(strides, "strides", rank)
+    dilations = one_of_each(op.get_attr("dilations"), "dilations", rank) if "dilations" in op.attrs else (1,) * rank
     padding = op.get_attr("padding")
     if padding not in ("SAME", "VALID", "EXPLICIT"):
         raise ShapeError(f"padding {padding!r} is not one of SAME, VALID, EXPLICIT")
     explicit = tuple(op.attrs.get("explicit_paddings", ()))
-    if len(explicit) != (2 * layout.rank if padding == "EXPLICIT" else 0) or any(each < 0 for each in explicit):
-        wanted = f"{2 * layout.rank} sizes that are not negative" if padding == "EXPLICIT" else f"none with {padding}"
+    if len(explicit) != (2 * rank if padding == "EXPLICIT" else 0) or any(each < 0 for each in explicit):
+        wanted = f"{2 * rank} sizes that are not negative" if padding == "EXPLICIT" else f"none with {padding}"
         raise ShapeError(f"explicit_paddings are {list(explicit)}; expected {wanted}")
-    pairs = [explicit[2 * i : 2 * i + 2] or (0, 0) for i in range(layout.rank)]
+    pairs = [explicit[2 * i : 2 * i + 2] or (0, 0) for i in range(rank)]
     return tuple(
         Steps(stride, dilation, padding, (int(low), int(high)))
-        for stride, dilation, (low, high) in zip(strides, dilations, pairs, strict=True)
+        for stride, dilation, (low, high) in zip(checked, dilations, pairs, strict=True)
     )
 
 
-def attribute_of_each(op: Operation, name: str, rank: int) -> tuple[int, ...]:
-    """An attribute that has one positive number for each dimension."""
-    values = tuple(int(each) for each in op.get_attr(name))
+def one_of_each(given: Sequence[int], name: str, rank: int) -> tuple[int, ...]:
+    """Positive numbers, one for each dimension.
+
+    Raises:
+        ShapeError: there are more or fewer, or one is not positive.
+    """
+    values = tuple(int(each) for each in given)
     if len(values) != rank or any(value < 1 for value in values):
         raise ShapeError(f"{name} are {list(values)}; expected {rank} positive numbers")
     return values
