@@ -8,7 +8,7 @@ its like in `namespace.py`). Type checkers read `__init__.pyi`, which is written
 
 import importlib
 
-from xlalite.namespace import NAMESPACES, exports_of, missing_name, namespace
+from xlalite.namespace import exports_of, missing_name, namespace, namespaces_of
 
 __version__ = "0.1.0.dev0"
 
@@ -49,7 +49,7 @@ _NAMES: dict[str, str] = {
         "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
         "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
     ),
-    "xlalite.ops.functions.clipping": "clip_by_global_norm, clip_by_norm, global_norm",
+    "xlalite.ops.functions.clipping": "clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
         "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
@@ -87,7 +87,7 @@ _EXPORTS = exports_of(_NAMES)
 
 
 def __getattr__(name: str) -> object:
-    if name in NAMESPACES:
+    if name in namespaces_of(""):
         value = namespace(name)
     elif name in _MODULES:
         value = importlib.import_module(_MODULES[name])
@@ -101,4 +101,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MODULES, *NAMESPACES, *_EXPORTS, "__version__"})
+    return sorted({*_MODULES, *namespaces_of(""), *_EXPORTS, "__version__"})

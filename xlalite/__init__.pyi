@@ -42,7 +42,8 @@ from xlalite.ops.functions.array import (
     zeros_like as zeros_like
 )
 from xlalite.ops.functions.clipping import (
-    clip_by_global_norm as clip_by_global_norm, clip_by_norm as clip_by_norm, global_norm as global_norm
+    clip_by_average_norm as clip_by_average_norm, clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm, global_norm as global_norm
 )
 from xlalite.ops.functions.control_flow import (
     Assert as Assert, add_to_collection as add_to_collection, cond as cond,

@@ -9,6 +9,9 @@ from types import ModuleType
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "contrib.opt": {
+        "xlalite.ops.training.optimizers": "AdaMaxOptimizer, AddSignOptimizer, LazyAdamOptimizer, PowerSignOptimizer",
+    },
     "errors": {
         "xlalite.framework.graph.errors": (
             "AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, ElementTypeError, "
@@ -70,6 +73,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.training.global_step": (
             "create_global_step, get_global_step, get_or_create_global_step, global_step"
         ),
+        "xlalite.ops.training.adaptive_optimizers": (
+            "AdadeltaOptimizer, AdagradDAOptimizer, AdagradOptimizer, FtrlOptimizer, ProximalAdagradOptimizer, "
+            "ProximalGradientDescentOptimizer, RMSPropOptimizer"
+        ),
+        "xlalite.ops.training.learning_rate_decay": (
+            "cosine_decay, cosine_decay_restarts, exponential_decay, inverse_time_decay, linear_cosine_decay, "
+            "natural_exp_decay, noisy_linear_cosine_decay, piecewise_constant, piecewise_constant_decay, "
+            "polynomial_decay"
+        ),
+        "xlalite.ops.training.moving_averages": "ExponentialMovingAverage",
         "xlalite.ops.training.optimizer": "Optimizer",
         "xlalite.ops.training.optimizers": "AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer",
     },
@@ -95,6 +108,11 @@ class Namespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted(self._exports)
+
+
+def namespaces_of(package: str) -> dict[str, str]:
+    """The namespaces directly under a package (the empty string for `xlalite` itself), by their last names."""
+    return {name.rpartition(".")[2]: name for name in NAMESPACES if name.rpartition(".")[0] == package}
 
 
 def namespace(name: str) -> ModuleType:

@@ -5,6 +5,7 @@ Importing the package declares every operation.
 
 from xlalite.ops.declarations import (
     activations as activations,
+    adaptive_training_ops as adaptive_training_ops,
     comparison as comparison,
     convolutions as convolutions,
     cumulative as cumulative,

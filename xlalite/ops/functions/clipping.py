@@ -10,7 +10,7 @@ from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.op_spec import Gradient
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.functions.array import identity, ones_like, where_v2
+from xlalite.ops.functions.array import identity, ones_like, size, where_v2
 from xlalite.ops.functions.math import greater, maximum, reduce_sum, sqrt, square
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node
@@ -27,6 +27,15 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         # The derivative of sqrt is infinite at 0, so zeros take another way.
         norm = where_v2(positive, sqrt(where_v2(positive, total, ones_like(total))), total)
         return identity(tensor * limit / maximum(norm, limit))
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """`t` scaled down so that its Euclidean norm, divided by the number of elements, is at most `clip_norm`."""
+    tensor = convert_to_tensor(t)
+    with get_default_graph().name_scope(name or "clip_by_average_norm"):
+        limit = cast_to(promote(clip_norm)[0], tensor.dtype)
+        average = sqrt(reduce_sum(square(tensor))) / cast_to(size(tensor), tensor.dtype)
+        return identity(tensor * limit / maximum(average, limit))
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import GraphError
-from xlalite.framework.graph.op_spec import Gradient
+from xlalite.framework.graph.graph_keys import GraphKeys
+from xlalite.framework.graph.indexed_slices import IndexedSlices
+from xlalite.framework.graph.op_spec import Gradient, find_spec
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.functions.array import zeros
+from xlalite.ops.functions.array import fill
 from xlalite.ops.functions.control_flow import group
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.gradients import gradients
+from xlalite.ops.helpers.node import operation
 from xlalite.ops.helpers.promotion import cast_to, promote
 from xlalite.ops.training.variable import Variable, trainable_variables
+from xlalite.ops.training.variable_scope import get_variable_scope
 
 GradientAndVariable = tuple["Gradient | None", Variable]
 
 
-class Optimizer(abc.ABC):
-    """Minimises a loss by updating variables. Subclasses say what one update is."""
+class Optimizer:
+    """Minimises a loss by updating variables. Subclasses say what one update is, in `_resource_apply_dense`."""
 
     GATE_NONE: ClassVar[int] = 0
     GATE_OP: ClassVar[int] = 1
     GATE_GRAPH: ClassVar[int] = 2
+    # Whether rows that a gradient leaves out stay as they are, slots and all.
+    _updates_rows: ClassVar[bool] = False
 
     def __init__(self, use_locking: bool, name: str) -> None:
         """`name` prefixes the operations and slots; `use_locking` is accepted for compatibility."""
@@ -35,7 +40,6 @@ class Optimizer(abc.ABC):
             raise GraphError("an optimiser needs a name")
         self._name = name
         self._slots: dict[str, dict[Variable, Variable]] = {}
-        self._hyper: dict[tuple[Any, DType], Tensor] = {}
 
     def get_name(self) -> str:
         """The optimiser's name."""
@@ -107,17 +111,18 @@ class Optimizer(abc.ABC):
         with graph.control_dependencies(None):
             self._create_slots([variable for _, variable in pairs])
         with graph.name_scope(name or self._name) as scope:
+            self._prepare()
             updates = []
             for gradient, variable in pairs:
                 with graph.name_scope(f"update_{variable.op.name}"):
-                    value = cast_to(convert_to_tensor(gradient), variable.dtype)
-                    updates.append(self._constrained(variable, self._update(variable, value)))
-            finished = self._finish(updates)
+                    updates.append(self._constrained(variable, self._update(gradient, variable)))
             if global_step is None:
-                return group(*finished, name=scope)
-            with graph.control_dependencies([group(*finished, name="update")]):
-                counted: Operation = global_step.assign_add(1, name=scope, read_value=False)
-            return counted
+                last = self._finish(updates, scope)
+            else:
+                with graph.control_dependencies([self._finish(updates, "update")]):
+                    last = global_step.assign_add(1, name=scope, read_value=False)
+        graph.get_collection_ref(GraphKeys.TRAIN_OP).append(last)
+        return last
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """The slot of that name beside a variable."""
@@ -131,31 +136,87 @@ class Optimizer(abc.ABC):
         """The optimiser's own variables."""
         return [slot for by_variable in self._slots.values() for slot in by_variable.values()]
 
-    @abc.abstractmethod
-    def _update(self, variable: Variable, gradient: Tensor) -> Operation:
-        """The operation that updates one variable."""
+    def _update(self, grad: Gradient, var: Variable) -> Operation:
+        if isinstance(grad, IndexedSlices) and self._updates_rows:
+            rows = cast_to(grad.values, var.dtype)
+            return self._resource_apply_dense(rows, var, indices=grad.indices)
+        return self._resource_apply_dense(cast_to(convert_to_tensor(grad), var.dtype), var)
 
-    def _create_slots(self, variables: Sequence[Variable]) -> None:
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        """The operation that updates one variable; by default what `_apply_dense` gives.
+
+        Args:
+            grad: The gradient.
+            var: The variable.
+            rows: For an optimiser that updates rows, perhaps `indices`: to which rows those of the gradient belong.
+        """
+        return self._apply_dense(grad, var)
+
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
+        """Another name under which a subclass may say what one update is."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how a variable is updated")
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
         """Makes the slots that updates need; none by default."""
         return
 
-    def _finish(self, updates: Sequence[Operation]) -> Sequence[Operation]:
-        """What must run after all updates, or the updates themselves."""
-        return updates
+    def _prepare(self) -> None:
+        """Makes what all updates share; nothing by default."""
+        return
 
-    def _zeros_slot(self, variable: Variable, slot_name: str) -> Variable:
+    def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
+        """One operation, called `name_scope`, that waits for all updates."""
+        return group(*update_ops, name=name_scope)
+
+    def _apply(
+        self,
+        op_type: str,
+        variable: Variable,
+        slots: Sequence[str],
+        attrs: Mapping[str, Any] | None = None,
+        **given: Any,
+    ) -> Operation:
+        """The operation `op_type` on a variable and its slots; the other inputs by their names in the declaration."""
+        handles = [variable.handle, *(self._slots[slot][variable].handle for slot in slots)]
+        if "indices" in given:
+            op_type = op_type.replace("Resource", "ResourceSparse")
+        names = find_spec(op_type).inputs[len(handles) :]
+        whole = ("grad", "indices", "global_step")
+        others = [given[name] if name in whole else self._scalar(given[name], variable.dtype) for name in names]
+        return operation(op_type, [*handles, *others], attrs)
+
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str | None = None) -> Variable:
         """A slot of zeros beside a variable, made when it is not there."""
+        return self._get_or_make_slot(var, 0, slot_name, op_name)
+
+    def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str | None = None) -> Variable:
+        """A slot beside a variable, called `<variable>/<op_name>`, made when it is not there.
+
+        Args:
+            var: The variable.
+            val: The initial value; a number stands for all elements.
+            slot_name: What the optimiser calls the slot.
+            op_name: The name of the optimiser by default.
+        """
         slots = self._slots.setdefault(slot_name, {})
-        if variable not in slots:
-            dims = variable.shape.known_dims()
-            name = f"{variable.op.name}/{self._name}"
-            slots[variable] = _untrained(lambda: zeros(dims, variable.dtype), name, variable.graph)
-        return slots[variable]
+        if var not in slots:
+            dims, outer = var.shape.known_dims(), get_variable_scope().name
+            name = "/".join(filter(None, (outer, var.op.name, op_name or self._name)))
+            initial = (lambda: fill(dims, convert_to_tensor(val, var.dtype))) if isinstance(val, int | float) else val
+            with var.graph.name_scope(None):
+                slots[var] = Variable(initial, trainable=False, name=name, dtype=var.dtype)
+        return slots[var]
+
+    def _call_if_callable(self, param: Any) -> Any:
+        """What a hyper-parameter that is a function gives, or the parameter itself."""
+        return param() if callable(param) else param
 
     def _scalar(self, value: Any, dtype: DType) -> Tensor:
         """A hyper-parameter, which may be a number, a tensor or a function, as a scalar of a variable's type."""
-        current = value() if callable(value) else value
-        return cast_to(promote(current)[0], dtype) if not isinstance(current, int | float) else _number(current, dtype)
+        current = self._call_if_callable(value)
+        if isinstance(current, int | float):
+            return convert_to_tensor(float(current), dtype)
+        return cast_to(promote(current)[0], dtype)
 
     def _constrained(self, variable: Variable, update: Operation) -> Operation:
         if variable.constraint is None:
@@ -163,12 +224,3 @@ class Optimizer(abc.ABC):
         with update.graph.control_dependencies([update]):
             done: Operation = variable.assign(variable.constraint(variable.value()), read_value=False)
         return done
-
-
-def _number(value: float, dtype: DType) -> Tensor:
-    return convert_to_tensor(float(value), dtype)
-
-
-def _untrained(initial: Callable[[], Tensor], name: str, graph: Any) -> Variable:
-    with graph.name_scope(None):
-        return Variable(initial, trainable=False, name=name)

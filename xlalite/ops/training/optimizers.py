@@ -1,15 +1,15 @@
-"""The optimisers: gradient descent, momentum and Adam."""
+"""The optimisers with one learning rate for all elements, and Adam's family."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, float32, result_type
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.helpers.node import operation
 from xlalite.ops.training.optimizer import Optimizer
 from xlalite.ops.training.variable import Variable
 
@@ -17,18 +17,21 @@ from xlalite.ops.training.variable import Variable
 class GradientDescentOptimizer(Optimizer):
     """var -= learning_rate * gradient."""
 
+    _updates_rows = True
+
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         """The learning rate may be a number, a scalar tensor, or a function that gives one."""
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
-    def _update(self, variable: Variable, gradient: Tensor) -> Operation:
-        rate = self._scalar(self._learning_rate, variable.dtype)
-        return operation("ResourceApplyGradientDescent", [variable.handle, rate, gradient])
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        return self._apply("ResourceApplyGradientDescent", var, (), alpha=self._learning_rate, grad=grad, **rows)
 
 
 class MomentumOptimizer(Optimizer):
     """accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation."""
+
+    _updates_rows = True
 
     def __init__(
         self,
@@ -44,16 +47,14 @@ class MomentumOptimizer(Optimizer):
         self._momentum = momentum
         self._use_nesterov = use_nesterov
 
-    def _create_slots(self, variables: Sequence[Variable]) -> None:
-        for variable in variables:
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for variable in var_list:
             self._zeros_slot(variable, "momentum")
 
-    def _update(self, variable: Variable, gradient: Tensor) -> Operation:
-        rate = self._scalar(self._learning_rate, variable.dtype)
-        momentum = self._scalar(self._momentum, variable.dtype)
-        slot = self._zeros_slot(variable, "momentum")
-        inputs = [variable.handle, slot.handle, rate, gradient, momentum]
-        return operation("ResourceApplyMomentum", inputs, {"use_nesterov": self._use_nesterov})
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        attrs = {"use_nesterov": self._use_nesterov}
+        given = {"lr": self._learning_rate, "momentum": self._momentum, "grad": grad, **rows}
+        return self._apply("ResourceApplyMomentum", var, ("momentum",), attrs, **given)
 
 
 class AdamOptimizer(Optimizer):
@@ -74,40 +75,129 @@ class AdamOptimizer(Optimizer):
         self._beta1 = beta1
         self._beta2 = beta2
         self._epsilon = epsilon
-        self._powers: tuple[Variable, Variable] | None = None
+        self._powers: dict[str, Variable] = {}
 
     def variables(self) -> list[Variable]:
         """The running means, and the powers of the decay rates."""
-        return [*super().variables(), *(self._powers or ())]
+        return [*super().variables(), *self._powers.values()]
 
-    def _create_slots(self, variables: Sequence[Variable]) -> None:
-        if self._powers is None:
+    @property
+    def _decay_rates(self) -> dict[str, Any]:
+        return {"beta1_power": self._beta1, "beta2_power": self._beta2}
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        if not self._powers:
             # Powers go down to tiny numbers, so they are never narrower than f32.
-            dtype = result_type(float32, *(variable.dtype for variable in variables))
-            with variables[0].graph.name_scope(None):
-                self._powers = (_power(self._beta1, dtype, "beta1_power"), _power(self._beta2, dtype, "beta2_power"))
-        for variable in variables:
+            dtype = result_type(float32, *(variable.dtype for variable in var_list))
+            self._powers = {name: _power(beta, dtype, name) for name, beta in self._decay_rates.items()}
+        for variable in var_list:
             self._zeros_slot(variable, "m")
             self._zeros_slot(variable, "v")
 
-    def _update(self, variable: Variable, gradient: Tensor) -> Operation:
-        assert self._powers is not None, "slots are made before updates"
-        dtype = variable.dtype
-        powers = [self._scalar(power, dtype) for power in self._powers]
-        numbers = (self._learning_rate, self._beta1, self._beta2, self._epsilon)
-        scalars = [self._scalar(number, dtype) for number in numbers]
-        slots = [self._zeros_slot(variable, "m").handle, self._zeros_slot(variable, "v").handle]
-        inputs = [variable.handle, *slots, *powers, *scalars, gradient]
-        return operation("ResourceApplyAdam", inputs, {"use_nesterov": False})
+    @property
+    def _hyper(self) -> dict[str, Any]:
+        rates = {"lr": self._learning_rate, "beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
+        return {**rates, **{name: power.value() for name, power in self._powers.items()}}
 
-    def _finish(self, updates: Sequence[Operation]) -> Sequence[Operation]:
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        return self._apply(
+            "ResourceApplyAdam", var, ("m", "v"), {"use_nesterov": False}, grad=grad, **self._hyper, **rows
+        )
+
+    def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         """The powers advance after all updates have used them."""
-        assert self._powers is not None, "slots are made before updates"
         advanced: list[Operation] = []
-        with get_default_graph().control_dependencies(updates):
-            for power, beta in zip(self._powers, (self._beta1, self._beta2), strict=True):
-                advanced.append(power.assign(power * self._scalar(beta, power.dtype), read_value=False))
-        return [*updates, *advanced]
+        with get_default_graph().control_dependencies(update_ops):
+            for name, power in self._powers.items():
+                beta = self._scalar(self._decay_rates[name], power.dtype)
+                advanced.append(power.assign(power * beta, read_value=False))
+        return super()._finish([*update_ops, *advanced], name_scope)
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """Adam whose means stay as they are for rows that the gradient leaves out."""
+
+    _updates_rows = True
+
+
+class AdaMaxOptimizer(AdamOptimizer):
+    """Adam with the largest of the decayed gradients in place of their mean square. Kingma and Ba 2015, section 7."""
+
+    _updates_rows = True
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdaMax",
+    ) -> None:
+        """As for Adam."""
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+
+    @property
+    def _decay_rates(self) -> dict[str, Any]:
+        return {"beta1_power": self._beta1}
+
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        return self._apply("ResourceApplyAdaMax", var, ("m", "v"), grad=grad, **self._hyper, **rows)
+
+
+class AddSignOptimizer(Optimizer):
+    """Larger steps where the gradient has the sign of its running mean. Bello et al. 2017."""
+
+    _op_type = "ResourceApplyAddSign"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.1,
+        alpha: Any = 1.0,
+        beta: Any = 0.9,
+        sign_decay_fn: Callable[[Any], Any] | None = None,
+        use_locking: bool = False,
+        name: str = "AddSignOptimizer",
+    ) -> None:
+        """`sign_decay_fn` gives the weight of the signs for the number of the step."""
+        super().__init__(use_locking, name)
+        self._given = {"lr": learning_rate, "alpha": alpha, "beta": beta}
+        self._sign_decay_fn = sign_decay_fn
+        self._step: Any = None
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Operation:
+        """As for every optimiser; the sign decay sees the global step."""
+        self._step = global_step
+        return super().apply_gradients(grads_and_vars, global_step, name)
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for variable in var_list:
+            self._zeros_slot(variable, "m")
+
+    def _prepare(self) -> None:
+        self._given["sign_decay"] = 1.0 if self._sign_decay_fn is None else self._sign_decay_fn(self._step)
+
+    def _resource_apply_dense(self, grad: Tensor, var: Variable, **rows: Any) -> Operation:
+        return self._apply(self._op_type, var, ("m",), grad=grad, **self._given, **rows)
+
+
+class PowerSignOptimizer(AddSignOptimizer):
+    """As `AddSignOptimizer`, with a power of `base` in place of a sum."""
+
+    _op_type = "ResourceApplyPowerSign"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.1,
+        base: float = math.e,
+        beta: Any = 0.9,
+        sign_decay_fn: Callable[[Any], Any] | None = None,
+        use_locking: bool = False,
+        name: str = "PowerSignOptimizer",
+    ) -> None:
+        """`base` is the factor where the signs agree."""
+        super().__init__(learning_rate, 0, beta, sign_decay_fn, use_locking, name)
+        self._given["logbase"] = math.log(base)
 
 
 def _power(beta: Any, dtype: DType, name: str) -> Variable:
