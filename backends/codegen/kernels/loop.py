@@ -17,6 +17,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 from xlalite.passes.fusion.seams import loop_seams
 
+_AHEAD_BYTES = 4096
+"""How far ahead memory under windows is asked for: its rows are too many, and too short, for what machines do alone."""
+
 
 def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | Declined:
     """The loop kernel of a request."""
@@ -49,7 +52,8 @@ class LoopKernel(Kernel):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over all elements of all results at once."""
         body, dims = self.request.body, self.dims
-        entry = open_kernel(module, name, self.request)
+        reads_windows = any(instruction.opcode == "reduce-window" for instruction in body.instructions)
+        entry = open_kernel(module, name, self.request, ahead=_AHEAD_BYTES if reads_windows else 0)
         results = results_of(body)
 
         def visit(index: Index, lanes: int, mask: Value | None) -> None:

@@ -1,7 +1,7 @@
-"""Roundings and the fused multiply-add where the machine has no instruction for them.
+"""Where a machine has no instruction for a method of `Intrinsics`, or a better one than LLVM knows.
 
 x86-64 got the roundings with SSE4.1 and the multiply-add with FMA. LLVM would call the C library, lane by lane; here
-they are a few operations on whole vectors, exact all the same.
+they are a few operations on whole vectors, exact all the same. AVX-512 has extremes that tell zeros apart.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from xlalite.backends.codegen.llvm.arithmetic import Arithmetic
 from xlalite.backends.codegen.llvm.intrinsics import Intrinsics
-from xlalite.backends.codegen.llvm.types import F32, F64, integer
-from xlalite.backends.codegen.llvm.value import Operand, Value, constant
+from xlalite.backends.codegen.llvm.types import F32, F64, I32, integer
+from xlalite.backends.codegen.llvm.value import Operand, Value, constant, zero
 
 
 class Substitutes(Arithmetic, Intrinsics):
-    """The methods of `Intrinsics` that some machines need several instructions for."""
+    """The methods of `Intrinsics` that some machines need other instructions for."""
 
     def fma(self, a: Value, b: Operand, c: Operand) -> Value:
         """`a * b + c`, rounded once; where the target has no FMA, one of f64 takes some forty instructions.
@@ -71,6 +71,31 @@ class Substitutes(Arithmetic, Intrinsics):
     def round(self, a: Value) -> Value:
         """Nearest integer, ties away from zero."""
         return self._rounding(a, super().round, self._nearest_or_away)
+
+    def minimum(self, a: Value, b: Operand) -> Value:
+        """Minimum that propagates NaN and has -0 below +0."""
+        return self._extreme(0, a, b) if self._has_range(a, b) else super().minimum(a, b)
+
+    def maximum(self, a: Value, b: Operand) -> Value:
+        """Maximum that propagates NaN and has +0 above -0."""
+        return self._extreme(1, a, b) if self._has_range(a, b) else super().maximum(a, b)
+
+    def _has_range(self, a: Value, b: Operand) -> bool:
+        """Whether `range` takes two vectors; LLVM knows better if it knows one of them."""
+        is_open = isinstance(b, Value) and not (a.is_constant or b.is_constant)
+        fills_register = a.type.scalar in (F32, F64) and a.type.lanes * a.type.bits in (128, 256, 512)
+        return is_open and fills_register and all(map(self.module.target.has, ("avx512dq", "avx512vl")))
+
+    def _extreme(self, choice: int, a: Value, b: Operand) -> Value:
+        """With the sign of what is chosen; of a number and NaN the instruction gives the number."""
+        assert isinstance(b, Value), "the caller asked"
+        lanes, bits = a.type.lanes, a.type.lanes * a.type.bits
+        suffix = f"{'ps' if a.type.scalar is F32 else 'pd'}.{bits}"
+        arguments = [a, b, constant(I32, 4 + choice), zero(a.type), constant(integer(max(lanes, 8)), -1)]
+        if bits == 512:
+            arguments.append(constant(I32, 4))
+        chosen = self.intrinsic(f"x86.avx512.mask.range.{suffix}", a.type, tuple(arguments), ())
+        return self.select(self.fcmp("uno", a, b), self.fadd(a, b), chosen)
 
     def _rounding(self, a: Value, instruction: Callable[[Value], Value], substitute: Callable[[Value], Value]) -> Value:
         """Either way; what has no fraction stays, NaN too, and the result has the sign of the operand."""

@@ -21,6 +21,11 @@ class Value:
         self.type = type_
         self.text = text
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is known now."""
+        return self.text[0] != "%"
+
     def __repr__(self) -> str:
         """The operand as LLVM spells it, with its type."""
         return f"{self.type.text} {self.text}"
@@ -102,7 +107,7 @@ def zero(type_: Type) -> Value:
 @lru_cache(maxsize=16384)
 def _constant(type_: Type, number: Number) -> Value:
     if type_.is_vector:
-        return _splat(type_, _constant(type_.scalar, number))
+        return splat_constant(type_, _constant(type_.scalar, number))
     if type_.kind is TypeKind.INTEGER:
         if number != int(number):
             raise LLVMBuildError(f"constant: {number!r} is not an integer, wanted {type_}")
@@ -117,11 +122,12 @@ def _constant_bits(type_: Type, bits: int) -> Value:
     if not type_.is_float:
         raise LLVMBuildError(f"constant_bits: wanted a floating-point type, got {type_}")
     if type_.is_vector:
-        return _splat(type_, _constant_bits(type_.scalar, bits))
+        return splat_constant(type_, _constant_bits(type_.scalar, bits))
     return Value(type_, _float_text(type_, bits))
 
 
-def _splat(type_: Type, lane: Value) -> Value:
+def splat_constant(type_: Type, lane: Value) -> Value:
+    """A vector constant with the same constant in each lane."""
     return Value(type_, f"splat ({lane.type.text} {lane.text})")
 
 

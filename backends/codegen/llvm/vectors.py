@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xlalite.backends.codegen.llvm.arithmetic import Arithmetic
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
-from xlalite.backends.codegen.llvm.types import I1, I32, Type, TypeKind, integer, vector, widened
-from xlalite.backends.codegen.llvm.value import Value, constant, poison, vector_constant
+from xlalite.backends.codegen.llvm.types import I1, I32, PTR, Type, TypeKind, integer, vector, widened
+from xlalite.backends.codegen.llvm.value import Value, constant, poison, splat_constant, vector_constant
 
 
 class Vectors(Arithmetic):
@@ -20,6 +20,8 @@ class Vectors(Arithmetic):
         if lanes == 1:
             return value
         type_ = vector(value.type, lanes)
+        if value.is_constant and value.type is not PTR:
+            return splat_constant(type_, value)
         first = self._emit(type_, f"insertelement {type_.text} poison, {value!r}, i64 0")
         zeros = f"<{lanes} x i32> zeroinitializer"
         return self._emit(type_, f"shufflevector {first!r}, {type_.text} poison, {zeros}")
