@@ -17,6 +17,8 @@ from xlalite.passes.rewriting.expander import OpExpander
 
 _WHOLE_VECTORS = 16
 _MOST_TRIED = 4096
+_COLUMNS = 128
+"""Neighbouring results that a kernel of columns computes together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class ReductionSplitter(OpExpander):
         shape, reduced = instruction.operand(0).shape, sorted(instruction.attrs.dimensions)
         results = instruction.shape.element_count
         is_column = reduced[-1] != shape.rank - 1
-        units = -(-instruction.shape.dims[-1] // 128) if is_column and instruction.shape.dims else results
+        kept = instruction.shape.dims
+        units = math.prod(kept[:-1]) * -(-kept[-1] // _COLUMNS) if is_column and kept else results
         if shape.size_bytes < self.min_bytes or units >= self.partial_results:
             return None
         count = math.prod(shape.dims[d] for d in reduced)
@@ -87,7 +90,7 @@ class ReductionSplitter(OpExpander):
             return None
         largest: int = max(reduced, key=lambda d: (shape.dims[d], -d))
         outer: int = reduced[0]
-        return outer if len(reduced) > 1 and shape.dims[outer] * results >= self.partial_results else largest
+        return outer if len(reduced) > 1 and shape.dims[outer] * units >= self.partial_results else largest
 
     def _cut(
         self, builder: Builder, instruction: HloInstruction, array: Handle, identity: Handle
