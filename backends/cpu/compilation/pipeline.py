@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
+from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
@@ -45,6 +46,7 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         normalization(),
         ConvolutionCanonicalizer(),
         simplification(),
+        DotOperandTypes(target),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(),)),
         Fusion(dot_epilogues=True),

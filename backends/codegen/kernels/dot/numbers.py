@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.types import from_memory, normalize_integer, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.dot import accumulator_dtype
-from xlalite.backends.codegen.llvm import F32, F64, I8, I32, I64, FunctionBuilder, TargetInfo, Type, Value
+from xlalite.backends.codegen.kernels.dot.words import Words, words_for
+from xlalite.backends.codegen.llvm import F32, F64, I32, I64, FunctionBuilder, TargetInfo, Type, Value
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.dot import DotAlgorithm
 from xlalite.hlo.types.dtype import DType
 
-WORD = 4
-"""Bytes that are multiplied and added at once."""
-
-_LANES = 16
-"""Words of the vectors that are multiplied."""
 _BYTES = 0x01010101
 """One in each byte of a word."""
-
-_PLAIN_ALGORITHMS = frozenset(
-    {
-        DotAlgorithm.UNSET,
-        DotAlgorithm.ANY_F8_ANY_F8_F32,
-        DotAlgorithm.ANY_F8_ANY_F8_F32_FAST_ACCUM,
-        DotAlgorithm.ANY_F8_ANY_F8_ANY,
-        DotAlgorithm.ANY_F8_ANY_F8_ANY_FAST_ACCUM,
-        DotAlgorithm.F32_F32_F32,
-        DotAlgorithm.F64_F64_F64,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +26,38 @@ class Numbers:
         rhs: Element type of the right operand.
         result: Element type of the result.
         kept: LLVM type of a partial sum.
-        word: Terms that one element of a packed operand holds.
+        words: What the elements of packed operands are, if they hold several terms.
     """
 
     lhs: DType
     rhs: DType
     result: DType
     kept: Type
-    word: int = 1
+    words: Words | None = None
+
+    @property
+    def word(self) -> int:
+        """Terms that one element of a packed operand holds."""
+        return 1 if self.words is None else self.words.terms
 
     @property
     def flips(self) -> bool:
-        """Whether words of the left operand have their signs turned round: one factor must be u8, the other s8."""
-        return self.word > 1 and self.lhs.is_signed == self.rhs.is_signed
+        """Whether bytes of the left operand have their signs turned round: one factor must be u8, the other s8."""
+        if self.words is not Words.BYTES or self.lhs.is_signed != self.rhs.is_signed:
+            return False
+        return self.lhs.is_signed or not (_is_small(self.lhs) or _is_small(self.rhs))
+
+    @property
+    def is_rhs_signed(self) -> bool:
+        """Whether bytes of the right operand are the factor that is s8."""
+        return self.rhs.is_signed or (_is_small(self.rhs) and not self.lhs.is_signed)
 
     @property
     def kind(self) -> tuple[object, ...]:
         """What tiles of different products have in common if they are equal."""
-        return (self.kept,) if self.word == 1 else (self.kept, self.word, self.rhs.is_signed, self.flips)
+        if self.words is not Words.BYTES:
+            return self.kept, self.words
+        return self.kept, self.words, self.is_rhs_signed, self.flips
 
     @property
     def stores_sums(self) -> bool:
@@ -71,28 +69,28 @@ class Numbers:
         return representation(operand).memory is self.kept
 
     def take(self, fb: FunctionBuilder, operand: DType, stored: Value) -> Value:
-        """Loaded elements of an operand in the type of sums; exact."""
+        """Loaded elements of an operand in the type of sums; exact, but for integers of more bits than that has."""
         value = from_memory(fb, operand, stored)
-        wanted = value.type.with_scalar(self.kept)
         if self.kept.is_float:
-            return fb.fpext(value, wanted) if value.type is not wanted else value
-        return (fb.sext if operand.is_signed else fb.zext)(value, wanted)
+            return _real(fb, value, operand, DType.F64 if self.kept is F64 else DType.F32)
+        return _wider(fb, value, operand, self.kept)
+
+    def take_part(self, fb: FunctionBuilder, operand: DType, stored: Value) -> Value:
+        """Loaded elements of an operand as parts of words; exact."""
+        assert self.words is not None, "a product in words"
+        return _wider(fb, from_memory(fb, operand, stored), operand, self.words.part)
 
     def finish(self, fb: FunctionBuilder, total: Value) -> Value:
         """A sum as an element of the result, in register form."""
         if self.kept.is_float:
-            kept = DType.F64 if self.kept is F64 else DType.F32
-            converted = convert_element(fb, total, kept, self.result)
-            assert isinstance(converted, Value), "complex products are not taken"
-            return converted
+            return _real(fb, total, DType.F64 if self.kept is F64 else DType.F32, self.result)
         narrowed = fb.trunc(total, total.type.with_scalar(representation(self.result).register))
         return normalize_integer(fb, self.result, narrowed)
 
     def multiply_add(self, fb: FunctionBuilder, a: Value, b: Value, total: Value) -> Value:
         """`a * b + total`; of words, the sum of their products."""
-        if self.word > 1:
-            unsigned, signed = (a, b) if self.rhs.is_signed else (b, a)
-            return _sum_words(fb, unsigned, signed, total)
+        if self.words is not None:
+            return self.words.multiply_add(fb, *((a, b) if self.is_rhs_signed else (b, a)), total)
         if not self.kept.is_float:
             return fb.add(total, fb.mul(a, b))
         if fb.module.contract:
@@ -101,40 +99,55 @@ class Numbers:
 
     def add_flip(self, fb: FunctionBuilder, b: Value, total: Value) -> Value:
         """Adds what words of a right operand add to sums since signs were turned round, or half of it."""
-        if self.rhs.is_signed:
-            return _sum_words(fb, fb.constant(b.type, _BYTES * 128 - (1 << 32)), b, total)
-        return _sum_words(fb, b, fb.constant(b.type, _BYTES * 64), total)
+        if self.is_rhs_signed:
+            return Words.BYTES.multiply_add(fb, fb.constant(b.type, _BYTES * 128 - (1 << 32)), b, total)
+        return Words.BYTES.multiply_add(fb, b, fb.constant(b.type, _BYTES * 64), total)
 
     def without_flip(self, fb: FunctionBuilder, total: Value, flip: Value) -> Value:
         """A sum less what was added."""
-        return fb.sub(total, flip) if self.rhs.is_signed else fb.add(total, fb.shl(flip, 1))
+        return fb.sub(total, flip) if self.is_rhs_signed else fb.add(total, fb.shl(flip, 1))
 
     def add(self, fb: FunctionBuilder, a: Value, b: Value) -> Value:
         """Sum of two partial sums."""
         return fb.fadd(a, b, "") if self.kept.is_float else fb.add(a, b)
 
 
-def _sum_words(fb: FunctionBuilder, unsigned: Value, signed: Value, total: Value) -> Value:
-    arguments = (total, unsigned, signed)
-    return fb.intrinsic("x86.avx512.vpdpbusd.512", total.type, arguments, ())
+def _is_small(operand: DType) -> bool:
+    """Whether an element may be taken for s8 and for u8."""
+    return operand.is_unsigned and operand.bits < 8
 
 
-def in_words(numbers: Numbers, target: TargetInfo) -> Numbers:
-    """The types of a product of bytes in words, if the target multiplies such; else as they are."""
-    operands = (numbers.lhs, numbers.rhs)
-    takes = all(one.is_integral and representation(one).memory is I8 and one.bits == 8 for one in operands)
-    if not takes or numbers.kept is not I32 or not target.has("avx512vnni") or target.lanes(32) != _LANES:
+def _wider(fb: FunctionBuilder, value: Value, dtype: DType, scalar: Type) -> Value:
+    wanted = value.type.with_scalar(scalar)
+    if value.type is wanted:
+        return value
+    return (fb.sext if dtype.is_signed else fb.zext)(value, wanted)
+
+
+def _real(fb: FunctionBuilder, value: Value, source: DType, target: DType) -> Value:
+    converted = convert_element(fb, value, source, target)
+    assert isinstance(converted, Value), "complex products are not taken"
+    return converted
+
+
+def in_words(numbers: Numbers, target: TargetInfo, can_take: Callable[[int], bool]) -> Numbers:
+    """The types of a product in words, if there are such for its operands; else as they are.
+
+    Args:
+        numbers: The types.
+        target: The machine.
+        can_take: Whether words of so many terms can be packed.
+    """
+    if numbers.kept is not I32:
         return numbers
-    return replace(numbers, word=WORD)
+    return replace(numbers, words=words_for((numbers.lhs, numbers.rhs), target, can_take))
 
 
 def why_no_numbers(dot: HloInstruction) -> str | None:
     """Why the kernel does not compute in a dot's element types; None if it does."""
     types = (dot.operand(0).shape.dtype, dot.operand(1).shape.dtype, dot.shape.dtype)
-    if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
+    if any(t.is_complex for t in types) or types[2] is DType.PRED:
         return f"a product of {types[0].value} and {types[1].value} as {types[2].value}"
-    if dot.attrs.algorithm not in _PLAIN_ALGORITHMS:
-        return f"algorithm {dot.attrs.algorithm.value}"
     return None
 
 

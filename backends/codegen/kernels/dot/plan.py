@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.numbers import WORD, Numbers, in_words, numbers_of
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -30,7 +30,7 @@ _LATENCY = 8
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
 
-_FAR, _FETCH_AND_COPY = 1 << 18, 6.0
+_FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
 """Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
 
 _LEAST_RUN = 48
@@ -178,8 +178,8 @@ def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
     """The cheapest plan for a dot, or for a convolution that has a view."""
     view = view_of(dot)
     numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
-    if all(one.depth.is_single or one.depth.run % WORD == 0 for one in (view.lhs, view.rhs)):
-        numbers = in_words(numbers, target)
+    walks = view.lhs.depth, view.rhs.depth
+    numbers = in_words(numbers, target, lambda terms: all(one.is_single or one.run % terms == 0 for one in walks))
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
         return replace(_plan(view.swapped(), _swapped(numbers), target), flipped=True)
@@ -189,10 +189,10 @@ def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
 @cache
 def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     lanes = target.lanes(numbers.kept.bits)
+    if _is_stream(view, numbers, lanes, target):
+        return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
         return _in_words(view, numbers, lanes, target)
-    if _is_stream(view, numbers, lanes, target):
-        return _stream(view, numbers, lanes, target)
     plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
@@ -442,7 +442,7 @@ def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> flo
     if along.is_contiguous and along.is_single:
         return elements / lanes * (_COPY if elements < _FAR else _FETCH_AND_COPY)
     if across.is_contiguous and across.run >= _QUAD:
-        return elements / lanes * _TURN
+        return elements / lanes * (_TURN if elements <= _FAR else _FETCH_AND_TURN)
     # Runs that a vector crosses are taken element by element.
     crossed = min(1.0, lanes / along.run) if along.is_contiguous else 1.0
     return elements * (crossed * _PICK + (1 - crossed) * _COPY / lanes)

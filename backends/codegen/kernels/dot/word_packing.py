@@ -1,4 +1,4 @@
-"""Packs small integers as words of four terms each, which instructions multiply and add at once.
+"""Packs narrow numbers as words of several terms each, which instructions multiply and add at once.
 
 The last word of a dimension is filled up with zeros; what the other operand has beside them does not matter.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.kernels.dot.numbers import WORD
-from xlalite.backends.codegen.kernels.dot.packing import Packer, Packing, Strip
+from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I8, I32, PTR, Value, vector, zero
+from xlalite.backends.codegen.llvm import I32, PTR, Type, Value, vector, zero
 
 _SIGNS = 0x80808080 - (1 << 32)
 """What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
+_SQUARE = 4
+"""Words of a line that are turned at a time."""
 
 
 class WordPacker(Packer):
@@ -22,11 +23,6 @@ class WordPacker(Packer):
 
     The first y is a multiple of a word's terms, and a walk along y has whole words in each run or only one run.
     """
-
-    @staticmethod
-    def can_take(packing: Packing) -> bool:
-        """Whether no word lies in two runs."""
-        return packing.source_y.is_single or packing.source_y.run % WORD == 0
 
     def emit(self) -> None:
         """Whole words, then what is left of a word."""
@@ -36,7 +32,7 @@ class WordPacker(Packer):
         else:
             self._copy_strips(self._turn if packing.source_y.is_contiguous else self._copy_strip)
         if packing.source_y.is_single:
-            rest = fb.urem(self._height, WORD)
+            rest = fb.urem(self._height, packing.word)
             with fb.if_(fb.icmp("ne", rest, 0)), fb.loop(0, self._width) as x:
                 self._copy_rest(x, fb.sub(self._height, rest), rest)
 
@@ -44,64 +40,73 @@ class WordPacker(Packer):
         return self._fb.xor(words, _SIGNS) if self._packing.flips else words
 
     def _word_line(self, y: Value, x: Value) -> Value:
-        return self._line(self._fb.udiv(y, WORD), x)
+        return self._line(self._fb.udiv(y, self._packing.word), x)
 
-    def _words(self, parts: Sequence[Value]) -> Value:
-        """Bytes, or vectors of bytes, put together."""
+    def _parts(self, stored: Value) -> Value:
+        """Loaded elements as parts of words."""
+        assert self._packing.dtype is not None, "operands are packed from their own type"
+        return self._numbers.take_part(self._fb, self._packing.dtype, stored)
+
+    def _words(self, stored: Sequence[Value]) -> Value:
+        """Loaded elements, or vectors of them, put together."""
         fb = self._fb
-        words = zero(parts[0].type.with_scalar(I32))
-        for number, part in enumerate(parts):
-            words = fb.or_(words, fb.shl(fb.zext(part, words.type), 8 * number))
+        words = zero(stored[0].type.with_scalar(I32))
+        for number, one in enumerate(stored):
+            part = self._parts(one)
+            words = fb.or_(words, fb.shl(fb.zext(part, words.type), part.type.scalar.bits * number))
         return self._flipped(words)
+
+    def _line_of_words(self, place: Value, type_: Type) -> Value:
+        """Words of neighbouring terms, or one."""
+        fb, count = self._fb, type_.lanes * self._packing.word
+        stored = fb.load(vector(self._memory, count), place, self._align)
+        return fb.bitcast(self._parts(stored), type_)
 
     def _copy_lines(self) -> None:
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        wide = vector(I8, lanes)
+        wide, memory, word = vector(self._memory, lanes), self._memory, packing.word
         source = self._at(fb.parameters[0], packing.source_x, self._first_x)
         with self._runs() as (first, length):
             origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
-            with fb.loop(0, fb.sub(length, fb.urem(length, WORD)), WORD) as y, fb.loop(0, self._width, lanes) as x:
+            with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, self._width, lanes) as x:
                 mask = lanes_below(fb, x, self._width, lanes)
-                place = fb.add(fb.add(origin, fb.mul(y, packing.source_y.stride)), x)
-                parts = [
-                    fb.masked_load(
-                        wide, fb.gep(I8, fb.gep(I8, source, place), t * packing.source_y.stride), mask, zero(wide), 1
-                    )
-                    for t in range(WORD)
-                ]
-                fb.store(self._words(parts), self._word_line(fb.add(first, y), x), I32.size_bytes)
+                place = fb.gep(memory, source, fb.add(fb.add(origin, fb.mul(y, packing.source_y.stride)), x))
+                places = [fb.gep(memory, place, t * packing.source_y.stride) for t in range(word)]
+                stored = [fb.masked_load(wide, one, mask, zero(wide), self._align) for one in places]
+                fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
     def _turn(self, strip: Strip) -> None:
         """Four words of all lines at a time, then one by one."""
-        fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        step = 4 * WORD
+        fb, packing = self._fb, self._packing
+        word, memory = packing.word, self._memory
+        step = _SQUARE * word
         with self._runs() as (first, length):
             origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
             whole = fb.sub(length, fb.urem(length, step))
             with fb.loop(0, whole, step) as y:
                 pieces = []
-                for lane in range(lanes):
-                    place = fb.gep(I8, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), fb.add(origin, y))
-                    pieces.append(fb.load(vector(I32, 4), place, 1))
-                for row, line in enumerate(exchanged(fb, self._joined(pieces, 4))):
-                    write = self._word_line(fb.add(fb.add(first, y), row * WORD), strip.x)
+                for lane in range(packing.lanes):
+                    place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), fb.add(origin, y))
+                    pieces.append(self._line_of_words(place, vector(I32, _SQUARE)))
+                for row, line in enumerate(exchanged(fb, self._joined(pieces, _SQUARE))):
+                    write = self._word_line(fb.add(fb.add(first, y), row * word), strip.x)
                     fb.store(self._flipped(line), write, I32.size_bytes)
-            with fb.loop(whole, fb.sub(length, fb.urem(length, WORD)), WORD) as y, fb.loop(0, strip.width) as number:
-                place = fb.gep(I8, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, y))
+            with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
+                place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, y))
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
-                fb.store(self._flipped(fb.load(I32, place, 1)), write, I32.size_bytes)
+                fb.store(self._flipped(self._line_of_words(place, I32)), write, I32.size_bytes)
 
     def _copy_strip(self, strip: Strip) -> None:
-        fb, stride = self._fb, self._packing.source_y.stride
+        fb, stride, word, memory = self._fb, self._packing.source_y.stride, self._packing.word, self._memory
         with self._runs() as (first, length):
             origin = self._math.value(self._packing.source_y.place(self._math, fb.add(self._first_y, first)))
-            with fb.loop(0, fb.sub(length, fb.urem(length, WORD)), WORD) as y, fb.loop(0, strip.width) as number:
+            with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
                 place = fb.gep(
-                    I8, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, fb.mul(y, stride))
+                    memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, fb.mul(y, stride))
                 )
-                parts = [fb.load(I8, fb.gep(I8, place, t * stride), 1) for t in range(WORD)]
+                stored = [fb.load(memory, fb.gep(memory, place, t * stride), self._align) for t in range(word)]
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
-                fb.store(self._words(parts), write, I32.size_bytes)
+                fb.store(self._words(stored), write, I32.size_bytes)
 
     def _copy_rest(self, x: Value, y: Value, rest: Value) -> None:
         fb, packing = self._fb, self._packing
@@ -109,7 +114,10 @@ class WordPacker(Packer):
         place = self._at(place, packing.source_y, fb.add(self._first_y, y))
         write = self._word_line(y, x)
         with fb.carried_loop(0, rest, 1, [zero(I32)]) as loop:
-            byte = fb.zext(fb.load(I8, fb.gep(I8, place, fb.mul(loop.index, packing.source_y.stride)), 1), I32)
-            shift = fb.trunc(fb.mul(loop.index, 8), I32)
-            loop.yield_(fb.or_(loop.values[0], fb.shl(byte, shift)))
+            stored = fb.load(
+                self._memory, fb.gep(self._memory, place, fb.mul(loop.index, packing.source_y.stride)), self._align
+            )
+            part = self._parts(stored)
+            shift = fb.trunc(fb.mul(loop.index, part.type.bits), I32)
+            loop.yield_(fb.or_(loop.values[0], fb.shl(fb.zext(part, I32), shift)))
         fb.store(self._flipped(loop.results[0]), write, I32.size_bytes)

@@ -3,6 +3,7 @@
 Sizes leave 0, 1, 2 ... elements beyond full vectors; 65 leaves one, whatever the width.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -114,13 +115,14 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
 
 
 def products(sizes: Sequence[int]) -> Iterator[str]:
-    for n in sizes:
-        for t in NUMBERS:
-            for m, k in ((n, 3), (3, n), (2, 2), (1, n)):
-                attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
-                attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
-                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
+    alike = ((t, t, t) for t in NUMBERS)
+    mixed = (("u4", "s8", "s32"), ("s8", "s16", "s32"), ("bf16", "f32", "f32"), ("f64", "s8", "f64"))
+    for n, (a, b, t) in itertools.product(sizes, (*alike, *mixed)):
+        for m, k in ((n, 3), (3, n), (2, 2), (1, n)):
+            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{m},{k}]", f"{b}[{k},{n}]")
+            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{k},{m}]", f"{b}[{n},{k}]")
 
 
 def mixtures(sizes: Sequence[int]) -> Iterator[str]:
