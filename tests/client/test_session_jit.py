@@ -242,11 +242,11 @@ def test_dump_holds_the_cluster_report_and_the_modules(monkeypatch: pytest.Monke
     with tf.Session(config=config()) as sess:
         sess.run(y, {x: [1, 2]})
     (report,) = tmp_path.glob("session_*.cluster_report.txt")
-    assert "y = Sin(add:0)  # cluster_0" in report.read_text()
+    assert "y = Sin(add:0)  # cluster_0_y" in report.read_text()
     assert "compiled: first signature" in report.read_text()
     (decisions,) = tmp_path.glob("session_*.decisions.json")
     assert {"clustering", "compilation"} <= {each["decided_by"] for each in json.loads(decisions.read_text())}
-    assert list(tmp_path.glob("module_*.cluster_0.before_optimizations.txt"))
+    assert list(tmp_path.glob("module_*.cluster_0_*.before_optimizations.txt"))
 
 
 def recurrent() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Operation]:

@@ -42,7 +42,7 @@ class Clustered:
     @property
     def names(self) -> list[set[str]]:
         """The names of the operations of each cluster but for constants, in the order of their numbers."""
-        clusters = sorted(self.result.clusters, key=lambda cluster: int(cluster.name.removeprefix("cluster_")))
+        clusters = sorted(self.result.clusters, key=lambda cluster: int(cluster.name.split("_")[1]))
         return [{op.name for op in cluster.operations if not op.spec.is_constant} for cluster in clusters]
 
     def reason(self, element: Any) -> str:

@@ -10,8 +10,9 @@ from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
-from xlalite.ops.functions import array, math as m, random_ops
+from xlalite.ops.functions import array, control_flow, math as m, random_ops
 from xlalite.ops.functions.array import placeholder
+from xlalite.ops.training.variable import Variable
 
 Make = Callable[..., Any]
 
@@ -86,9 +87,9 @@ def test_the_report_shows_shares_clusters_and_reasons(x: Tensor, cluster: Make) 
     report = cluster([last, m.exp(outside)], [x]).result.report()
     assert report.splitlines() == [
         "11 operations: 9 (82%) in 2 clusters, 2 (18%) outside",
-        "cluster_0: 4 operations, 1 input, 1 output; it reaches the minimum size",
+        "cluster_0_Tanh_3: 4 operations, 1 input, 1 output; it reaches the minimum size",
         "  Tanh 4",
-        "cluster_1: 5 operations, 2 inputs, 1 output; it reaches the minimum size",
+        "cluster_1_Tanh_7: 5 operations, 2 inputs, 1 output; it reaches the minimum size",
         "  Tanh 4, AddV2 1",
         "outside:",
         "  RandomShuffle 1: cannot be compiled: it draws from a stream of random numbers",
@@ -109,12 +110,21 @@ def test_the_report_keeps_to_its_width(x: Tensor, cluster: Make) -> None:
     assert "and 7 more" in report
 
 
+def test_clusters_are_named_after_what_they_update_or_give(x: Tensor, cluster: Make) -> None:
+    v = Variable(1.0, name="weights")
+    bump = v.assign_add(grown(m.sin(1.0)), read_value=False)
+    with control_flow.name_scope("train"):
+        step = v.assign_add(grown(m.sin(2.0)), read_value=False)
+    assert cluster([bump], []).result.clusters[0].name == "cluster_0_weights"
+    assert cluster([step], []).result.clusters[0].name == "cluster_0_train"
+
+
 def test_an_operation_inside_is_explained(x: Tensor, cluster: Make) -> None:
     first, _, last = split_graph(x)
     text = cluster([last], [x]).result.explain(first.op)
     assert text.startswith("Tanh 'Tanh_3' (float32(?,)), made at\n")
-    assert "\nin cluster_0 with 3 other operations\n" in text
-    assert "kept (cluster_0): it reaches the minimum size" in text
+    assert "\nin cluster_0_Tanh_3 with 3 other operations\n" in text
+    assert "kept (cluster_0_Tanh_3): it reaches the minimum size" in text
     assert "not joined (add): another path connects them" in text
 
 

@@ -265,8 +265,8 @@ def test_trace_shows_compiling_and_running(machine: Callable[..., Any]) -> None:
     plan.run([np.ones(2, np.float32)], runtime.store, trace)
     assert [node.label for node in trace.nodes] == [
         "x = _Arg()",
-        "cluster_0/xla_compile = _XlaCompile(x, v)",
-        "cluster_0/xla_run = _XlaRun(x, v)",
+        "cluster_0_mul/xla_compile = _XlaCompile(x, v)",
+        "cluster_0_mul/xla_run = _XlaRun(x, v)",
     ]
     assert all(node.end_ns >= node.start_ns for node in trace.nodes)
     assert trace.nodes[-1].outputs[0].dims == (2,)

@@ -19,7 +19,8 @@ class Cluster:
     It reads its variables when it begins and assigns them when it ends.
 
     Attributes:
-        name: `cluster_0`, `cluster_1`, ... in the order of the clusters' first operations.
+        name: `cluster_0_loss`, `cluster_1_train`, ...: its number in the order of the clusters' first operations, and
+            what it is for: the outermost scope of its last update, or that variable, or its last output.
         operations: In execution order. A small constant is a member of every cluster that uses it.
         inputs: Tensors that come from outside, in the order of their first use; no variable handles.
         outputs: Tensors of members that are needed outside, in the order of their producers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 
 from xlalite.clustering.clusters import Cluster, Part
@@ -25,7 +26,7 @@ def make_clusters(
             their first operations.
         fetched: Tensors that are wanted after the run.
     """
-    return tuple(_make_cluster(dependencies, f"cluster_{i}", group, fetched) for i, group in enumerate(groups))
+    return tuple(_make_cluster(dependencies, i, group, fetched) for i, group in enumerate(groups))
 
 
 def order_parts(
@@ -45,7 +46,9 @@ def order_parts(
     return tuple(parts[i] for i in _topological(dependencies, leaders) if i in parts)
 
 
-def _make_cluster(dependencies: Dependencies, name: str, group: Sequence[int], fetched: AbstractSet[Tensor]) -> Cluster:
+def _make_cluster(
+    dependencies: Dependencies, number: int, group: Sequence[int], fetched: AbstractSet[Tensor]
+) -> Cluster:
     operations = _with_constants(dependencies, group)
     inside = set(operations)
     inputs = {
@@ -64,7 +67,18 @@ def _make_cluster(dependencies: Dependencies, name: str, group: Sequence[int], f
     needed = needed_as_constants(operations, dependencies.fed)
     reads, updates = _variables(operations)
     constant_inputs = tuple(i for i, tensor in enumerate(inputs) if tensor in needed)
+    name = f"cluster_{number}_{_purpose(operations, outputs)}"
     return Cluster(name, operations, tuple(inputs), tuple(outputs), constant_inputs, reads, updates)
+
+
+def _purpose(operations: Sequence[Operation], outputs: Sequence[Tensor]) -> str:
+    updating = [each for each in operations if variable_access(each) in (VariableAccess.WRITE, VariableAccess.MODIFY)]
+    if updating:
+        scope, slash, _ = updating[-1].name.partition("/")
+        name = scope if slash else next(iter(variables_of(updating[-1]))).name
+    else:
+        name = (outputs[-1].op if outputs else operations[-1]).name
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def _with_constants(dependencies: Dependencies, group: Sequence[int]) -> tuple[Operation, ...]:
