@@ -30,6 +30,7 @@ from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConst
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
 from xlalite.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.simplify.loop_product_motion import LoopProductMotion
 from xlalite.passes.simplify.reshape_mover import ReshapeMover
 from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 from xlalite.passes.simplify.while_simplifier import WhileSimplifier
@@ -74,6 +75,7 @@ def simplification(*, reorder_reductions: bool = True, explain: bool = False) ->
         reorder_reductions: Whether the order of floating-point sums may change.
         explain: Whether rules that declined are recorded.
     """
+    reordering = (LoopProductMotion(),) if reorder_reductions else ()
     return FixPoint(
         "simplification",
         (
@@ -83,6 +85,7 @@ def simplification(*, reorder_reductions: bool = True, explain: bool = False) ->
             ConditionalSimplifier(),
             WhileSimplifier(),
             LoopInvariantCodeMotion(),
+            *reordering,
             TupleSimplifier(),
             ZeroSizedElimination(),
             CommonSubexpressionElimination(),

@@ -39,6 +39,7 @@ from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConst
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
 from xlalite.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
+from xlalite.passes.simplify.loop_product_motion import LoopProductMotion
 from xlalite.passes.simplify.reshape_mover import ReshapeMover
 from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 from xlalite.passes.simplify.while_simplifier import WhileSimplifier
@@ -67,6 +68,7 @@ PASSES: dict[str, type[HloPass]] = {
         LayoutNormalization,
         LoopDoubleBuffering,
         LoopInvariantCodeMotion,
+        LoopProductMotion,
         MapInliner,
         ReductionSplitter,
         ReshapeMover,

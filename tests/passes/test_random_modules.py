@@ -17,7 +17,7 @@ NOT_IDEMPOTENT = {"while-loop-simplifier", "fusion"}
 # Options under which no bit may change.
 STRICT = {AlgebraicSimplifier.name: AlgebraicSimplifier(reorder_reductions=False)}
 # These change the order of sums.
-REORDERING = {"reduction-splitter"}
+REORDERING = {"reduction-splitter", "while-loop-product-motion"}
 # These need a schedule, which random modules have not.
 SCHEDULED = {"copy-insertion", "loop-double-buffer-transformer"}
 
