@@ -71,6 +71,7 @@ _NAMES: dict[str, str] = {
         "rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, "
         "to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
+    "xlalite.ops.functions.nn": "log_sigmoid",
     "xlalite.ops.functions.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
     "xlalite.ops.training.variable": (
         "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "

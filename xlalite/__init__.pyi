@@ -70,6 +70,7 @@ from xlalite.ops.functions.math import (
     to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv, truncatediv as truncatediv,
     truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
 )
+from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
 from xlalite.ops.functions.random_ops import (
     random_normal as random_normal, random_shuffle as random_shuffle, random_uniform as random_uniform,
     truncated_normal as truncated_normal

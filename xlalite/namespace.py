@@ -31,7 +31,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "losses": {
         "xlalite.ops.functions.losses": (
-            "Reduction, compute_weighted_loss, get_losses, get_regularization_losses, get_total_loss, "
+            "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
+            "get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, mean_pairwise_squared_error, "
             "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
         ),
     },
@@ -45,7 +46,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "reduce_sum, rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, "
             "tan, tanh, truediv, unsorted_segment_sum, xlogy"
         ),
-        "xlalite.ops.functions.nn": "l2_normalize, softplus, softsign",
+        "xlalite.ops.functions.nn": (
+            "l2_normalize, log_sigmoid, log_softmax, softmax, softplus, softsign, zero_fraction"
+        ),
     },
     "nn": {
         "xlalite.ops.functions.convolutions": (
@@ -57,16 +60,21 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "depthwise_conv2d_native_backprop_input, "
             "depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d"
         ),
+        "xlalite.ops.functions.normalization": (
+            "batch_norm_with_global_normalization, fused_batch_norm, local_response_normalization, "
+            "local_response_normalization as lrn, normalize_moments, sufficient_statistics, weighted_moments"
+        ),
         "xlalite.ops.functions.pooling": (
             "avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d, max_pool3d, "
             "max_pool_v2, max_pool_with_argmax, pool"
         ),
         "xlalite.ops.functions.math": "sigmoid, tanh",
         "xlalite.ops.functions.nn": (
-            "batch_normalization, bias_add, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
-            "log_softmax, moments, relu, relu6, selu, sigmoid_cross_entropy_with_logits, softmax, "
-            "softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2, softplus, softsign, "
-            "sparse_softmax_cross_entropy_with_logits, xw_plus_b"
+            "batch_normalization, bias_add, crelu, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
+            "log_poisson_loss, log_sigmoid, log_softmax, moments, relu, relu6, relu_layer, selu, "
+            "sigmoid_cross_entropy_with_logits, silu, softmax, softmax_cross_entropy_with_logits, "
+            "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "
+            "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
         ),
     },
     "train": {

@@ -8,7 +8,7 @@ import pytest
 
 from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import XlaliteError
-from xlalite.ops.functions import array as a, convolutions as c, pooling as p
+from xlalite.ops.functions import array as a, convolutions as c, normalization as n, pooling as p
 
 IMAGE = np.zeros((2, 5, 5, 4), np.float32)
 KERNEL = np.zeros((3, 3, 4, 2), np.float32)
@@ -49,6 +49,19 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "kind of pooling": (lambda: p.pool(IMAGE, [2, 2], "MEDIAN", "SAME"), "'MEDIAN' is not one of AVG, MAX"),
     "pooling of truth values": (lambda: p.avg_pool(IMAGE > 0, 2, 2, "SAME"), "element type bool"),
     "rank of pooling": (lambda: p.pool(IMAGE[0, 0], [2], "MAX", "SAME"), "must have rank 3, 4 or 5"),
+    "statistics": (
+        lambda: n.fused_batch_norm(IMAGE, [1.0] * 4, [0.0] * 4, is_training=False),
+        "mean and variance are needed",
+    ),
+    "channels of statistics": (
+        lambda: n.fused_batch_norm(IMAGE, [1.0] * 3, [0.0] * 3),
+        r"shapes \(4,\) and \(3,\)",
+    ),
+    "format of batch norm": (
+        lambda: n.fused_batch_norm(IMAGE, [1.0] * 4, [0.0] * 4, data_format="NHCW"),
+        "'NHCW' is not one of NHWC, NCHW",
+    ),
+    "radius": (lambda: n.local_response_normalization(IMAGE, -1), "depth_radius must not be negative, found -1"),
     "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
 }
 

@@ -4,8 +4,10 @@ Importing the package declares every operation.
 """
 
 from xlalite.ops.declarations import (
+    activation_gradients as activation_gradients,
     activations as activations,
     adaptive_training_ops as adaptive_training_ops,
+    batch_norm as batch_norm,
     comparison as comparison,
     convolutions as convolutions,
     cumulative as cumulative,
@@ -16,6 +18,7 @@ from xlalite.ops.declarations import (
     identities as identities,
     if_op as if_op,
     joining as joining,
+    local_response as local_response,
     matrix_products as matrix_products,
     pooling as pooling,
     reductions as reductions,

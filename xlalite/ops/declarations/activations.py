@@ -14,57 +14,22 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
+from xlalite.ops.declarations.activation_gradients import (
+    SELU_SCALE,
+    SELU_SCALE_ALPHA,
+    with_features,
+    with_outputs,
+)
 from xlalite.ops.helpers.declare import ELEMENTWISE, ELEMENTWISE_WITH_REDUCTION, REAL_TYPES, declare, declare_unary
 from xlalite.ops.helpers.emit import sum_axes, zeros_like
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type, unchanged
 
-
-def _where_positive(x: Tensor, positive: Tensor, otherwise: Tensor) -> Tensor:
-    return node("SelectV2", [node("Greater", [x, node("ZerosLike", [x])]), positive, otherwise])
-
-
-# Relu(x) = max(x, 0) and its gradient, which is 0 where x is not positive.
-
-
-def _relu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [node("ReluGrad", [grad, op.outputs[0]])]
-
-
-declare_unary("Relu", lambda b, x: b.op("maximum", (x, zeros_like(b, x))), _relu_gradient, REAL_TYPES)
-
-
-def _relu_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    b, (grad, features) = ctx.builder, inputs
-    return [b.select(b.compare(features, 0, "GT"), grad, zeros_like(b, grad))]
-
-
-def _relu_grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [node("ReluGrad", [grad, op.inputs[1]]), node("ZerosLike", [op.inputs[1]])]
-
-
-declare(
-    "ReluGrad", ("gradients", "features"), unchanged(REAL_TYPES), _relu_grad_lower, _relu_grad_gradient, ELEMENTWISE
-)
-
-
-# Relu6(x) = min(max(x, 0), 6).
+# Rectifiers: Relu(x) = max(x, 0), Relu6(x) = min(max(x, 0), 6), LeakyRelu(x) = x where positive, alpha x elsewhere.
 
 
 def _relu6(b: Builder, x: Handle) -> Handle:
     return b.op("clamp", (b.constant(0, x.dtype), x, b.constant(6, x.dtype)))
-
-
-def _relu6_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    x, zeros = op.inputs[0], node("ZerosLike", [grad])
-    below = node("Less", [x, 6 * node("OnesLike", [x])])
-    return [_where_positive(x, node("SelectV2", [below, grad, zeros]), zeros)]
-
-
-declare_unary("Relu6", _relu6, _relu6_gradient, REAL_TYPES)
-
-
-# LeakyRelu(x) = x where positive, alpha x elsewhere.
 
 
 def _leaky_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
@@ -72,41 +37,33 @@ def _leaky_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     return [b.select(b.compare(x, 0, "GT"), x, x * op.get_attr("alpha"))]
 
 
-def _leaky_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [_where_positive(op.inputs[0], grad, grad * op.get_attr("alpha"))]
-
-
+declare_unary("Relu", lambda b, x: b.op("maximum", (x, zeros_like(b, x))), with_outputs("ReluGrad"), REAL_TYPES)
+declare_unary("Relu6", _relu6, with_outputs("Relu6Grad"), REAL_TYPES)
 declare(
-    "LeakyRelu", ("features",), unchanged(FLOATING_TYPES), _leaky_lower, _leaky_gradient, ELEMENTWISE, attrs=("alpha",)
+    "LeakyRelu",
+    ("features",),
+    unchanged(FLOATING_TYPES),
+    _leaky_lower,
+    with_features("LeakyReluGrad"),
+    ELEMENTWISE,
+    attrs=("alpha",),
 )
 
 
 # Elu(x) = x where positive, e^x - 1 elsewhere; Selu is a scaled one.
-
-_SELU_SCALE = 1.0507009873554805
-_SELU_ALPHA = 1.6732632423543772
 
 
 def _elu(b: Builder, x: Handle) -> Handle:
     return b.select(b.compare(x, 0, "GT"), x, b.op("exponential-minus-one", (x,)))
 
 
-def _elu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [_where_positive(op.inputs[0], grad, grad * (op.outputs[0] + 1))]
-
-
 def _selu(b: Builder, x: Handle) -> Handle:
-    negative = b.op("exponential-minus-one", (x,)) * (_SELU_SCALE * _SELU_ALPHA)
-    return b.select(b.compare(x, 0, "GT"), x * _SELU_SCALE, negative)
+    negative = b.op("exponential-minus-one", (x,)) * SELU_SCALE_ALPHA
+    return b.select(b.compare(x, 0, "GT"), x * SELU_SCALE, negative)
 
 
-def _selu_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    negative = grad * (op.outputs[0] + _SELU_SCALE * _SELU_ALPHA)
-    return [_where_positive(op.inputs[0], grad * _SELU_SCALE, negative)]
-
-
-declare_unary("Elu", _elu, _elu_gradient, FLOATING_TYPES)
-declare_unary("Selu", _selu, _selu_gradient, FLOATING_TYPES)
+declare_unary("Elu", _elu, with_outputs("EluGrad"), FLOATING_TYPES)
+declare_unary("Selu", _selu, with_outputs("SeluGrad"), FLOATING_TYPES)
 
 
 # Softplus(x) = log(1 + e^x), computed so that e^x cannot overflow; Softsign(x) = x / (1 + |x|).
@@ -117,20 +74,12 @@ def _softplus(b: Builder, x: Handle) -> Handle:
     return b.op("maximum", (x, zeros_like(b, x))) + b.op("log-plus-one", (decay,))
 
 
-def _softplus_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [grad * node("Sigmoid", [op.inputs[0]])]
-
-
 def _softsign(b: Builder, x: Handle) -> Handle:
     return x / (b.op("abs", (x,)) + 1)
 
 
-def _softsign_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [grad / node("Square", [1 + node("Abs", [op.inputs[0]])])]
-
-
-declare_unary("Softplus", _softplus, _softplus_gradient, FLOATING_TYPES)
-declare_unary("Softsign", _softsign, _softsign_gradient, FLOATING_TYPES)
+declare_unary("Softplus", _softplus, with_features("SoftplusGrad"), FLOATING_TYPES)
+declare_unary("Softsign", _softsign, with_features("SoftsignGrad"), FLOATING_TYPES)
 
 
 # BiasAdd(value, bias): bias along the channel dimension, the last one (NHWC) or the second (NCHW).

@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import Any, Final
 
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.dtypes import int64
+from xlalite.framework.graph.dtypes import float32, int64
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.functions.array import ones_like, squeeze, stop_gradient, zeros_like
-from xlalite.ops.functions.math import add_n, cast, div_no_nan, not_equal, reduce_mean, reduce_sum, squared_difference
+from xlalite.ops.functions.array import ones_like, reshape, squeeze, stop_gradient, zeros_like
+from xlalite.ops.functions.math import (
+    add_n,
+    cast,
+    div_no_nan,
+    log,
+    maximum,
+    minimum,
+    not_equal,
+    reduce_mean,
+    reduce_sum,
+    square,
+    squared_difference,
+)
 from xlalite.ops.functions.nn import (
+    relu,
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
@@ -139,6 +152,132 @@ def mean_squared_error(
     with get_default_graph().name_scope(scope or "mean_squared_error") as opened:
         losses = squared_difference(predictions, labels)
         return compute_weighted_loss(losses, weights, opened or None, loss_collection, reduction)
+
+
+def absolute_difference(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """|predictions - labels|."""
+    with get_default_graph().name_scope(scope or "absolute_difference") as opened:
+        wanted, found = _of_one_shape(labels, predictions)
+        return compute_weighted_loss(abs(found - wanted), weights, opened or None, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Tensor:
+    """1 - labels * predictions summed along `axis`, for vectors of length 1.
+
+    Raises:
+        GraphError: there is no axis.
+    """
+    along = dim if axis is None else axis
+    if along is None:
+        raise GraphError("cosine_distance: an axis is needed")
+    with get_default_graph().name_scope(scope or "cosine_distance_loss") as opened:
+        wanted, found = _of_one_shape(labels, predictions)
+        losses = 1 - reduce_sum(found * wanted, along, True)
+        return compute_weighted_loss(losses, weights, opened or None, loss_collection, reduction)
+
+
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """max(0, 1 - (2 labels - 1) * logits), for labels 0 and 1."""
+    with get_default_graph().name_scope(scope or "hinge_loss") as opened:
+        wanted, found = _of_one_shape(labels, logits)
+        losses = relu(1 - (2 * wanted - 1) * found)
+        return compute_weighted_loss(losses, weights, opened or None, loss_collection, reduction)
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """error^2 / 2 up to an error of `delta`, and linear beyond."""
+    with get_default_graph().name_scope(scope or "huber_loss") as opened:
+        wanted, found = _of_one_shape(labels, predictions)
+        error = abs(found - wanted)
+        quadratic = minimum(error, delta)
+        losses = 0.5 * quadratic * quadratic + delta * (error - quadratic)
+        return compute_weighted_loss(losses, weights, opened or None, loss_collection, reduction)
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)."""
+    with get_default_graph().name_scope(scope or "log_loss") as opened:
+        wanted, found = _of_one_shape(labels, predictions)
+        losses = -wanted * log(found + epsilon) - (1 - wanted) * log(1 - found + epsilon)
+        return compute_weighted_loss(losses, weights, opened or None, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+) -> Tensor:
+    """For each example the mean of ((p_i - p_j) - (l_i - l_j))^2 over all pairs of its elements, summed."""
+    with get_default_graph().name_scope(scope or "mean_pairwise_squared_error"):
+        wanted, found = _of_one_shape(labels, predictions)
+        factors = cast_to(promote(weights)[0], found.dtype)
+        difference = found - wanted
+        rank = len(difference.shape)
+        axes = list(range(1, rank))
+        if factors.shape.rank == 1 and rank > 1:
+            factors = reshape(factors, [-1] + [1] * (rank - 1))
+        present = cast(not_equal(factors * ones_like(difference), 0), found.dtype)
+        count = reduce_sum(present, axes, True)
+        squares = 2 * div_no_nan(reduce_sum(square(difference), axes, True), maximum(count - 1, 0))
+        products = 2 * div_no_nan(square(reduce_sum(difference, axes, True)), maximum(count * (count - 1), 0))
+        loss = reduce_sum((squares - products) * factors)
+    if loss_collection is not None:
+        get_default_graph().add_to_collection(loss_collection, loss)
+    return loss
+
+
+def _of_one_shape(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors of one floating-point type.
+
+    Raises:
+        ShapeError: their shapes differ.
+    """
+    found = convert_to_tensor(predictions)
+    found = found if found.dtype.is_floating else cast(found, float32)
+    wanted = cast(labels, found.dtype)
+    found.shape.assert_is_compatible_with(wanted.shape)
+    return wanted, found
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Tensor]:

@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 
 from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.dtypes import float32
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.functions.array import gather, rank, reshape, shape, squeeze, stop_gradient, transpose
+from xlalite.ops.functions.array import (
+    concat,
+    gather,
+    rank,
+    reshape,
+    shape,
+    squeeze,
+    stop_gradient,
+    transpose,
+    where,
+    zeros_like,
+)
 from xlalite.ops.functions.math import (
     log1p,
     reduce_mean,
@@ -49,6 +61,31 @@ softsign = _activation("Softsign", "x / (1 + |x|).")
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """X where positive, alpha x elsewhere."""
     return node("LeakyRelu", [convert_to_tensor(features)], {"alpha": float(alpha)}, name)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The positive parts of x and of -x, one behind the other along `axis`."""
+    tensor = convert_to_tensor(features)
+    return relu(concat([tensor, -tensor], axis), name or "CRelu")
+
+
+def swish(features: Any, name: str | None = None) -> Tensor:
+    """X sigmoid(x)."""
+    tensor = convert_to_tensor(features)
+    return node("Mul", [tensor, sigmoid(tensor)], None, name or "swish")
+
+
+silu = swish
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(1 / (1 + e^-x)), without overflow."""
+    return node("Neg", [softplus(-convert_to_tensor(x))], None, name or "LogSigmoid")
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """max(x weights + biases, 0)."""
+    return relu(xw_plus_b(x, weights, biases), name or "relu_layer")
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
@@ -179,6 +216,30 @@ def sigmoid_cross_entropy_with_logits(
     return node("AddV2", [relu(x) - x * z, decay], None, name or "logistic_loss")
 
 
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """Sigmoid cross entropy in which what should be 1 counts `pos_weight` times."""
+    wanted = labels if targets is None else targets
+    wanted, scores = _check_named(None, wanted, logits, "weighted_cross_entropy_with_logits")
+    x, z = promote(scores, wanted)
+    weight = 1 + (cast_to(promote(pos_weight)[0], x.dtype) - 1) * z
+    decay = log1p(node("Exp", [-node("Abs", [x])]))
+    return node("AddV2", [(1 - z) * x, weight * (decay + relu(-x))], None, name or "logistic_loss")
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """e^c - z c for logarithms c and counts z; in full, with Stirling's approximation of log(z!)."""
+    z, c = promote(targets, log_input)
+    with get_default_graph().name_scope(name or "log_poisson_loss"):
+        loss: Tensor = node("Exp", [c]) - c * z
+        if not compute_full_loss:
+            return loss
+        stirling = z * node("Log", [z]) - z + 0.5 * node("Log", [z * (2 * np.pi)])
+        small = node("LogicalAnd", [z >= 0, z <= 1])
+        return node("AddV2", [loss, where(small, zeros_like(z), stirling)])
+
+
 def _check_named(sentinel: Any, labels: Any, logits: Any, function: str) -> tuple[Any, Any]:
     if sentinel is not None:
         raise GraphError(f"{function}: pass labels= and logits= by name; their order is easily mistaken")
@@ -211,6 +272,14 @@ def _unflattened(loss: Tensor, x: Tensor, leading: Tensor) -> Tensor:
 
 
 # Regularisation and statistics.
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The share of the elements that are 0."""
+    tensor = convert_to_tensor(value)
+    with get_default_graph().name_scope(name or "zero_fraction"):
+        zeros = node("Equal", [tensor, zeros_like(tensor)])
+        return reduce_mean(node("Cast", [zeros], {"dtype": float32}), name="fraction")
 
 
 def dropout(
