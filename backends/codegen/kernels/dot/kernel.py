@@ -291,12 +291,15 @@ class _DotEmitter:
             number = math.divide(column, plan.columns)
             panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
             width = math.piece(column, plan.columns, piece.area.width)
-            with math.steps(piece.area.height, plan.rows) as row:
-                number = math.divide(row, plan.rows)
-                part = math.address(a_type, a, math.multiply(number, layout.lhs.tile))
-                height = math.piece(row, plan.rows, piece.area.height)
-                tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
-                self._tile(piece.area, tile, part, panel)
+            with math.steps(piece.area.height, plan.row_run) as first:
+                run = math.piece(first, plan.row_run, piece.area.height)
+                if plan.row_run < view.m:
+                    a = self._address(a_type, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
+                with math.steps(run, plan.rows) as place:
+                    part = math.address(a_type, a, math.multiply(math.divide(place, plan.rows), layout.lhs.tile))
+                    row, height = math.add(first, place), math.piece(place, plan.rows, run)
+                    tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
+                    self._tile(piece.area, tile, part, panel)
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""
@@ -351,7 +354,7 @@ class _DotEmitter:
             plan.columns,
             view.n % plan.columns,
             lambda columns: self._choice(
-                height, plan.rows, view.m % plan.rows, lambda rows: self._function(rows, columns)
+                height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns)
             ),
         )
 

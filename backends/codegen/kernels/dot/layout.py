@@ -120,6 +120,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=plan.numbers.rhs,
             streams=plan.streams,
         )
+    walk = plan.view.lhs.depth
+    is_even = plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth
     return OuterTile(
         rows=rows,
         columns=columns,
@@ -128,6 +130,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         c_row=_up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
         chains=plan.chains,
         a_depth=layout.lhs.depth,
+        run=0 if is_even else walk.run,
+        jump=0 if is_even else walk.jump,
         b_depth=layout.rhs.depth,
         adds=plan.depth_units > 1,
     )

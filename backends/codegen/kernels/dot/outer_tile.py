@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
-from xlalite.backends.codegen.llvm import Value
+from xlalite.backends.codegen.llvm import I64, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,8 @@ class OuterTile(Tile):
 
     Attributes:
         a_depth: Distance of a's columns.
+        run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
+        jump: Distance from where such a run ends to where the next one begins.
         b_depth: Distance of b's rows.
         adds: Whether `adds` counts: the sums may be added to those in c.
     """
@@ -27,6 +29,8 @@ class OuterTile(Tile):
     name: ClassVar[str] = "dot_tile"
 
     a_depth: int
+    run: int
+    jump: int
     b_depth: int
     adds: bool
 
@@ -37,24 +41,36 @@ class OuterTile(Tile):
 
     def emit(self, builder: TileBuilder) -> None:
         """Sums over p in a loop, then over what fills no round of chains."""
-        fb, chains = builder.fb, self.chains
+        fb = builder.fb
         a, b, c, depth, adds = fb.parameters
         count = (self.rows + builder.numbers.flips) * len(self._starts)
-        sums = builder.zeros(count * chains)
+        sums = builder.zeros(count * self.chains)
+        if self.run:
+            with fb.carried_loop(0, depth, self.run, [a, b, *sums]) as loop:
+                now, b, *later = self._run(builder, loop.values, fb.constant(I64, self.run), count)
+                loop.yield_(fb.gep(builder.kept, now, self.jump), b, *later)
+            sums = list(loop.results[2:])
+        else:
+            _, _, *sums = self._run(builder, [a, b, *sums], depth, count)
+        self._store(builder, c, builder.joined(sums, count), adds)
+
+    def _run(self, builder: TileBuilder, values: Sequence[Value], depth: Value, count: int) -> list[Value]:
+        """a, b and the sums of all chains after so many columns of a run."""
+        fb, chains = builder.fb, self.chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
-        with fb.carried_loop(0, whole, chains, [a, b, *sums]) as loop:
+        with fb.carried_loop(0, whole, chains, values) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
             for chain in range(chains):
                 part = slice(chain * count, (chain + 1) * count)
                 later[part] = self._step(builder, now[0], now[1], later[part], chain)
             loop.yield_(*self._advanced(builder, now[0], now[1], chains), *later)
         a, b, *sums = loop.results
-        if chains > 1:
-            with fb.carried_loop(whole, depth, 1, [a, b, *sums[:count]]) as loop:
-                later = self._step(builder, loop.values[0], loop.values[1], loop.values[2:], 0)
-                loop.yield_(*self._advanced(builder, loop.values[0], loop.values[1], 1), *later)
-            sums = builder.joined([*loop.results[2:], *sums[count:]], count)
-        self._store(builder, c, sums, adds)
+        if chains == 1:
+            return [a, b, *sums]
+        with fb.carried_loop(whole, depth, 1, [a, b, *sums[:count]]) as loop:
+            later = self._step(builder, loop.values[0], loop.values[1], loop.values[2:], 0)
+            loop.yield_(*self._advanced(builder, loop.values[0], loop.values[1], 1), *later)
+        return [*loop.results, *sums[count:]]
 
     def _advanced(self, builder: TileBuilder, a: Value, b: Value, steps: int) -> tuple[Value, Value]:
         fb, kept = builder.fb, builder.kept

@@ -36,6 +36,12 @@ _FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
 _LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
 
+_SHORT_RUN, _RESTART = 16, 8.0
+"""Terms in a row from which on several runs are read one after the other by a tile, and the cycles to begin one."""
+
+_LEAST_ROWS = 8
+"""Rows that one stride walks through from which on a left operand is read where it lies."""
+
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
 
@@ -102,6 +108,7 @@ class DotPlan:
         unit_depth: Terms that are summed before the next piece of depth is packed.
         packs_lhs: Whether pieces of the left operand are packed.
         packs_rhs: Whether pieces of the right operand are packed.
+        row_run: Rows between which one stride leads in what tiles read; none lies in two such runs.
         cycles: Vector multiply-adds that the whole takes, about.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
@@ -119,6 +126,7 @@ class DotPlan:
     unit_depth: int
     packs_lhs: bool
     packs_rhs: bool
+    row_run: int
     cycles: float
     flipped: bool = False
     streams: int = 0
@@ -193,13 +201,13 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
         return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
         return _in_words(view, numbers, lanes, target)
-    plans = [_outer(Form.COLUMNS, view, numbers, lanes, target)]
+    plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
-        plans.append(_outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target))
+        plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel:
         plans.append(_inner(view, numbers, lanes, target))
     # Only the first form can take the depth piece by piece.
-    fitting = [plans[0], *(plan for plan in plans[1:] if plan.packed_elements <= _MAX_PACKED_ELEMENTS)]
+    fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= _MAX_PACKED_ELEMENTS)
     return min(fitting, key=lambda plan: plan.cycles)
 
 
@@ -210,7 +218,7 @@ def _swapped(numbers: Numbers) -> Numbers:
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
     word = numbers.word
-    tilings = _outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target)
+    tilings = _outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = _Packing(
         _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
@@ -218,7 +226,7 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     )
     pieces = -(-view.k // (_MOST_WORDS * word))
     depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
-    return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth)
+    return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
 
 
 def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
@@ -255,29 +263,52 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
         max(view.k, 1),
         packs_lhs=False,
         packs_rhs=False,
+        row_run=view.m,
         cycles=cycles,
         streams=max(1, min(_STREAMS, target.vector_registers // 2 // view.m)),
     )
 
 
-def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
-    best = min(_outer_tilings(form, view, lanes, target), key=lambda tiling: tiling.cycles)
+def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> Iterator[DotPlan]:
+    """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
+    limit = _depth_limit(numbers, target)
     # Sums that lie transposed are not added to those of an earlier piece of depth.
-    depth = max(view.k, 1) if form is Form.ROWS else _unit_depth(view, numbers, target)
-    lhs, rhs = _packs_lhs(view, numbers, depth), _packs_rhs(view, numbers, lanes, target, depth)
+    depth = max(view.k, 1) if form is Form.ROWS else _depth_where_it_lies(view, limit)
+    is_read = depth > 0 and _reads_lhs(view, numbers, depth)
+    if is_read:
+        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
+    if not is_read or not view.lhs.outer.is_single or view.lhs.depth.run < min(depth, _LEAST_RUN):
+        depth = max(view.k, 1) if form is Form.ROWS else _even_depth(view, limit)
+        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
+
+
+def _outer_plan(
+    form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, depth: int, *, packs_lhs: bool
+) -> DotPlan:
+    row_run = view.m if packs_lhs else view.lhs.outer.run
+    restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
+    best = min(_outer_tilings(form, view, lanes, target, row_run, restarts), key=lambda tiling: tiling.cycles)
+    lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
     stays_near = view.m * depth * numbers.kept.size_bytes <= target.cache_bytes[1] // 2
     packing = _Packing(
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
         _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
         0.0 if lhs or stays_near else view.m * view.k / lanes,
     )
-    return _finished(form, view, numbers, lanes, best, packing, depth)
+    return _finished(form, view, numbers, lanes, best, packing, depth, row_run)
 
 
 def _finished(
-    form: Form, view: DotView, numbers: Numbers, lanes: int, tiling: _Tiling, packing: _Packing, unit_depth: int
+    form: Form,
+    view: DotView,
+    numbers: Numbers,
+    lanes: int,
+    tiling: _Tiling,
+    packing: _Packing,
+    unit_depth: int,
+    row_run: int,
 ) -> DotPlan:
-    rows, columns = _units(view, tiling, packing, -(-unit_depth // numbers.word))
+    rows, columns = _units(view, tiling, packing, -(-unit_depth // numbers.word), row_run)
     left = packing.lhs + packing.fetch
     cycles = tiling.cycles + left * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     return DotPlan(
@@ -293,36 +324,40 @@ def _finished(
         unit_depth,
         packing.lhs > 0,
         packing.rhs > 0,
+        row_run,
         cycles * view.batch_count,
     )
 
 
-def _outer_tilings(form: Form, view: DotView, lanes: int, target: TargetInfo) -> Iterator[_Tiling]:
+def _outer_tilings(
+    form: Form, view: DotView, lanes: int, target: TargetInfo, row_run: int, restarts: int
+) -> Iterator[_Tiling]:
     registers = target.vector_registers - 2
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, _MAX_ROWS)
         # Wide tiles are for few rows: their panels do not fit into the nearest cache.
         if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
             continue
-        count = -(-view.m // limit)
-        rows = -(-view.m // count)
+        count = -(-row_run // limit)
+        rows = -(-row_run // count)
         columns = min(vectors * lanes, view.n)
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
             continue
         chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
         work = 0.0
-        pieces = list(_pieces(view, rows, columns))
+        pieces = list(_pieces(view, rows, columns, row_run))
         for height, width, times in pieces:
             used = -(-width // lanes)
             step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
             turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
-            work += times * (step * view.k + height * used * 2 + turning + 10)
+            work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
         yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
 
 
-def _pieces(view: DotView, rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
+def _pieces(view: DotView, rows: int, columns: int, row_run: int) -> Iterator[tuple[int, int, int]]:
     """(rows, columns, number) of the tiles of each size."""
-    heights = ((rows, view.m // rows), (view.m % rows, 1))
+    runs = view.m // row_run
+    heights = ((rows, row_run // rows * runs), (row_run % rows, runs))
     widths = ((columns, view.n // columns), (view.n % columns, 1))
     for height, down in heights:
         for width, across in widths:
@@ -340,7 +375,7 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
             for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
         ),
     )
-    return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k)
+    return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k, view.m)
 
 
 def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_Tiling]:
@@ -352,7 +387,7 @@ def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_T
         rows = -(-view.m // -(-view.m // rows))
         chains = max(1, min(4, _LATENCY // (rows * columns)))
         work = 0.0
-        pieces = list(_pieces(view, rows, columns))
+        pieces = list(_pieces(view, rows, columns, view.m))
         for height, width, times in pieces:
             step = max(height * width, _LATENCY / 2 / chains, height + width)
             folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
@@ -364,7 +399,7 @@ def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) 
     return depth * (rows * lhs + columns * rhs)
 
 
-def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tuple[int, int]:
+def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int, row_run: int) -> tuple[int, int]:
     """Rows and columns of a piece of work: few pieces, none of them small or mostly packing."""
     rows, columns = view.m, view.n
 
@@ -382,7 +417,8 @@ def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int) -> tup
         large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
         if not large and (count >= _PIECES or work(rows, columns) < 2 * _UNIT_CYCLES):
             return rows, columns
-        choices = [(_half(rows, tiling.rows), columns), (rows, _half(columns, tiling.columns))]
+        step = row_run if rows > row_run else tiling.rows
+        choices = [(_half(rows, step), columns), (rows, _half(columns, tiling.columns))]
         choices = [choice for choice in choices if choice != (rows, columns)]
         best = min(choices, key=lambda piece: (waste(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
@@ -397,29 +433,41 @@ def _half(size: int, step: int) -> int:
     return size if tiles < 2 else -(-tiles // 2) * step
 
 
-def _unit_depth(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
-    """A panel of both operands stays in the nearest cache, but short depths are not worth a second pass."""
-    limit = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
-    run = view.lhs.depth.run
-    if view.lhs.outer.is_single and not view.lhs.depth.is_single and run >= _LEAST_RUN:
-        # The left operand can be read where it lies, run by run.
-        pieces = next(count for count in range(-(-run // limit), run + 1) if run % count == 0)
-        if run // pieces >= _LEAST_RUN:
-            return run // pieces
+def _depth_limit(numbers: Numbers, target: TargetInfo) -> int:
+    """Terms of which a panel of both operands stays in the nearest cache."""
+    return max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+
+
+def _even_depth(view: DotView, limit: int) -> int:
+    """Terms of a piece of depth; short depths are not worth a second pass."""
     if view.k <= 2 * limit:
         return max(view.k, 1)
     pieces = -(-view.k // limit)
     return -(-view.k // pieces)
 
 
-def _packs_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
-    """Rows are read element by element where they lie, unless they need converting or one stride does not reach them.
+def _depth_where_it_lies(view: DotView, limit: int) -> int:
+    """Terms of a piece of depth if the left operand is read where it lies: parts of a run, or several; 0 if neither."""
+    depth = view.lhs.depth
+    if depth.is_single:
+        return _even_depth(view, limit)
+    if depth.run <= limit:
+        most = max(1, limit * 5 // 4 // depth.run)
+        whole = max(count for count in range(1, most + 1) if depth.steps[-2][0] % count == 0)
+        return depth.run * whole if depth.run >= (_SHORT_RUN if whole > 1 else _LEAST_RUN) else 0
+    pieces = next(count for count in range(-(-depth.run // limit), depth.run + 1) if depth.run % count == 0)
+    return depth.run // pieces if depth.run // pieces >= _LEAST_RUN else 0
+
+
+def _reads_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
+    """Whether rows can be read element by element where they lie: they need no converting, and a stride reaches them.
 
     Rows that crowd out one another in the nearest cache cost less than packing them for every block of columns.
     """
-    if not numbers.is_direct(numbers.lhs) or not view.lhs.outer.is_single:
-        return True
-    return not view.lhs.depth.is_single and view.lhs.depth.run % unit_depth != 0
+    outer, depth = view.lhs.outer, view.lhs.depth
+    if not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
+        return False
+    return outer.is_single or outer.run >= _LEAST_ROWS
 
 
 def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:

@@ -51,6 +51,17 @@ class Walk:
         """Whether neighbours in a run touch."""
         return self.stride in (0, 1)
 
+    def is_even(self, step: int) -> bool:
+        """Whether every `step` positions lie in one run, or are whole runs equally far apart."""
+        if self.is_single or self.run % step == 0:
+            return True
+        return step % self.run == 0 and (len(self.steps) == 2 or self.steps[-2][0] % (step // self.run) == 0)
+
+    @property
+    def jump(self) -> int:
+        """Distance from where a run ends to where the next one begins."""
+        return 0 if self.is_single else self.steps[-2][1] - self.run * self.stride
+
     def place(self, math: Scalars, position: Scalar) -> Scalar:
         """Where a position lies, in elements from the first one."""
         place: Scalar = 0

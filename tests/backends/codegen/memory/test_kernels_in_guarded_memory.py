@@ -255,6 +255,11 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[9,24,{2 * n}] convolution(p0, p1), {halves}", f"{t}[9,49,36]", f"{t}[3,18,{2 * n}]")
             plain = "window={size=24}, dim_labels=f0b_i0o->0bf"
             yield program(f"{t}[3,{n},30] convolution(p0, p1), {plain}", f"{t}[9,26,{n}]", f"{t}[9,24,30]")
+            # Read where they lie, run after run.
+            image = "window={size=20x20}, dim_labels=f01b_i01o->01bf"
+            yield program(f"{t}[3,2,{n},30] convolution(p0, p1), {image}", f"{t}[3,22,21,{n}]", f"{t}[3,20,20,30]")
+            narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
+            yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
 
 
 def systems(sizes: Sequence[int]) -> Iterator[str]:

@@ -246,6 +246,42 @@ def test_long_rows_of_pixels_are_a_product_each() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes", "piece"),
+    [
+        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 448)),
+        (
+            "8,117,117,3",
+            "8,56,56,64",
+            "7,7,3,64",
+            "window={size=56x56 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf",
+            (21, 448),
+        ),
+        (
+            "2,117,117,3",
+            "7,7,3,64",
+            "2,56,56,64",
+            "window={size=7x7 stride=2x2}, dim_labels=b01f_01io->b01f",
+            (56, 147),
+        ),
+    ],
+)
+def test_images_are_read_where_they_lie_run_after_run(
+    lhs: str, rhs: str, result: str, attributes: str, piece: tuple[int, int]
+) -> None:
+    plan = plan_dot(convolution_of(f"f32[{lhs}]", f"f32[{rhs}]", f"f32[{result}]", attributes), WIDE)
+    assert not plan.packs_lhs
+    assert (plan.row_run, plan.unit_depth) == piece
+    assert plan.unit_rows % plan.row_run == 0
+
+
+def test_short_runs_are_packed() -> None:
+    for features, depth in ((2, 20), (64, 9)):
+        dims = f"f32[8,{depth + 2},{depth + 2},{features}]", f"f32[8,{depth},{depth},64]", f"f32[3,3,{features},64]"
+        attributes = f"window={{size={depth}x{depth}}}, dim_labels=f01b_i01o->01bf"
+        assert plan_dot(convolution_of(*dims, attributes), WIDE).packs_lhs
+
+
 def test_groups_are_products_beside_each_other() -> None:
     view = view_of(
         convolution_of(
