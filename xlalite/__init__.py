@@ -45,11 +45,33 @@ _NAMES: dict[str, str] = {
     "xlalite.hlo.errors": "XlaliteError",
     "xlalite.ops.functions.array": (
         "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
-        "invert_permutation, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, prevent_gradient, "
-        "rank, reshape, reverse, reverse_v2, shape, shape_n, size, slice, split, squeeze, stack, stop_gradient, "
-        "strided_slice, tile, transpose, unstack, where, where_v2, zeros, zeros_like"
+        "invert_permutation, meshgrid, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, "
+        "prevent_gradient, rank, reshape, reverse, reverse_sequence, reverse_v2, roll, shape, shape_n, size, slice, "
+        "split, squeeze, stack, stop_gradient, strided_slice, tile, transpose, unstack, where, where_v2, zeros, "
+        "zeros_like"
     ),
     "xlalite.ops.functions.clipping": "clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm",
+    "xlalite.ops.functions.diagonals": (
+        "diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag, diag as tensor_diag, "
+        "diag_part as tensor_diag_part, trace"
+    ),
+    "xlalite.ops.functions.ordering": "argsort, searchsorted, sort",
+    "xlalite.ops.functions.scatter_updates": (
+        "scatter_add, scatter_div, scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, "
+        "scatter_nd_update, scatter_sub, scatter_update"
+    ),
+    "xlalite.ops.functions.segments": (
+        "bincount, histogram_fixed_width, segment_max, segment_mean, segment_min, segment_prod, segment_sum, "
+        "sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean, "
+        "unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
+    ),
+    "xlalite.ops.functions.selection": (
+        "batch_gather, boolean_mask, dynamic_partition, dynamic_stitch, gather_nd, listdiff, parallel_stack, "
+        "scatter_nd, sequence_mask, setdiff1d, sparse_mask, tensor_scatter_nd_add as tensor_scatter_add, "
+        "tensor_scatter_nd_add, tensor_scatter_nd_max, tensor_scatter_nd_min, tensor_scatter_nd_sub, "
+        "tensor_scatter_nd_update, tensor_scatter_nd_sub as tensor_scatter_sub, "
+        "tensor_scatter_nd_update as tensor_scatter_update, unique, unique_with_counts, unravel_index"
+    ),
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
         "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "

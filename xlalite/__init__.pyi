@@ -33,11 +33,12 @@ from xlalite.ops.functions import losses as losses, math as math, nn as nn
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
     expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
-    invert_permutation as invert_permutation, one_hot as one_hot, ones as ones, ones_like as ones_like, pad as pad,
-    placeholder as placeholder, placeholder_with_default as placeholder_with_default,
-    prevent_gradient as prevent_gradient, rank as rank, reshape as reshape, reverse as reverse,
-    reverse_v2 as reverse_v2, shape as shape, shape_n as shape_n, size as size, slice as slice, split as split,
-    squeeze as squeeze, stack as stack, stop_gradient as stop_gradient, strided_slice as strided_slice, tile as tile,
+    invert_permutation as invert_permutation, meshgrid as meshgrid, one_hot as one_hot, ones as ones,
+    ones_like as ones_like, pad as pad, placeholder as placeholder,
+    placeholder_with_default as placeholder_with_default, prevent_gradient as prevent_gradient, rank as rank,
+    reshape as reshape, reverse as reverse, reverse_sequence as reverse_sequence, reverse_v2 as reverse_v2,
+    roll as roll, shape as shape, shape_n as shape_n, size as size, slice as slice, split as split, squeeze as squeeze,
+    stack as stack, stop_gradient as stop_gradient, strided_slice as strided_slice, tile as tile,
     transpose as transpose, unstack as unstack, where as where, where_v2 as where_v2, zeros as zeros,
     zeros_like as zeros_like
 )
@@ -50,6 +51,10 @@ from xlalite.ops.functions.control_flow import (
     control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
     name_scope as name_scope, no_op as no_op, tuple as tuple, while_loop as while_loop,
     with_dependencies as with_dependencies
+)
+from xlalite.ops.functions.diagonals import (
+    diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
+    matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
 )
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
@@ -71,9 +76,32 @@ from xlalite.ops.functions.math import (
     truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
 )
 from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
+from xlalite.ops.functions.ordering import argsort as argsort, searchsorted as searchsorted, sort as sort
 from xlalite.ops.functions.random_ops import (
     random_normal as random_normal, random_shuffle as random_shuffle, random_uniform as random_uniform,
     truncated_normal as truncated_normal
+)
+from xlalite.ops.functions.scatter_updates import (
+    scatter_add as scatter_add, scatter_div as scatter_div, scatter_max as scatter_max, scatter_min as scatter_min,
+    scatter_mul as scatter_mul, scatter_nd_add as scatter_nd_add, scatter_nd_sub as scatter_nd_sub,
+    scatter_nd_update as scatter_nd_update, scatter_sub as scatter_sub, scatter_update as scatter_update
+)
+from xlalite.ops.functions.segments import (
+    bincount as bincount, histogram_fixed_width as histogram_fixed_width, segment_max as segment_max,
+    segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod, segment_sum as segment_sum,
+    sparse_segment_mean as sparse_segment_mean, sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum, unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+)
+from xlalite.ops.functions.selection import (
+    batch_gather as batch_gather, boolean_mask as boolean_mask, dynamic_partition as dynamic_partition,
+    dynamic_stitch as dynamic_stitch, gather_nd as gather_nd, listdiff as listdiff, parallel_stack as parallel_stack,
+    scatter_nd as scatter_nd, sequence_mask as sequence_mask, setdiff1d as setdiff1d, sparse_mask as sparse_mask,
+    tensor_scatter_nd_add as tensor_scatter_nd_add, tensor_scatter_nd_max as tensor_scatter_nd_max,
+    tensor_scatter_nd_min as tensor_scatter_nd_min, tensor_scatter_nd_sub as tensor_scatter_nd_sub,
+    tensor_scatter_nd_update as tensor_scatter_nd_update, unique as unique, unique_with_counts as unique_with_counts,
+    unravel_index as unravel_index
 )
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
@@ -98,4 +126,9 @@ from xlalite.ops.training.variable_scope import (
 )
 
 bool = bool_
+tensor_diag = diag
+tensor_diag_part = diag_part
+tensor_scatter_add = tensor_scatter_nd_add
+tensor_scatter_sub = tensor_scatter_nd_sub
+tensor_scatter_update = tensor_scatter_nd_update
 __version__: str

@@ -29,12 +29,22 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "he_uniform"
         ),
     },
+    "linalg": {
+        "xlalite.ops.functions.diagonals": (
+            "matrix_band_part as band_part, matrix_diag as diag, matrix_diag_part as diag_part, "
+            "matrix_set_diag as set_diag, diag as tensor_diag, diag_part as tensor_diag_part, trace"
+        ),
+    },
     "losses": {
         "xlalite.ops.functions.losses": (
             "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
             "get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, mean_pairwise_squared_error, "
             "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
         ),
+    },
+    "manip": {
+        "xlalite.ops.functions.array": "reshape, reverse, roll, tile",
+        "xlalite.ops.functions.selection": "gather_nd, scatter_nd",
     },
     "math": {
         "xlalite.ops.functions.math": (
@@ -48,6 +58,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
         "xlalite.ops.functions.nn": (
             "l2_normalize, log_sigmoid, log_softmax, softmax, softplus, softsign, zero_fraction"
+        ),
+        "xlalite.ops.functions.ordering": "bucketize, in_top_k, top_k",
+        "xlalite.ops.functions.segments": (
+            "bincount, segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max, "
+            "unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
         ),
     },
     "nn": {
@@ -64,6 +79,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "batch_norm_with_global_normalization, fused_batch_norm, local_response_normalization, "
             "local_response_normalization as lrn, normalize_moments, sufficient_statistics, weighted_moments"
         ),
+        "xlalite.ops.functions.ordering": "in_top_k, top_k",
         "xlalite.ops.functions.pooling": (
             "avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d, max_pool3d, "
             "max_pool_v2, max_pool_with_argmax, pool"

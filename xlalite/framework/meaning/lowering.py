@@ -217,12 +217,22 @@ class LoweringContext:
         Raises:
             LoweringError: it is not; the message traces it to what it depends on.
         """
-        position = operation.spec.input_range(name, len(operation.inputs))[0]
+        return self._constant(operation, operation.spec.input_range(name, len(operation.inputs))[0], f" ({name})")
+
+    def constant_at(self, operation: Operation, position: int) -> Array:
+        """The value of the input at a position, which must be known now.
+
+        Raises:
+            LoweringError: it is not; the message traces it to what it depends on.
+        """
+        return self._constant(operation, position, "")
+
+    def _constant(self, operation: Operation, position: int, name: str) -> Array:
         tensor = operation.inputs[position]
         value = self._resolver.resolve(tensor)
         if value is None:
             raise LoweringError(
-                f"{operation.describe()}: input {position} ({name}) must be known when the operation is compiled, but "
+                f"{operation.describe()}: input {position}{name} must be known when the operation is compiled, but "
                 f"{self._resolver.explain(tensor)}"
             )
         return value

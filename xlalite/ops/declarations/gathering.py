@@ -1,7 +1,4 @@
-"""Selecting rows by index, adding rows up by index, and one-hot encoding.
-
-Indices out of range follow XLA: they clamp when reading and are skipped when adding.
-"""
+"""Selecting rows by index, and one-hot encoding. Indices out of range clamp, as in XLA."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES, int32
+from xlalite.framework.graph.dtypes import INTEGER_TYPES, int32
 from xlalite.framework.graph.op_spec import Gradient, OpSpec, OutputType, VariableAccess, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor, handle_data_of
@@ -139,59 +136,6 @@ register(
         group=None,
         variable_access=VariableAccess.READ,
     )
-)
-
-
-# UnsortedSegmentSum(data, segment_ids, num_segments): row i of the result sums the rows of data with id i.
-
-
-def _segment_infer(op: Operation) -> Sequence[OutputType]:
-    data, ids, count = op.inputs
-    require_type(data, NUMERIC_TYPES)
-    require_type(ids, INTEGER_TYPES, "segment_ids")
-    require_scalar(count, "num_segments")
-    segments = constant_value(count)
-    if data.shape.dims is None or ids.shape.dims is None:
-        return [(data.dtype, unknown_shape())]
-    rank = len(ids.shape.dims)
-    TensorShape(data.shape.dims[:rank]).assert_is_compatible_with(ids.shape)
-    return [(data.dtype, TensorShape([None if segments is None else int(segments), *data.shape.dims[rank:]]))]
-
-
-def _segment_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    b, (data, ids) = ctx.builder, inputs
-    rank = len(ids.dims)
-    if data.dims[:rank] != ids.dims:
-        raise ShapeError(f"segment_ids of shape {ids.dims} do not fit data of shape {data.dims}")
-    zeros = b.full(0, data.dtype, (int(ctx.constant(op, "num_segments")), *data.dims[rank:]))
-    attrs = OPS["scatter"].attrs(
-        update_window_dims=tuple(range(rank, len(data.dims))),
-        inserted_window_dims=(0,),
-        scatter_dims_to_operand_dims=(0,),
-        index_vector_dim=rank,
-    )
-    return [b.op("scatter", (zeros, ids, data), attrs, (b.scalar_function("add", data.dtype),))]
-
-
-def _segment_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    data, ids, _ = op.inputs
-    rows = node("GatherV2", [grad, node("Maximum", [ids, node("ZerosLike", [ids])]), constant(0)])
-    kept = node("GreaterEqual", [ids, node("ZerosLike", [ids])])
-    if data.shape.rank is None or ids.shape.rank is None:
-        raise ShapeError("the gradient of UnsortedSegmentSum needs known ranks")
-    extra = constant(np.ones(data.shape.rank - ids.shape.rank, np.int32))
-    mask = node("Reshape", [kept, node("ConcatV2", [shape_tensor(ids), extra, constant(0)])])
-    return [node("SelectV2", [mask, rows, node("ZerosLike", [rows])]), None, None]
-
-
-declare(
-    "UnsortedSegmentSum",
-    ("data", "segment_ids", "num_segments"),
-    _segment_infer,
-    _segment_lower,
-    _segment_gradient,
-    MOVEMENT,
-    constant_inputs=("num_segments",),
 )
 
 

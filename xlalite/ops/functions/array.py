@@ -215,10 +215,13 @@ def strided_slice(
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """`tensor` with values around it; `paddings` is `[rank, 2]`: how many before and after in each dimension."""
-    if mode.upper() != "CONSTANT":
-        raise ShapeError(f"pad: mode {mode!r} is not supported; expected 'CONSTANT'")
+    """`tensor` with values around it; `paddings` is `[rank, 2]`: how many before and after in each dimension.
+
+    The mode is CONSTANT, REFLECT or SYMMETRIC; the last of these repeats the elements at the ends.
+    """
     x, around = convert_to_tensor(tensor), convert_to_tensor(paddings)
+    if mode.upper() != "CONSTANT":
+        return node("MirrorPad", [x, around], {"mode": mode.upper()}, name)
     if isinstance(constant_values, int | float) and constant_values == 0:
         return node("Pad", [x, around], None, name)
     return node("PadV2", [x, around, cast_to(promote(constant_values)[0], x.dtype)], None, name)
@@ -282,13 +285,34 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 # Selection.
 
 
-def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
-    """Rows of `params`, a tensor or a variable, at `indices`."""
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Rows of `params`, a tensor or a variable, at `indices`.
+
+    Args:
+        params: What to take from.
+        indices: Which rows; those out of range clamp.
+        validate_indices: Accepted for compatibility.
+        name: Name of the operation.
+        axis: The dimension along which rows are counted; that behind the batches by default.
+        batch_dims: So many first dimensions of `params` and `indices` belong together.
+    """
     index = convert_to_tensor(indices)
+    if batch_dims:
+        from xlalite.ops.functions.selection import gather_with_batches  # which stands above
+
+        along = batch_dims if axis is None else int(axis)
+        return gather_with_batches(convert_to_tensor(params), index, along, batch_dims, name)
     handle = getattr(params, "handle", None)
-    if isinstance(handle, Tensor) and axis == 0:
+    if isinstance(handle, Tensor) and (axis is None or (isinstance(axis, int) and axis == 0)):
         return node("ResourceGather", [handle, index], None, name)
-    return node("GatherV2", [convert_to_tensor(params), index, convert_to_tensor(axis)], None, name)
+    return node("GatherV2", [convert_to_tensor(params), index, convert_to_tensor(axis or 0)], None, name)
 
 
 def one_hot(
@@ -311,24 +335,77 @@ def one_hot(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of `x` where the condition holds, of `y` elsewhere.
+    """Elements of `x` where the condition holds, of `y` elsewhere; with neither, the positions of true elements.
 
-    As in TensorFlow 1, a condition that is a vector chooses whole rows of `x` and `y` of higher rank.
+    As in TensorFlow 1, a condition that is a vector chooses whole rows of `x` and `y` of higher rank. Positions are a
+    matrix `[number of true elements, rank]`.
 
     Raises:
-        ShapeError: only one of `x` and `y` is given, or none: positions of true elements have no static number.
+        ShapeError: only one of `x` and `y` is given.
     """
-    if x is None or y is None:
-        raise ShapeError("where: both x and y are needed; the positions of true elements are not supported")
     chooser = convert_to_tensor(condition)
+    if x is None and y is None:
+        return node("Where", [chooser], None, name)
+    if x is None or y is None:
+        raise ShapeError("where: give both x and y, or neither")
     t, e = promote(x, y)
     by_rows = chooser.shape.rank == 1 and t.shape.rank is not None and t.shape.rank > 1
     return node("Select" if by_rows else "SelectV2", [chooser, t, e], None, name or "Select")
 
 
-def where_v2(condition: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Elements of `x` where the condition holds, of `y` elsewhere; all three are broadcast together."""
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Elements of `x` where the condition holds, of `y` elsewhere, all three broadcast together; else as `where`."""
+    if x is None and y is None:
+        return where(condition, name=name)
     return node("SelectV2", [convert_to_tensor(condition), *promote(x, y)], None, name)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """The first `seq_lengths[i]` elements of each sequence in a batch turned round.
+
+    Raises:
+        ShapeError: it is not said along which dimension sequences lie.
+    """
+    along = seq_axis if seq_axis is not None else seq_dim
+    if along is None:
+        raise ShapeError("reverse_sequence: say along which dimension with seq_axis=")
+    batch = batch_axis if batch_axis is not None else batch_dim or 0
+    operands = [convert_to_tensor(input), convert_to_tensor(seq_lengths)]
+    return node("ReverseSequence", operands, {"seq_dim": along, "batch_dim": batch}, name)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Elements shifted along dimensions; what goes out at one end comes in at the other."""
+    operands = [convert_to_tensor(value) for value in (input, shift, axis)]
+    return node("Roll", operands, None, name)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """Coordinates of a grid: each vector repeated along the dimensions of the others.
+
+    Raises:
+        ShapeError: the indexing is neither xy nor ij.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid: indexing {indexing!r} is neither 'xy' nor 'ij'")
+    vectors = [reshape(each, [-1]) for each in promote(*args)]
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        places[:2] = [1, 0]
+    counts: list[Tensor] = [size(vectors[i]) for i in np.argsort(places)]
+    sizes = node("Pack", counts, {"axis": 0})
+    return [
+        broadcast_to(reshape(vector, [-1 if i == place else 1 for i in range(len(vectors))]), sizes)
+        for vector, place in zip(vectors, places, strict=True)
+    ]
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:

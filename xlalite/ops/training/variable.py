@@ -13,6 +13,7 @@ from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.graph_keys import GraphKeys
+from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.operators import TensorOperators
 from xlalite.framework.graph.tensor import Tensor
@@ -20,6 +21,7 @@ from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shap
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.variable_ops import variable_handle
 from xlalite.ops.functions.control_flow import cond, group, no_op
+from xlalite.ops.functions.scatter_updates import scatter_rows
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.promotion import cast_to
@@ -194,7 +196,27 @@ class Variable(TensorOperators):
     def _change(self, op_type: str, value: Any, name: str, read_value: bool) -> Any:
         new = cast_to(convert_to_tensor(value, preferred_dtype=self.dtype), self.dtype)
         done = operation(op_type, [self._handle, new], None, name)
-        return AssignedValue(self, done) if read_value else done
+        return self.after(done) if read_value else done
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Replaces the rows that an `IndexedSlices` names; gives the value after it."""
+        return scatter_rows("Update", self, sparse_delta, name)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds to the rows that an `IndexedSlices` names; gives the value after it."""
+        return scatter_rows("Add", self, sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts from the rows that an `IndexedSlices` names; gives the value after it."""
+        return scatter_rows("Sub", self, sparse_delta, name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the current value."""
+        return node("ResourceGather", [self._handle, convert_to_tensor(indices)], None, name)
+
+    def after(self, change: Operation) -> AssignedValue:
+        """The value once an operation has changed it."""
+        return AssignedValue(self, change)
 
     def _as_tensor(self) -> Tensor:
         return self.value()
