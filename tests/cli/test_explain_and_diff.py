@@ -38,6 +38,51 @@ def test_explain_as_json(softmax: Path, xlalite: Callable[..., object]) -> None:
     assert {"decided_by": "fusion", "subject": ["e", "q"], "verdict": "fused"}.items() <= decisions[0].items()
 
 
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> Path:
+    """Trains for two steps, with the JIT as it is by default."""
+    monkeypatch.setenv("PYTHONPATH", str(repository))
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import xlalite as tf\n"
+        "x = tf.placeholder(tf.float32, [None, 4], name='x')\n"
+        "w = tf.Variable(tf.ones([4, 2]), name='w')\n"
+        "loss = tf.reduce_mean(tf.square(tf.matmul(x, w)), name='loss')\n"
+        "step = tf.train.GradientDescentOptimizer(0.1).minimize(loss, name='train')\n"
+        "with tf.Session() as sess:\n"
+        "    sess.run(tf.global_variables_initializer())\n"
+        "    for _ in range(2):\n"
+        "        print('loss', sess.run([loss, step], {x: [[1, 2, 3, 4]]})[0])\n"
+    )
+    return path
+
+
+def test_explain_a_program(program: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("explain", "--", program)
+    assert ran.code == 0
+    assert "cluster_0_train ran 2 times\n  compilation: cluster_0_train: compiled: first signature" in ran.out
+    assert "loss " in ran.err
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_explain_an_operation_of_a_program(program: Path, xlalite: Callable[..., object]) -> None:
+    inside = xlalite("explain", "MatMul", "--", program).out.splitlines()
+    assert inside[:2] == ["MatMul = MatMul(x:0, ReadVariableOp:0)", "runs in cluster_0_train"]
+    assert "compilation: cluster_0_train: compiled: first signature" in inside
+    outside = xlalite("explain", "w", "--", program).out
+    assert "runs by itself" in outside
+    assert "cannot be compiled: it names a variable" in outside
+    decisions = json.loads(xlalite("explain", "w", "--json", "--", program).out)
+    assert {each["decided_by"] for each in decisions} == {"clustering"}
+
+
+def test_explain_wrong_use_of_programs(program: Path, softmax: Path, xlalite: Callable[..., object]) -> None:
+    assert f"no session of {program} ran an operation 'matmul'" in xlalite("explain", "matmul", "--", program).err
+    assert "holds HLO, not a Python program" in xlalite("explain", "--", softmax).err
+    program.write_text("raise SystemExit(3)")
+    assert xlalite("explain", "--", program).code == 3
+
+
 def test_explain_wrong_use(softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("explain", softmax, "q_fuson")
     assert ran.code == 2

@@ -1,29 +1,39 @@
-"""`xlalite explain`: what became of an instruction, and every decision about it with its reason."""
+"""`xlalite explain`: what became of an instruction or operation, and every decision about it with its reason."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from xlalite.backends.base import get_backend
-from xlalite.cli.arguments import CommandParser, add_file, add_platform
+from xlalite.cli.arguments import CommandParser, add_file, add_platform, flag_words
 from xlalite.cli.errors import UsageError
+from xlalite.cli.programs import require_python, run_program, split_words
 from xlalite.cli.reading import read_module
+from xlalite.cli.session_story import SessionStory
 from xlalite.cli.wrapping import print_lines
 from xlalite.client.compilation import compile_options
+from xlalite.client.config import GlobalJitLevel
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse, print_instruction
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.wording import did_you_mean
+from xlalite.passes.dump.records import REPORT_SUFFIX
 
 _CODE_STAGE = "llvm-before-optimizations"
 _HLO_STAGE = "hlo-backend"
+_STANDARD_ERROR = 2
 
 
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
+    own, program = split_words(words)
+    if program:
+        return _explain_program(program, own)
     arguments, flags = _parser().read(words)
     module = read_module(arguments.file)
     backend = get_backend(arguments.platform)
@@ -46,21 +56,61 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
+def _explain_program(program: list[str], own: list[str]) -> int:
+    """Runs a program, and says how its graphs were clustered; with the program's exit code."""
+    arguments, _ = _parser_of_programs().read(own)
+    require_python(program[0])
+    flags = [f"--tf_xla_auto_jit={GlobalJitLevel.ON_1}", "--xla_dump_hlo_module_re=^$", "--tf_xla_clustering_debug"]
+    with tempfile.TemporaryDirectory() as directory:
+        code = run_program(program, [*flags, *flag_words(own), f"--xla_dump_to={directory}"], stdout=_STANDARD_ERROR)
+        sessions = [SessionStory.read(path) for path in sorted(Path(directory).glob(f"*.{REPORT_SUFFIX}"))]
+    if arguments.name is not None:
+        sessions = [session for session in sessions if session.concerns(arguments.name)]
+        if not sessions and not code:
+            raise UsageError(f"no session of {program[0]} ran an operation {arguments.name!r}")
+    decisions = [each for session in sessions for each in session.decisions_about(arguments.name)]
+    if arguments.json:
+        print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
+    elif arguments.name is None:
+        print_lines(session.report for session in sessions)
+    else:
+        print_lines([line for session in sessions for line in session.places(arguments.name)])
+        print_lines(
+            [
+                f"{who}: {line}"
+                for who, group in groupby(decisions, lambda each: each.decided_by)
+                for line in _lines_of(list(group), in_full=arguments.all)
+            ]
+        )
+    return code
+
+
 def _parser() -> CommandParser:
     parser = CommandParser(
         "explain",
         "Compiles a module and says what was decided, and why: which instructions share a kernel and which do not, "
-        "where a copy was needed, which kind of kernel was chosen. With a NAME, only what concerns that instruction.",
-        "FILE [NAME] [options]",
+        "where a copy was needed, which kind of kernel was chosen. With a NAME, only what concerns that instruction. "
+        "Or runs a Python program, with the JIT on unless it says otherwise itself, and says how its graphs were "
+        "clustered and what was compiled; with a NAME, only what concerns that operation.",
+        "FILE [NAME] [options]\n       xlalite explain [NAME] [options] -- (script.py | -m module) [arguments]",
     )
     add_file(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="an instruction, before or after optimisation")
     add_platform(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="each decision by itself, also where several are alike",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
+    _add_forms(parser)
     return parser
+
+
+def _parser_of_programs() -> CommandParser:
+    parser = CommandParser("explain", "As above.", "[NAME] [options] -- (script.py | -m module) [arguments]")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an operation of a graph that the program runs")
+    _add_forms(parser)
+    return parser
+
+
+def _add_forms(parser: CommandParser) -> None:
+    parser.add_argument("--all", action="store_true", help="each decision by itself, also where several are alike")
+    parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
 
 
 def _all_decisions(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:

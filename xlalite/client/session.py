@@ -190,6 +190,8 @@ class Session:
 
     def close(self) -> None:
         """Forgets the variables and the compiled code; closing again does nothing."""
+        if self._dump is not None and not self._closed:
+            self._dump.write(self._plans())
         self._closed = True
         self._prepared.clear()
         self._runtime.close()

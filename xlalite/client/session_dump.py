@@ -23,9 +23,12 @@ class SessionDump:
 
     def update(self, plans: Sequence[Plan]) -> None:
         """Writes the report if anything was decided since it was last written."""
+        if sum(len(plan.decisions) for plan in plans) != self._written:
+            self.write(plans)
+
+    def write(self, plans: Sequence[Plan]) -> None:
+        """Writes the report, with how often each cluster has run by now."""
         decisions = [decision for plan in plans for decision in plan.decisions]
-        if len(decisions) == self._written:
-            return
         self._written = len(decisions)
         lines = [line for plan in plans for line in self._lines(plan)]
         self._dumper.write("\n".join(lines), decisions)

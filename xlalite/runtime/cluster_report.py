@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xlalite.framework.graph.errors import NotFoundError
 from xlalite.framework.graph.operation import Operation
 from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.wording import counted
 from xlalite.runtime.plan import Plan
 
 
@@ -46,7 +47,7 @@ def plan_report(plan: Plan) -> str:
         return f"{_title(plan)}\n{len(plan.operations)} operations run one by one: the JIT is off"
     lines = [_title(plan), plan.clustering.report()]
     for step in plan.cluster_steps:
-        lines.append(f"{step.cluster.name} ran {step.runs} times")
+        lines.append(f"{step.cluster.name} ran {counted(step.runs, 'time')}")
         lines += [f"  {decision}" for decision in step.compiler.history.decisions]
     return "\n".join(lines)
 
