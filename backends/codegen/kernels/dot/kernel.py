@@ -18,6 +18,7 @@ from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import Matrix
+from xlalite.backends.codegen.kernels.dot.words import is_exact
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -29,7 +30,7 @@ from xlalite.backends.codegen.kernels.throughput import (
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
-from xlalite.backends.codegen.llvm import I8, I64, VOID, Function, ModuleBuilder, Type, Value, array, constant
+from xlalite.backends.codegen.llvm import I8, I32, I64, VOID, Function, ModuleBuilder, Type, Value, array, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
@@ -172,6 +173,7 @@ class _DotEmitter:
         self._lhs, self._rhs = (right, left) if plan.view.exchanged else (left, right)
         self._finisher = Finisher(entry, kernel.request.body, kernel.dot, plan, self._layout)
         self._scratch: Value | None = None
+        self._is_exact: Value | None = None
 
     def emit(self) -> None:
         fb, entry = self._fb, self._entry
@@ -250,6 +252,9 @@ class _DotEmitter:
         pack = packer(self._module, numbers, packing)
         target = self._place(operand.offset)
         (first, extent), (term, terms) = outer, depth
+        least = None if operand.least_offset is None else self._place(operand.least_offset)
+        if least is not None:
+            fb.store(constant(I32, -1), least, 4)
         if not operand.tile_extent:
             fb.call(pack, source, target, *map(math.value, (term, first, terms, extent)))
             return
@@ -265,7 +270,10 @@ class _DotEmitter:
             )
             sizes = math.piece(start, step, extent), math.piece(begin, most, terms)
             positions = math.add(first, start), math.add(term, begin)
-            fb.call(pack, source, math.address(numbers.kept, target, place), *map(math.value, (*positions, *sizes)))
+            place_of_part = math.address(numbers.kept, target, place)
+            found = fb.call(pack, source, place_of_part, *map(math.value, (*positions, *sizes)))
+            if least is not None:
+                fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)
 
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
@@ -287,6 +295,9 @@ class _DotEmitter:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
         else:
             a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
+        if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
+            places = self._place(layout.lhs.least_offset), self._place(layout.rhs.least_offset)
+            self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
         with math.steps(piece.area.width, plan.columns) as column:
             number = math.divide(column, plan.columns)
             panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
@@ -363,5 +374,9 @@ class _DotEmitter:
             return option(size if isinstance(size, int) else whole)
         return self._fb.select(self._fb.icmp("eq", size, whole), option(whole), option(rest))
 
-    def _function(self, rows: int, columns: int) -> Function:
-        return tile_of(self._plan, self._layout, rows, columns).function(self._module, self._plan.numbers)
+    def _function(self, rows: int, columns: int) -> Value:
+        tile, numbers = tile_of(self._plan, self._layout, rows, columns), self._plan.numbers
+        function = tile.function(self._module, numbers)
+        if self._is_exact is None or numbers.widened is None:
+            return function
+        return self._fb.select(self._is_exact, function, tile.function(self._module, numbers.widened))

@@ -27,6 +27,7 @@ class OperandLayout:
         tile_extent: Rows of a tile that are packed together; 0 if the whole piece is packed at once.
         offset: Place in the scratch memory, in bytes.
         size_bytes: Room there.
+        least_offset: Place of the least exponent of what is packed, in bytes; None if nobody asks for it.
     """
 
     packing: Packing | None
@@ -36,6 +37,7 @@ class OperandLayout:
     tile_extent: int = 0
     offset: int = 0
     size_bytes: int = 0
+    least_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,9 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     flips = left and plan.numbers.flips
     packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
-    return OperandLayout(packing, 1, line, panel, step, offset, room)
+    if plan.numbers.widened is None:
+        return OperandLayout(packing, 1, line, panel, step, offset, room)
+    return OperandLayout(packing, 1, line, panel, step, offset, room + _ALIGNMENT, offset + room)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -9,7 +9,7 @@ from xlalite.backends.codegen.arrays.types import from_memory, normalize_integer
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.dot import accumulator_dtype
 from xlalite.backends.codegen.kernels.dot.words import Words, words_for
-from xlalite.backends.codegen.llvm import F32, F64, I32, I64, FunctionBuilder, TargetInfo, Type, Value
+from xlalite.backends.codegen.llvm import F32, F64, I16, I32, I64, FunctionBuilder, TargetInfo, Type, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
@@ -39,6 +39,11 @@ class Numbers:
     def word(self) -> int:
         """Terms that one element of a packed operand holds."""
         return 1 if self.words is None else self.words.terms
+
+    @property
+    def widened(self) -> Numbers | None:
+        """The same in words that are widened, if those here are only right for some numbers."""
+        return replace(self, words=Words.WIDENED_BF16_PAIRS) if self.words is Words.BF16_PAIRS else None
 
     @property
     def flips(self) -> bool:
@@ -78,7 +83,13 @@ class Numbers:
     def take_part(self, fb: FunctionBuilder, operand: DType, stored: Value) -> Value:
         """Loaded elements of an operand as parts of words; exact."""
         assert self.words is not None, "a product in words"
-        return _wider(fb, from_memory(fb, operand, stored), operand, self.words.part)
+        if not self.words.has_floats:
+            return _wider(fb, from_memory(fb, operand, stored), operand, self.words.part)
+        if operand is DType.BF16:
+            return stored
+        real = _real(fb, from_memory(fb, operand, stored), operand, DType.F32)
+        bits = fb.bitcast(real, real.type.with_scalar(I32))
+        return fb.trunc(fb.lshr(bits, 16), bits.type.with_scalar(I16))
 
     def finish(self, fb: FunctionBuilder, total: Value) -> Value:
         """A sum as an element of the result, in register form."""
@@ -138,9 +149,7 @@ def in_words(numbers: Numbers, target: TargetInfo, can_take: Callable[[int], boo
         target: The machine.
         can_take: Whether words of so many terms can be packed.
     """
-    if numbers.kept is not I32:
-        return numbers
-    return replace(numbers, words=words_for((numbers.lhs, numbers.rhs), target, can_take))
+    return replace(numbers, words=words_for((numbers.lhs, numbers.rhs), numbers.kept, target, can_take))
 
 
 def why_no_numbers(dot: HloInstruction) -> str | None:

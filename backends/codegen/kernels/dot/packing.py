@@ -86,8 +86,8 @@ class Packer:
         self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
         self._first_x, self._first_y, self._width, self._height = fb.parameters[2:]
 
-    def emit(self) -> None:
-        """Writes the body of the function."""
+    def emit(self) -> Value | None:
+        """Writes the body of the function; gives what it returns."""
         along, across = self._packing.source_x, self._packing.source_y
         if along.is_single and along.is_contiguous:
             self._copy_lines()
@@ -97,6 +97,7 @@ class Packer:
             self._copy_vectors()
         else:
             self._copy_strips(self._copy_strip)
+        return None
 
     def _taken(self, stored: Value) -> Value:
         dtype = self._packing.dtype

@@ -200,7 +200,10 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
-        return _in_words(view, numbers, lanes, target)
+        in_words = _in_words(view, numbers, lanes, target)
+        # Integers are never quicker one by one.
+        choices = [in_words, _plan(view, replace(numbers, words=None), target)] if numbers.kept.is_float else [in_words]
+        return min(choices, key=lambda plan: plan.cycles)
     plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)

@@ -5,12 +5,14 @@ The last word of a dimension is filled up with zeros; what the other operand has
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
+from xlalite.backends.codegen.kernels.dot.words import exponent_of, least_exponents
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I32, PTR, Type, Value, vector, zero
+from xlalite.backends.codegen.llvm import I16, I32, PTR, Type, Value, constant, vector, zero
 
 _SIGNS = 0x80808080 - (1 << 32)
 """What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
@@ -21,11 +23,28 @@ _SQUARE = 4
 class WordPacker(Packer):
     """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height)`; y and the height count terms.
 
-    The first y is a multiple of a word's terms, and a walk along y has whole words in each run or only one run.
+    The first y is a multiple of a word's terms, and a walk along y has whole words in each run or only one run. Of bf16
+    the result is an i32, the least exponent among the terms that are not zero.
     """
 
-    def emit(self) -> None:
+    def emit(self) -> Value | None:
         """Whole words, then what is left of a word."""
+        fb = self._fb
+        if self._numbers.widened is None:
+            self._copy()
+            return None
+        sizes = {1, self._packing.lanes}
+        self._least = {size: fb.alloca(vector(I16, self._packing.word * size), align=4) for size in sizes}
+        for size, place in self._least.items():
+            fb.store(constant(vector(I16, self._packing.word * size), -1), place, 4)
+        self._copy()
+        least = [
+            fb.reduce(fb.load(vector(I16, self._packing.word * size), place, 4), fb.umin)
+            for size, place in self._least.items()
+        ]
+        return exponent_of(fb, functools.reduce(fb.umin, least))
+
+    def _copy(self) -> None:
         fb, packing = self._fb, self._packing
         if packing.source_x.is_single and packing.source_x.is_contiguous:
             self._copy_lines()
@@ -36,8 +55,15 @@ class WordPacker(Packer):
             with fb.if_(fb.icmp("ne", rest, 0)), fb.loop(0, self._width) as x:
                 self._copy_rest(x, fb.sub(self._height, rest), rest)
 
-    def _flipped(self, words: Value) -> Value:
-        return self._fb.xor(words, _SIGNS) if self._packing.flips else words
+    def _finished(self, words: Value) -> Value:
+        """Words as they are stored; of bf16, after a look at their exponents."""
+        fb = self._fb
+        if self._packing.flips:
+            return fb.xor(words, _SIGNS)
+        if self._numbers.widened is not None:
+            place, type_ = self._least[words.type.lanes], vector(I16, self._packing.word * words.type.lanes)
+            fb.store(least_exponents(fb, words, fb.load(type_, place, 4)), place, 4)
+        return words
 
     def _word_line(self, y: Value, x: Value) -> Value:
         return self._line(self._fb.udiv(y, self._packing.word), x)
@@ -54,7 +80,7 @@ class WordPacker(Packer):
         for number, one in enumerate(stored):
             part = self._parts(one)
             words = fb.or_(words, fb.shl(fb.zext(part, words.type), part.type.scalar.bits * number))
-        return self._flipped(words)
+        return self._finished(words)
 
     def _line_of_words(self, place: Value, type_: Type) -> Value:
         """Words of neighbouring terms, or one."""
@@ -90,11 +116,11 @@ class WordPacker(Packer):
                     pieces.append(self._line_of_words(place, vector(I32, _SQUARE)))
                 for row, line in enumerate(exchanged(fb, self._joined(pieces, _SQUARE))):
                     write = self._word_line(fb.add(fb.add(first, y), row * word), strip.x)
-                    fb.store(self._flipped(line), write, I32.size_bytes)
+                    fb.store(self._finished(line), write, I32.size_bytes)
             with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
                 place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, y))
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
-                fb.store(self._flipped(self._line_of_words(place, I32)), write, I32.size_bytes)
+                fb.store(self._finished(self._line_of_words(place, I32)), write, I32.size_bytes)
 
     def _copy_strip(self, strip: Strip) -> None:
         fb, stride, word, memory = self._fb, self._packing.source_y.stride, self._packing.word, self._memory
@@ -120,4 +146,4 @@ class WordPacker(Packer):
             part = self._parts(stored)
             shift = fb.trunc(fb.mul(loop.index, part.type.bits), I32)
             loop.yield_(fb.or_(loop.values[0], fb.shl(fb.zext(part, I32), shift)))
-        fb.store(self._flipped(loop.results[0]), write, I32.size_bytes)
+        fb.store(self._finished(loop.results[0]), write, I32.size_bytes)

@@ -1,0 +1,125 @@
+"""Products of bf16 and narrower, multiplied in pairs, are as exact as those of f32, however small the numbers are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.backends.codegen.kernels.dot.plan import plan_dot
+from xlalite.backends.codegen.kernels.dot.words import Words
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo import parse
+from xlalite.hlo.types.dtype import DType
+
+BF16 = DType.BF16.numpy
+SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100)]
+TURNED = [(False, False), (True, False), (False, True)]
+
+
+def product(
+    sizes: tuple[int, int, int], types: tuple[str, str, str], turned: tuple[bool, bool] = (False, False)
+) -> str:
+    m, k, n = sizes
+    lhs = f"{types[0]}[{k},{m}]" if turned[0] else f"{types[0]}[{m},{k}]"
+    rhs = f"{types[1]}[{n},{k}]" if turned[1] else f"{types[1]}[{k},{n}]"
+    return f"""HloModule m
+ENTRY e {{
+  a = {lhs} parameter(0)
+  b = {rhs} parameter(1)
+  ROOT d = {types[2]}[{m},{n}] dot(a, b), lhs_contracting_dims={{{int(not turned[0])}}}, \
+rhs_contracting_dims={{{int(turned[1])}}} }}"""
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0) -> Any:
+    return (rng.standard_normal(shape, np.float32) * np.float32(scale)).astype(BF16)
+
+
+@pytest.mark.parametrize("turned", TURNED)
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("types", [("bf16", "bf16", "f32"), ("f8e5m2", "bf16", "bf16"), ("s8", "f8e4m3fn", "f32")])
+def test_products_of_any_size(
+    check: Any, rng: np.random.Generator, types: tuple[str, str, str], sizes: tuple[int, int, int], turned: Any
+) -> None:
+    text = product(sizes, types, turned)
+    shapes = [parameter.shape for parameter in parse(text).entry_computation.parameters]
+    arguments = [(rng.standard_normal(shape.dims) * 3).astype(shape.dtype.numpy) for shape in shapes]
+    for threads in (1, 2, 5):
+        check(text, *arguments, ulps=64, num_threads=threads)
+
+
+@pytest.mark.parametrize("exponent", [-40, -60, -100, -110])
+def test_scaling_an_operand_scales_the_result(compile_text: Any, rng: np.random.Generator, exponent: int) -> None:
+    """Bit by bit, though products of smaller numbers are computed in another way."""
+    executable = compile_text(product((64, 96, 48), ("bf16", "bf16", "f32")))
+    a, b = numbers(rng, (64, 96)), numbers(rng, (96, 48))
+    found = executable((a.astype(np.float32) * np.float32(2.0**exponent)).astype(BF16), b)
+    np.testing.assert_array_equal(found, executable(a, b) * np.float32(2.0**exponent))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (2.0**-130, 2.0**100),  # a denormal operand
+        (2.0**100, 2.0**-133),
+        (2.0**-70, 2.0**-60),  # a denormal product
+        (2.0**-126, 2.0**-7),
+        (2.0**-126, 1.0),
+        (-(2.0**-149), 0.5),  # nothing left
+        (0.0, 2.0**-130),
+    ],
+)
+@pytest.mark.parametrize("place", [(0, 0), (63, 95), (30, 51)])
+@pytest.mark.parametrize("turned", TURNED)
+def test_one_tiny_number(check: Any, left: float, right: float, place: tuple[int, int], turned: Any) -> None:
+    a, b = np.zeros((64, 96), np.float64), np.zeros((96, 48), np.float64)
+    a[place], b[place[1], 17] = left, right
+    arguments = [(x.T if is_turned else x).astype(BF16) for x, is_turned in zip((a, b), turned, strict=True)]
+    check(product((64, 96, 48), ("bf16", "bf16", "f32"), turned), *arguments)
+
+
+def test_sums_that_cancel_to_denormal_numbers(check: Any) -> None:
+    a, b = np.zeros((64, 96), np.float32), np.zeros((96, 48), np.float32)
+    a[:, 0], a[:, 50] = 2.0**-60 * 1.0078125, -(2.0**-60)
+    b[0], b[50] = 2.0**-62, 2.0**-62
+    check(product((64, 96, 48), ("bf16", "bf16", "f32")), a.astype(BF16), b.astype(BF16))
+
+
+def test_infinities_and_nan(check: Any, rng: np.random.Generator) -> None:
+    a, b = numbers(rng, (64, 95)), numbers(rng, (95, 48))
+    a[3, 5], a[7, 94], b[20, 9], b[94, 11] = np.inf, np.nan, -np.inf, np.inf
+    a[9, 94] = 0
+    check(product((64, 95, 48), ("bf16", "bf16", "f32")), a, b, ulps=64)
+
+
+@pytest.mark.parametrize("labels", ["b01f_01io->b01f", "bf01_oi01->bf01"])
+def test_convolutions(check: Any, kernels: Any, rng: np.random.Generator, labels: str) -> None:
+    image, kernel, result = (
+        ((2, 20, 33, 8), (3, 3, 8, 20), (2, 18, 31, 20))
+        if labels.startswith("b0")
+        else ((2, 8, 20, 33), (20, 8, 3, 3), (2, 20, 18, 31))
+    )
+    dims = [",".join(map(str, sizes)) for sizes in (image, kernel, result)]
+    text = f"""HloModule m
+ENTRY e {{
+  x = bf16[{dims[0]}] parameter(0)
+  k = bf16[{dims[1]}] parameter(1)
+  ROOT c = bf16[{dims[2]}] convolution(x, k), window={{size=3x3}}, dim_labels={labels} }}"""
+    assert kernels(check(text, numbers(rng, image), numbers(rng, kernel), ulps=64)) == ["dot"]
+
+
+@pytest.mark.parametrize(
+    ("types", "sizes", "features", "words"),
+    [
+        (("bf16", "bf16", "bf16"), (64, 64, 64), ("avx512bf16",), Words.BF16_PAIRS),
+        (("f8e4m3fn", "u8", "f32"), (64, 64, 64), ("avx512bf16",), Words.BF16_PAIRS),
+        (("bf16", "bf16", "f32"), (1, 2000, 2000), ("avx512bf16",), None),
+        (("bf16", "bf16", "f32"), (64, 64, 64), (), None),
+        (("bf16", "f16", "f32"), (64, 64, 64), ("avx512bf16",), None),
+        (("bf16", "bf16", "f64"), (64, 64, 64), ("avx512bf16",), None),
+        (("s16", "bf16", "f32"), (64, 64, 64), ("avx512bf16",), None),
+    ],
+)
+def test_pairs_are_for_what_bf16_holds(types: Any, sizes: Any, features: tuple[str, ...], words: Words | None) -> None:
+    target = TargetInfo.of("x86_64-unknown-linux-gnu", features=("avx512f", "avx512vl", "fma", *features))
+    dot = parse(product(sizes, types)).entry_computation.root
+    assert plan_dot(dot, target).numbers.words is words
