@@ -10,7 +10,6 @@ from xlalite.hlo.types.dtype import DType
 
 _FEWEST_TERMS = 8
 _LEAST_FLOPS = 1 << 16
-_MOST_PHASES = 16
 _FEWEST_OF_GROUP = 4
 """Output features of a group; with fewer, elements one by one leave fewer lanes idle."""
 
@@ -32,9 +31,6 @@ def holds_product(convolution: HloInstruction) -> bool:
     if DType.F8E8M0FNU in types or (groups > 1 and features < _FEWEST_OF_GROUP * groups):
         return False
     if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
-        return False
-    dilated = [dim for dim in attrs.window.dimensions if dim.lhs_dilate > 1]
-    if math.prod(dim.lhs_dilate for dim in dilated) > _MOST_PHASES or any(d.stride * d.rhs_dilate > 1 for d in dilated):
         return False
     terms = math.prod(rhs.shape.dims) // max(1, features)
     return terms >= _FEWEST_TERMS and 2 * terms * convolution.shape.element_count >= _LEAST_FLOPS

@@ -23,7 +23,7 @@ def any_convolution(chance: random.Random, dtype: str) -> tuple[str, tuple[int, 
     for _ in range(space):
         size, window, stride = chance.choice((1, 4, 7)), chance.choice((1, 2, 3, 5)), chance.choice((1, 1, 2))
         low, high = chance.choice((0, 1, 2, -1)), chance.choice((0, 1, 3, -1))
-        base, dilation, reversal = chance.choice((1, 1, 2)), chance.choice((1, 1, 2)), chance.choice((0, 0, 1))
+        base, dilation, reversal = chance.choice((1, 1, 2, 3)), chance.choice((1, 1, 2)), chance.choice((0, 0, 1))
         room = low + (size - 1) * base + 1 + high - ((window - 1) * dilation + 1)
         if room < 0:
             low, room = low - room, 0

@@ -1,0 +1,279 @@
+"""Convolutions with holes between the elements of the input, as convolutions without: the phases of their results.
+
+Results that lie as far behind an element as one another see the same part of the kernel. Such a phase is a convolution
+of its own; or all phases together are one whose output features are theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import Window, WindowDimension
+
+_VECTOR = 16
+"""Elements of a vector, about."""
+
+_MOST_PHASES = 16
+"""Phases that are worth a convolution each."""
+
+_GAIN = 0.75
+"""Part of the vectors that phases together must be content with: their sums are added and moved afterwards."""
+
+
+def padded(builder: Builder, attrs: ConvolutionAttrs, lhs: Handle, window: Sequence[WindowDimension]) -> Handle:
+    """The input with the padding of a window."""
+    padding = [(0, 0, 0)] * lhs.shape.rank
+    for dim, one in zip(attrs.dim_labels.input_spatial, window, strict=True):
+        padding[dim] = max(0, one.pad_low), max(0, one.pad_high), 0
+    return builder.pad(lhs, builder.constant(0, lhs.shape.dtype), padding) if any(map(any, padding)) else lhs
+
+
+def plain_convolution(
+    builder: Builder,
+    attrs: ConvolutionAttrs,
+    shape: Shape,
+    lhs: Handle,
+    rhs: Handle,
+    window: Sequence[WindowDimension],
+    around: Sequence[WindowDimension] | None = None,
+) -> Handle:
+    """The convolution by a window, of an input with the padding of a wider one, or of its own."""
+    plain = (
+        replace(
+            one,
+            pad_low=one.pad_low - max(0, wide.pad_low),
+            pad_high=one.pad_high - max(0, wide.pad_high),
+            lhs_dilate=1,
+            reversal=False,
+        )
+        for one, wide in zip(window, around or window, strict=True)
+    )
+    return builder.op("convolution", (lhs, rhs), replace(attrs, window=Window(tuple(plain))), shape=shape)
+
+
+def without_holes(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
+    """The convolution, whose kernel is read forwards."""
+    if _are_better_together(attrs, rhs):
+        return _together(builder, attrs, shape, lhs, rhs)
+    return _each_by_itself(builder, attrs, shape, lhs, rhs)
+
+
+def _are_better_together(attrs: ConvolutionAttrs, rhs: Handle) -> bool:
+    dilated = [one for one in attrs.window.dimensions if one.lhs_dilate > 1]
+    if any(one.stride * one.rhs_dilate > 1 for one in dilated):
+        return False
+    phases = math.prod(one.lhs_dilate for one in dilated)
+    features = rhs.dims[attrs.dim_labels.kernel_output_feature] // max(
+        attrs.feature_group_count, attrs.batch_group_count
+    )
+    steps = [_steps(one) for one in dilated]
+    apart = math.prod(one.size for one in dilated) * -(-features // _VECTOR)
+    vectors = sum(
+        math.prod(step.count for step in chosen) * -(-math.prod(step.phases for step in chosen) * features // _VECTOR)
+        for chosen in product(*steps)
+    )
+    return phases > _MOST_PHASES or math.prod(map(len, steps)) == 1 or vectors <= _GAIN * apart
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Elements start + d * i + j of a kernel, for i below a count and j below a number of phases, the last phases.
+
+    Attributes:
+        start: The first one.
+        count: Steps of d, the distance of elements of the input.
+        phases: How many phases see an element in each step; they do so in reverse order.
+    """
+
+    start: int
+    count: int
+    phases: int
+
+
+def _steps(one: WindowDimension) -> list[_Steps]:
+    """All elements of the kernel: those of steps that all phases take, and those of the last one."""
+    d = one.lhs_dilate
+    if d == 1:
+        return [_Steps(0, one.size, 1)]
+    whole, rest = divmod(one.size, d)
+    return [step for step in (_Steps(0, whole, d), _Steps(whole * d, 1, rest)) if step.count * step.phases]
+
+
+def _together(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
+    """A convolution for each choice of steps, with the output features of all phases that take them.
+
+    Result t is result u of phase p where t = d * u + p - shift, with a shift such that the first step is a whole one.
+    """
+    labels, window = attrs.dim_labels, attrs.window.dimensions
+    space, feature = labels.output_spatial, labels.output_feature
+    groups = max(attrs.feature_group_count, attrs.batch_group_count)
+    features = shape.dims[feature] // groups
+    shifts = [(one.lhs_dilate - 1 - one.pad_low) % one.lhs_dilate for one in window]
+    part = list(shape.dims)
+    for dim, one, shift in zip(space, window, shifts, strict=True):
+        part[dim] = -(-(shape.dims[dim] + shift) // one.lhs_dilate)
+    sizes = [lhs.dims[dim] for dim in labels.input_spatial]
+    choices = list(product(*map(_steps, window)))
+    is_narrow = shape.dtype.is_floating and shape.dtype.bits < DType.F32.bits
+    kept = DType.F32 if is_narrow and len(choices) > 1 else shape.dtype
+    windows = [
+        [_window(*each) for each in zip(chosen, window, sizes, [part[dim] for dim in space], shifts, strict=True)]
+        for chosen in choices
+    ]
+    around = _wide(windows)
+    filled = padded(builder, attrs, lhs, around)
+    total: Handle | None = None
+    for chosen, moved in zip(choices, windows, strict=True):
+        phases = [step.phases for step in chosen]
+        dims = list(part)
+        dims[feature] = groups * math.prod(phases) * features
+        kernel = _kernel_of_phases(builder, attrs, rhs, chosen)
+        found = plain_convolution(builder, attrs, shape.with_dims(dims).with_dtype(kept), filled, kernel, moved, around)
+        found = builder.reshape(found, (*part[:feature], groups, *phases, features, *part[feature + 1 :]))
+        amounts = [(0, 0, 0)] * found.shape.rank
+        for number, (one, step) in enumerate(zip(window, chosen, strict=True)):
+            amounts[feature + 1 + number] = one.lhs_dilate - step.phases, 0, 0
+        if any(map(any, amounts)):
+            found = builder.pad(found, builder.constant(0, kept), amounts)
+        total = found if total is None else total + found
+    if total is None:
+        return builder.broadcast(builder.constant(0, shape.dtype), shape.dims, ())
+    order: list[int] = []
+    for dim in range(len(part)):
+        place = dim if dim <= feature else dim + 1 + len(window)
+        order += [feature, feature + 1 + len(window)] if dim == feature else [place]
+        order += [feature + 1 + number for number, spatial in enumerate(space) if spatial == dim]
+    spread = builder.transpose(total, order)
+    starts, ends = [0] * len(part), list(shape.dims)
+    for dim, one, shift in zip(space, window, shifts, strict=True):
+        part[dim] *= one.lhs_dilate
+        starts[dim], ends[dim] = shift, shift + shape.dims[dim]
+    result = builder.slice(builder.reshape(spread, part), starts, ends)
+    return result if kept is shape.dtype else builder.convert(result, shape.dtype)
+
+
+def _window(step: _Steps, one: WindowDimension, size: int, count: int, shift: int) -> WindowDimension:
+    """How the steps move over the input for the results u below a count."""
+    d = one.lhs_dilate
+    if d == 1:
+        return replace(one, reversal=False)
+    low = -((d - 1 - shift - one.pad_low) // d) - step.start // d
+    return WindowDimension(step.count, pad_low=low, pad_high=count - 1 + step.count - size - low)
+
+
+def _kernel_of_phases(builder: Builder, attrs: ConvolutionAttrs, rhs: Handle, chosen: Sequence[_Steps]) -> Handle:
+    """The kernel of some steps; its output features are those of each phase, one after another, in each group."""
+    labels, window = attrs.dim_labels, attrs.window.dimensions
+    groups = max(attrs.feature_group_count, attrs.batch_group_count)
+    starts, ends, dims = [0] * rhs.shape.rank, [*rhs.dims], [*rhs.dims]
+    for dim, step in zip(labels.kernel_spatial, chosen, strict=True):
+        starts[dim], ends[dim], dims[dim] = step.start, step.start + step.count * step.phases, step.count
+    apart: list[int] = []
+    kept: list[int] = []
+    phases = [0] * len(window)
+    for dim, size in enumerate(dims):
+        if dim == labels.kernel_output_feature:
+            outputs = len(kept)
+            kept += [len(apart), len(apart) + 1]
+            apart += [groups, size // groups]
+        else:
+            kept.append(len(apart))
+            apart.append(size)
+        if dim in labels.kernel_spatial:
+            number = labels.kernel_spatial.index(dim)
+            phases[number] = len(apart)
+            apart.append(chosen[number].phases)
+    kernel = builder.reshape(builder.slice(rhs, starts, ends), apart)
+    several = [place for place in phases if apart[place] > 1]
+    kernel = builder.reverse(kernel, several) if several else kernel
+    kernel = builder.transpose(kernel, [*kept[: outputs + 1], *phases, *kept[outputs + 1 :]])
+    dims[labels.kernel_output_feature] *= math.prod(step.phases for step in chosen)
+    return builder.reshape(kernel, dims)
+
+
+def _each_by_itself(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
+    """A convolution for each phase; their results alternate along the dimensions with holes."""
+    labels, window = attrs.dim_labels, attrs.window.dimensions
+    counts = [shape.dims[dim] for dim in labels.output_spatial]
+    sizes = [lhs.dims[dim] for dim in labels.input_spatial]
+    phases = [
+        [_phase(*each, number) for number in range(_phase_count(each[0]))]
+        for each in zip(window, sizes, counts, strict=True)
+    ]
+    wide = _wide([*product(*([phase.window for phase in of_dimension] for of_dimension in phases))])
+    filled = padded(builder, attrs, lhs, wide)
+    part = list(shape.dims)
+    for dim, one, count in zip(labels.output_spatial, window, counts, strict=True):
+        part[dim] = -(-count // _phase_count(one))
+    found = []
+    for chosen in product(*phases):
+        starts, ends, steps = [0] * rhs.shape.rank, [*rhs.dims], [1] * rhs.shape.rank
+        for dim, phase, one in zip(labels.kernel_spatial, chosen, window, strict=True):
+            starts[dim], steps[dim] = min(phase.start, one.size), phase.step
+        windows = [phase.window for phase in chosen]
+        if 0 in (one.size for one in windows):
+            found.append(builder.broadcast(builder.constant(0, shape.dtype), part, ()))
+            continue
+        kernel = builder.slice(rhs, starts, ends, steps)
+        found.append(plain_convolution(builder, attrs, shape.with_dims(part), filled, kernel, windows, wide))
+    # Along each dimension with holes the phases alternate: neighbours in a dimension of their own, minor ones first.
+    for dim, one in reversed([*zip(labels.output_spatial, window, strict=True)]):
+        count = _phase_count(one)
+        if count > 1:
+            found = [_alternating(builder, found[i : i + count], dim) for i in range(0, len(found), count)]
+    return builder.slice(found[0], (0,) * shape.rank, shape.dims)
+
+
+def _alternating(builder: Builder, parts: Sequence[Handle], dim: int) -> Handle:
+    """The slices of arrays along a dimension, in turns."""
+    dims = parts[0].dims
+    apart = [builder.reshape(part, (*dims[: dim + 1], 1, *dims[dim + 1 :])) for part in parts]
+    return builder.reshape(builder.concatenate(apart, dim + 1), (*dims[:dim], dims[dim] * len(parts), *dims[dim + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """Results as many apart as there are phases, of which each sees kernel elements start + step * j.
+
+    Attributes:
+        start: The first element of the kernel that meets elements of the input rather than holes.
+        step: Distance of such elements of the kernel.
+        window: How these elements of the kernel move over the input.
+    """
+
+    start: int
+    step: int
+    window: WindowDimension
+
+
+def _phase_count(one: WindowDimension) -> int:
+    return one.lhs_dilate // math.gcd(one.lhs_dilate, one.stride)
+
+
+def _phase(one: WindowDimension, size: int, count: int, number: int) -> _Phase:
+    d, phases = one.lhs_dilate, _phase_count(one)
+    if d == 1:
+        return _Phase(0, 1, replace(one, reversal=False))
+    step = d // math.gcd(d, one.rhs_dilate)
+    place = number * one.stride - one.pad_low
+    start = next((j for j in range(step) if (place + j * one.rhs_dilate) % d == 0), one.size)
+    seen = max(0, -(-(one.size - start) // step))
+    low = -((place + start * one.rhs_dilate) // d)
+    stride, dilation = phases * one.stride // d, step * one.rhs_dilate // d
+    high = (-(-count // phases) - 1) * stride + (seen - 1) * dilation + 1 - size - low
+    return _Phase(start, step, WindowDimension(seen, stride, low, high, rhs_dilate=dilation))
+
+
+def _wide(windows: Sequence[Sequence[WindowDimension]]) -> list[WindowDimension]:
+    """A window with padding for all."""
+    return [
+        WindowDimension(1, pad_low=max(w.pad_low for w in of_dimension), pad_high=max(w.pad_high for w in of_dimension))
+        for of_dimension in zip(*windows, strict=True)
+    ]
