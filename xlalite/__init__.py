@@ -94,7 +94,16 @@ _NAMES: dict[str, str] = {
         "to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
     "xlalite.ops.functions.nn": "log_sigmoid",
+    "xlalite.ops.functions.quantization": (
+        "fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, fake_quant_with_min_max_vars, "
+        "fake_quant_with_min_max_vars_gradient, fake_quant_with_min_max_vars_per_channel, "
+        "fake_quant_with_min_max_vars_per_channel_gradient"
+    ),
     "xlalite.ops.functions.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
+    "xlalite.ops.functions.space_blocks": (
+        "batch_to_space, batch_to_space_nd, depth_to_space, extract_image_patches, space_to_batch, space_to_batch_nd, "
+        "space_to_depth"
+    ),
     "xlalite.ops.training.variable": (
         "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "

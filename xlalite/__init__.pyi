@@ -29,7 +29,7 @@ from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from xlalite.hlo.errors import XlaliteError as XlaliteError
-from xlalite.ops.functions import losses as losses, math as math, nn as nn
+from xlalite.ops.functions import losses as losses, math as math, nn as nn, quantization as quantization
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
     expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
@@ -77,6 +77,14 @@ from xlalite.ops.functions.math import (
 )
 from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
 from xlalite.ops.functions.ordering import argsort as argsort, searchsorted as searchsorted, sort as sort
+from xlalite.ops.functions.quantization import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
+)
 from xlalite.ops.functions.random_ops import (
     random_normal as random_normal, random_shuffle as random_shuffle, random_uniform as random_uniform,
     truncated_normal as truncated_normal
@@ -102,6 +110,11 @@ from xlalite.ops.functions.selection import (
     tensor_scatter_nd_min as tensor_scatter_nd_min, tensor_scatter_nd_sub as tensor_scatter_nd_sub,
     tensor_scatter_nd_update as tensor_scatter_nd_update, unique as unique, unique_with_counts as unique_with_counts,
     unravel_index as unravel_index
+)
+from xlalite.ops.functions.space_blocks import (
+    batch_to_space as batch_to_space, batch_to_space_nd as batch_to_space_nd, depth_to_space as depth_to_space,
+    extract_image_patches as extract_image_patches, space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients

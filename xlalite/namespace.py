@@ -84,6 +84,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, avg_pool_v2, max_pool, max_pool1d, max_pool2d, max_pool3d, "
             "max_pool_v2, max_pool_with_argmax, pool"
         ),
+        "xlalite.ops.functions.space_blocks": "batch_to_space, depth_to_space, space_to_batch, space_to_depth",
         "xlalite.ops.functions.math": "sigmoid, tanh",
         "xlalite.ops.functions.nn": (
             "batch_normalization, bias_add, crelu, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
@@ -91,6 +92,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "sigmoid_cross_entropy_with_logits, silu, softmax, softmax_cross_entropy_with_logits, "
             "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "
             "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
+        ),
+    },
+    "quantization": {
+        "xlalite.ops.functions.quantization": (
+            "fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, fake_quant_with_min_max_vars, "
+            "fake_quant_with_min_max_vars_gradient, fake_quant_with_min_max_vars_per_channel, "
+            "fake_quant_with_min_max_vars_per_channel_gradient, quantize_and_dequantize, quantize_and_dequantize_v2, "
+            "quantize_and_dequantize_v3"
         ),
     },
     "train": {

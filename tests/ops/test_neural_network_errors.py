@@ -8,7 +8,14 @@ import pytest
 
 from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import XlaliteError
-from xlalite.ops.functions import array as a, convolutions as c, normalization as n, pooling as p
+from xlalite.ops.functions import (
+    array as a,
+    convolutions as c,
+    normalization as n,
+    pooling as p,
+    quantization as q,
+    space_blocks as b,
+)
 
 IMAGE = np.zeros((2, 5, 5, 4), np.float32)
 KERNEL = np.zeros((3, 3, 4, 2), np.float32)
@@ -62,6 +69,24 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "'NHCW' is not one of NHWC, NCHW",
     ),
     "radius": (lambda: n.local_response_normalization(IMAGE, -1), "depth_radius must not be negative, found -1"),
+    "blocks": (lambda: b.space_to_batch_nd(IMAGE, [2, 2], [[0, 0], [0, 1]]), "a size of 5, 5 with padding, is not div"),
+    "batch of blocks": (lambda: b.batch_to_space(IMAGE, [[0, 0], [0, 0]], 2), "a batch of 2 is not divisible by the 4"),
+    "crops": (lambda: b.batch_to_space_nd(IMAGE, [2], [[6, 6]]), r"crops \[6, 6\] leave nothing of a size of 5"),
+    "margins": (
+        lambda: b.space_to_batch_nd(IMAGE, [2, 2], [[0, 0]]),
+        r"paddings have shape \(1, 2\); expected \(2, 2\)",
+    ),
+    "depth": (lambda: b.depth_to_space(IMAGE, 3), "dimension 3 of size 4 is not divisible by 9"),
+    "rates": (
+        lambda: b.extract_image_patches(IMAGE, [1, 2, 2, 1], [1] * 4, [1, 1, 1, 2], "SAME"),
+        r"rates of batch and channels must be 1",
+    ),
+    "range": (lambda: q.fake_quant_with_min_max_args(IMAGE, 3, 2), "min 3.0 must be less than max 2.0"),
+    "bits": (lambda: q.fake_quant_with_min_max_args(IMAGE, num_bits=1), "num_bits must be from 2 to 16, found 1"),
+    "ranges of channels": (
+        lambda: q.fake_quant_with_min_max_vars_per_channel(IMAGE, [0.0] * 3, [1.0] * 3),
+        r"shapes \(3,\) and \(4,\)",
+    ),
     "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
 }
 

@@ -208,6 +208,8 @@ def differences(function: Callable[[dict[Tensor, Any]], Any], feeds: dict[Tensor
 def test_every_gradient_has_a_case() -> None:
     covered = {case.name.split(" ")[0] for case in CASES}
     tested_elsewhere = {"If", "While", "ReadVariableOp", "ResourceGather", "PreventGradient"}
+    # tests/ops/test_quantization_gradients.py
+    straight_through = {name for name in OP_SPECS if name.startswith(("FakeQuant", "QuantizeAndDequantize"))}
     of_complex_numbers = {"ComplexAbs", "Conj", "Imag", "Real"}
     declared = {name for name, spec in OP_SPECS.items() if spec.gradient is not None and spec.is_compilable}
-    assert declared - covered - tested_elsewhere - of_complex_numbers == set()
+    assert declared - covered - tested_elsewhere - of_complex_numbers - straight_through == set()
