@@ -32,6 +32,7 @@ class KernelRequest:
         unread: Numbers of results that nobody reads; what is written there does not matter.
         places: Where each array lies, parameters first; empty if each has the argument of its own number.
         streamed: Numbers of results that are stored past the caches.
+        threads: How many may share what a kernel hands out by itself.
     """
 
     body: HloComputation
@@ -40,6 +41,7 @@ class KernelRequest:
     unread: frozenset[int] = frozenset()
     places: tuple[ArrayPlace, ...] = ()
     streamed: frozenset[int] = frozenset()
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,16 @@ class Kernel(ABC):
         return 0
 
     @property
+    def forks(self) -> bool:
+        """Whether it can share out the work of one unit of its extent: `fork_of` gives what with."""
+        return False
+
+    @property
+    def shared_bytes(self) -> int:
+        """Memory that all tasks of a forking kernel see; the scratch memory is that of a task then."""
+        return 0
+
+    @property
     def figures(self) -> Mapping[str, Number]:
         """What reports say of its choices."""
         return {}
@@ -91,6 +103,10 @@ class Kernel(ABC):
     def streaming(self, results: frozenset[int]) -> Self:
         """The kernel of the same computation that stores some results past the caches."""
         return replace(self, request=replace(self.request, streamed=results))
+
+    def forking(self, threads: int) -> Self:
+        """The kernel of the same computation that shares its work out by itself."""
+        return replace(self, request=replace(self.request, threads=threads))
 
     def estimate_ns(self, work: Work) -> float:
         """Time that it takes on one thread, its operations and bytes being counted already."""

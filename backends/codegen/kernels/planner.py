@@ -107,6 +107,8 @@ def plan_kernel(
             kernel = kernel.streaming(_streamed(kernel, work))
             estimate = kernel.estimate_ns(work)
             grain = grain_of(estimate, kernel.extent, num_threads)
+            if kernel.forks and kernel.extent < num_threads and estimate > _LONG_NS:
+                kernel, grain = kernel.forking(num_threads), 0
             figures = _figures(kernel, work, estimate, grain)
             decision = Decision("kernel planner", (instruction.name,), shape.kind.value, reason, figures)
             return KernelPlan(kernel, body.operands, estimate, grain, decision)
@@ -164,5 +166,6 @@ def _figures(kernel: Kernel, work: Work, estimate_ns: float, grain: int) -> dict
         "tasks": -(-kernel.extent // abs(grain)) if grain else 1,
         "dims": "x".join(map(str, kernel.request.body.root.shape.dims)),
         **({"streamed": len(streamed)} if streamed else {}),
+        **({"threads": kernel.request.threads} if kernel.request.threads > 1 else {}),
         **kernel.figures,
     }

@@ -39,6 +39,13 @@ def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
         yield fb.parameters[0]
         return
     area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
+    with slot_in(fb, area, slot_bytes) as address:
+        yield address
+
+
+@contextmanager
+def slot_in(fb: FunctionBuilder, area: Value, slot_bytes: int) -> Iterator[Value]:
+    """The address of a slot of an area that is the running task's own."""
     address, bit = _take_slot(fb, area, slot_bytes)
     yield address
     _give_back_slot(fb, area, bit)

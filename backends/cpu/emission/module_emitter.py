@@ -20,7 +20,7 @@ from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan, grain_of, plan_kernel
-from xlalite.backends.codegen.kernels.scratch import open_slots, scratch_area_bytes
+from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
     I8,
     I32,
@@ -259,11 +259,11 @@ class _ModuleEmitter:
             pointers = [*map(self._base, allocations)]
         else:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
-        if plan.kernel.scratch_bytes:
-            pointers.append(self._scratch(plan.kernel, plan.grain))
+        if plan.kernel.scratch_bytes or plan.kernel.request.threads > 1:
+            pointers += self._scratch(plan.kernel, plan.grain)
         kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
         self._slots.write_back(operands)
-        if plan.grain or plan.kernel.scratch_bytes:
+        if plan.grain or plan.kernel.scratch_bytes or plan.kernel.request.threads > 1:
             self._emit_waiting()
             self._call_kernel(kernel, extent, plan.grain, pointers)
             self._slots.read_back(results)
@@ -272,16 +272,22 @@ class _ModuleEmitter:
             self._waiting.append((step, pointers, results))
             self._touched.add(operands, results)
 
-    def _scratch(self, kernel: Kernel, grain: int) -> Value:
-        """Scratch memory for one kernel, a slot for each task that may run; kernels follow one another and share it."""
-        tasks = max(1, -(-kernel.extent // abs(grain))) if grain else 1
+    def _scratch(self, kernel: Kernel, grain: int) -> list[Value]:
+        """Scratch memory for one kernel, a slot for each task that may run; kernels follow one another and share it.
+
+        What a kernel forks with comes behind it.
+        """
+        threads = kernel.request.threads
+        tasks = max(1, -(-kernel.extent // abs(grain))) if grain else threads
         slots = min(tasks, self._num_threads)
-        needed = scratch_area_bytes(kernel.scratch_bytes, slots)
-        self._emitted.scratch_bytes = max(self._emitted.scratch_bytes, needed)
+        behind = aligned(scratch_area_bytes(kernel.scratch_bytes, slots))
+        self._emitted.scratch_bytes = max(self._emitted.scratch_bytes, behind + kernel.shared_bytes)
         start = -(-self._assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         area = self._fb.gep(I8, self._fb.parameters[2], start)
         open_slots(self._fb, area, slots)
-        return area
+        if threads == 1:
+            return [area]
+        return [area, self._fb.gep(I8, area, behind), self._fb.parameters[3], self._parallel_for()]
 
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
         """Asks the evaluator; a failure ends the program with the call's number."""
@@ -319,7 +325,8 @@ class _ModuleEmitter:
 
     def _kernel(self, instruction: HloInstruction, kernel: Kernel) -> Function:
         request = kernel.request
-        key = ("kernel", type(kernel), fingerprint(request.body), request.in_place, request.unread, request.places)
+        shape = request.in_place, request.unread, request.places, request.threads
+        key = ("kernel", type(kernel), fingerprint(request.body), *shape)
 
         def build() -> Function:
             self._emitted.kernel_count += 1
@@ -347,11 +354,13 @@ class _ModuleEmitter:
         fb = self._fb
         arguments = self._argument_array(pointers)
         if grain:
-            self._emitted.uses_threads = True
-            parallel_for = self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
-            fb.call(parallel_for, fb.parameters[3], kernel, arguments, extent, grain)
+            fb.call(self._parallel_for(), fb.parameters[3], kernel, arguments, extent, grain)
         else:
             fb.call(kernel, arguments, 0, extent)
+
+    def _parallel_for(self) -> Function:
+        self._emitted.uses_threads = True
+        return self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
 
     def _argument_array(self, pointers: Sequence[Value]) -> Value:
         fb = self._fb

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.fft.passes import Lanes
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan, plan_line, split_line
-from xlalite.backends.codegen.kernels.fft.transform import Areas, Dimensions, Transform
+from xlalite.backends.codegen.kernels.fft.transform import Dimensions, Transform
+from xlalite.backends.codegen.kernels.fork import fork_of
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
-from xlalite.backends.codegen.kernels.scratch import aligned, own_slot, parts_of
+from xlalite.backends.codegen.kernels.scratch import aligned, own_slot
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder
 from xlalite.hlo.ops.fourier import FftAttrs, FftType
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -80,21 +81,31 @@ class FftKernel(Kernel):
         return -(-self.batch // self.dimensions.unit)
 
     @property
-    def scratch_bytes(self) -> int:
-        """All areas."""
-        return sum(self._areas)
+    def forks(self) -> bool:
+        """If one transform is many groups of lines."""
+        return self.dimensions.unit == 1
 
     @property
-    def _areas(self) -> tuple[int, ...]:
-        return tuple(map(aligned, self.dimensions.area_bytes))
+    def scratch_bytes(self) -> int:
+        """All areas, or those of a task."""
+        areas = sum(map(aligned, self.dimensions.area_bytes))
+        return areas - self.shared_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """What tasks of a transform exchange."""
+        return self.dimensions.shared_bytes if self.request.threads > 1 else 0
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Transforms the units [begin, end)."""
         entry = open_kernel(module, name, self.request)
-        fb = entry.fb
-        if self.batch:
+        fb, own = entry.fb, self.dimensions
+        arguments = entry.inputs[0].pointer, entry.outputs[0].pointer, self.batch, (entry.begin, entry.end)
+        fork = fork_of(entry, self)
+        if self.batch and fork is not None:
+            Transform.of(fb, own, fork.shared, fork.shared, fork).emit(*arguments)
+        elif self.batch:
             with own_slot(entry, self.scratch_bytes) as slot:
-                code = Transform(fb, self.dimensions, Areas(*parts_of(fb, slot, self._areas)))
-                code.emit(entry.inputs[0].pointer, entry.outputs[0].pointer, self.batch, (entry.begin, entry.end))
+                Transform.of(fb, own, slot, None, None).emit(*arguments)
         fb.ret()
         return entry.function

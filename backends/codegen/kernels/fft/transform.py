@@ -2,13 +2,14 @@
 
 The last dimension is the first of a forward transform and the last of the inverse of a real one; the others are
 transformed where they lie. Lines beside each other are lanes as they are; lines one after the other are transposed on
-the way, and a long line becomes a matrix whose columns and rows are lines (`plan`).
+the way, and a long line becomes a matrix whose columns and rows are lines (`plan`). Where the kernel forks, groups of
+lines are what threads share out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,8 @@ from xlalite.backends.codegen.kernels.fft.moves import (
 from xlalite.backends.codegen.kernels.fft.passes import Lanes, transform_lines
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
 from xlalite.backends.codegen.kernels.fft.twiddles import turns
+from xlalite.backends.codegen.kernels.fork import Fork
+from xlalite.backends.codegen.kernels.scratch import aligned, parts_of, slot_in
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 from xlalite.hlo.ops.fourier import FftType
 from xlalite.hlo.types.literal import Array
@@ -35,7 +38,12 @@ _WHOLE_TABLE = 1 << 14
 _FINE = 32
 """Rows of the finer of the two tables; a multiple of every lane count."""
 
+_OF_GROUP = 3
+"""Areas that a group of lines has for itself."""
+
 _Bounds = tuple[Value, Value]
+_Body = Callable[["Transform", Sequence[Value], Value, int], None]
+"""(code of the function that it is for, what it was given, first line, lines) -> emits the work for a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ class Dimensions:
 
     @property
     def area_bytes(self) -> tuple[int, ...]:
-        """What `Areas` need."""
+        """What `Areas` need: the first ones are those of a group of lines, what comes behind is for all."""
         side, element = self.lanes.count, self.lanes.element_bytes()
         split = isinstance(self.along, SplitPlan)
         plans = [*self.across]
@@ -99,7 +107,12 @@ class Dimensions:
         row = self.lengths[-1] * number if split and self.kind.is_real else 0
         is_kept = self.kind is FftType.IRFFT and len(self.lengths) > 1
         spectrum = math.prod(self.lengths[:-1]) * self.width * number if is_kept else 0
-        return buffer, buffer, turned, side * element, row, row if not self.is_halved else 0, spectrum
+        return buffer, buffer, side * element, turned, row, row if not self.is_halved else 0, spectrum
+
+    @property
+    def shared_bytes(self) -> int:
+        """What of it is for all groups of lines."""
+        return sum(map(aligned, self.area_bytes[_OF_GROUP:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +122,8 @@ class Areas:
     Attributes:
         buffer: Lines in lanes.
         other: As much.
-        turned: What lies between the two halves of a split line.
         tile: A block of elements.
+        turned: What lies between the two halves of a split line.
         row: A complex line.
         other_row: As much.
         spectrum: What lies between the dimensions across and the last one.
@@ -118,8 +131,8 @@ class Areas:
 
     buffer: Value
     other: Value
-    turned: Value
     tile: Value
+    turned: Value
     row: Value
     other_row: Value
     spectrum: Value
@@ -132,12 +145,25 @@ class Transform:
     Attributes:
         fb: Where it goes.
         dimensions: What it computes.
-        areas: Its memory.
+        areas: Its memory; of a kernel that forks, sizes and the addresses of what is for all.
+        fork: What it forks with, if it does.
     """
 
     fb: FunctionBuilder
     dimensions: Dimensions
     areas: Areas
+    fork: Fork | None = None
+
+    @staticmethod
+    def of(
+        fb: FunctionBuilder, dimensions: Dimensions, slot: Value, shared: Value | None, fork: Fork | None
+    ) -> Transform:
+        """The code with its areas in some memory, those for all perhaps elsewhere."""
+        sizes = tuple(map(aligned, dimensions.area_bytes))
+        if shared is None:
+            return Transform(fb, dimensions, Areas(*parts_of(fb, slot, sizes)), fork)
+        own, others = parts_of(fb, slot, sizes[:_OF_GROUP]), parts_of(fb, shared, sizes[_OF_GROUP:])
+        return Transform(fb, dimensions, Areas(*own, *others), fork)
 
     def emit(self, source: Value, target: Value, batch: int, bounds: _Bounds) -> None:
         """Computes the units inside the bounds."""
@@ -165,20 +191,36 @@ class Transform:
     def _scale(self, dimension: int) -> float:
         return 1 / self.dimensions.lengths[dimension] if self.dimensions.is_inverse else 1.0
 
-    def _groups(self, count: int, bounds: _Bounds | None, body: Callable[[Value, int], None]) -> None:
+    def _groups(self, count: int, bounds: _Bounds | None, held: Sequence[Value], body: _Body) -> None:
         """Calls the body with (first line, lines): for all that fill lanes, and for the others."""
         fb, side = self.fb, self.dimensions.lanes.count
         full = count // side
+        if bounds is None and self.fork is not None:
+            self._fork(count, held, body)
+            return
         begin, end = (0, full) if bounds is None else (bounds[0], fb.smin(bounds[1], full))
         if full:
             with fb.loop(begin, end) as group:
-                body(fb.mul(group, side), side)
+                body(self, held, fb.mul(group, side), side)
         if count % side:
             if bounds is None:
-                body(fb.constant(I64, full * side), count % side)
+                body(self, held, fb.constant(I64, full * side), count % side)
                 return
             with fb.if_(fb.icmp("sgt", bounds[1], full)):
-                body(fb.constant(I64, full * side), count % side)
+                body(self, held, fb.constant(I64, full * side), count % side)
+
+    def _fork(self, count: int, held: Sequence[Value], body: _Body) -> None:
+        """Shares the groups out."""
+        fork, own = self.fork, self.dimensions
+        assert fork is not None, "the caller asked"
+        slot_bytes = sum(map(aligned, own.area_bytes[:_OF_GROUP]))
+
+        def task(inner: FunctionBuilder, words: Sequence[Value], begin: Value, end: Value) -> None:
+            area, shared, *given = words
+            with slot_in(inner, area, slot_bytes) as slot:
+                Transform.of(inner, own, slot, shared, None)._groups(count, (begin, end), given, body)
+
+        fork.loop(self.fb, -(-count // own.lanes.count), [fork.area, fork.shared, *held], task)
 
     # The last dimension
 
@@ -190,25 +232,27 @@ class Transform:
             (spectrum, signal) if own.kind is FftType.IRFFT else (signal, spectrum)
         )
 
-        def place(pointer: Value, number: Value, size: int) -> Value:
+        def place(fb: FunctionBuilder, pointer: Value, number: Value, size: int) -> Value:
             return fb.gep(own.lanes.scalar, pointer, fb.mul(number, size))
 
         if isinstance(own.along, SplitPlan):
             with fb.loop(0, count) as row:
-                origin = place(source, row, from_parts * from_length)
-                self._split_row(own.along, origin, place(target, row, to_parts * to_length))
+                origin = place(fb, source, row, from_parts * from_length)
+                self._split_row(own.along, origin, place(fb, target, row, to_parts * to_length))
             return
         plan = own.along
 
-        def group(first: Value, lines: int) -> None:
-            origin, to = place(source, first, from_parts * from_length), place(target, first, to_parts * to_length)
+        def group(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+            fb, areas = code.fb, code.areas
+            sizes = from_parts * from_length, to_parts * to_length
+            origin, to = (place(fb, pointer, first, size) for pointer, size in zip(held, sizes, strict=True))
             read = Lines(origin, from_length, from_length, lines, own.is_inverse, 1.0, from_parts)
-            load_rows(fb, own.lanes, read, self.areas.buffer, self.areas.tile)
-            found = self._lines(plan)
+            load_rows(fb, own.lanes, read, areas.buffer, areas.tile)
+            found = code._lines(plan)
             written = Lines(to, to_length, to_length, lines, own.is_inverse, self._scale(-1), to_parts)
-            store_rows(fb, own.lanes, written, found, self.areas.tile)
+            store_rows(fb, own.lanes, written, found, areas.tile)
 
-        self._groups(count, bounds, group)
+        self._groups(count, bounds, (source, target), group)
 
     def _lines(self, plan: LinePlan) -> Value:
         """Transforms what is in the first buffer; where it is then."""
@@ -249,28 +293,28 @@ class Transform:
                 self._split(plan, source, target)
 
     def _split(self, plan: SplitPlan, source: Value, target: Value) -> None:
-        fb, own, areas = self.fb, self.dimensions, self.areas
+        own = self.dimensions
         lanes, swaps = own.lanes, own.is_inverse
         rows, columns = plan.rows.length, plan.columns.length
         registers = -(-rows // lanes.count)
-        factors = self._factors(rows, columns)
-        buffers = areas.buffer, areas.other
 
-        def down(first: Value, lines: int) -> None:
-            load_columns(fb, lanes, Lines(self._at(source, first), rows, columns, lines, swaps), areas.buffer)
-            found = transform_lines(fb, lanes, plan.rows, buffers, areas.buffer)
+        def down(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+            fb, areas, factors = code.fb, code.areas, code._factors(rows, columns)
+            load_columns(fb, lanes, Lines(code._at(held[0], first), rows, columns, lines, swaps), areas.buffer)
+            found = transform_lines(fb, lanes, plan.rows, (areas.buffer, areas.other), areas.buffer)
             place = lanes.at(fb, areas.turned, fb.mul(first, registers))
             register = fb.udiv(first, lanes.count)
             store_turned(fb, lanes, rows, found, place, areas.tile, lambda row: factors(register, row))
 
-        def across(first: Value, lines: int) -> None:
+        def across(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+            fb, areas = code.fb, code.areas
             place = lanes.at(fb, areas.turned, fb.udiv(first, lanes.count))
-            found = transform_lines(fb, lanes, plan.columns, buffers, place, registers)
-            written = Lines(self._at(target, first), columns, rows, lines, swaps, self._scale(-1))
+            found = transform_lines(fb, lanes, plan.columns, (areas.buffer, areas.other), place, registers)
+            written = Lines(code._at(held[0], first), columns, rows, lines, swaps, self._scale(-1))
             store_columns(fb, lanes, written, found)
 
-        self._groups(columns, None, down)
-        self._groups(rows, None, across)
+        self._groups(columns, None, (source,), down)
+        self._groups(rows, None, (target,), across)
 
     def _factors(self, rows: int, columns: int) -> Callable[[Value, Value], Complex]:
         """(register of columns, row) -> what elements are multiplied by between the halves."""
@@ -300,20 +344,20 @@ class Transform:
         return source
 
     def _columns(self, source: Value, target: Value, dimension: int) -> None:
-        fb, own, areas = self.fb, self.dimensions, self.areas
+        fb, own = self.fb, self.dimensions
         plan, inner = own.across[dimension], math.prod((*own.lengths[dimension + 1 : -1], own.width))
+
+        def group(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+            fb, areas = code.fb, code.areas
+            origin, to = (code._at(pointer, first) for pointer in held)
+            read = Lines(origin, plan.length, inner, lines, own.is_inverse)
+            load_columns(fb, own.lanes, read, areas.buffer)
+            found = transform_lines(fb, own.lanes, plan, (areas.buffer, areas.other), areas.buffer)
+            store_columns(fb, own.lanes, replace(read, place=to, scale=self._scale(dimension)), found)
+
         with fb.loop(0, math.prod(own.lengths[:dimension])) as outer:
             start = fb.mul(outer, plan.length * inner)
-
-            def group(first: Value, lines: int) -> None:
-                at = fb.add(start, first)
-                read = Lines(self._at(source, at), plan.length, inner, lines, own.is_inverse)
-                load_columns(fb, own.lanes, read, areas.buffer)
-                found = transform_lines(fb, own.lanes, plan, (areas.buffer, areas.other), areas.buffer)
-                written = replace(read, place=self._at(target, at), scale=self._scale(dimension))
-                store_columns(fb, own.lanes, written, found)
-
-            self._groups(inner, None, group)
+            self._groups(inner, None, (self._at(source, start), self._at(target, start)), group)
 
 
 def _whole(count: int, unit: int) -> int:

@@ -92,6 +92,23 @@ def test_threads_change_no_bit(compile_text: Any, rng: np.random.Generator, dims
         assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize(
+    ("dims", "rank"), [((263, 500), 2), ((1, 1 << 17), 1), ((1, 3**11), 1), ((70, 61, 33), 3), ((9, 1 << 14), 2)]
+)
+def test_threads_share_one_transform(
+    compile_text: Any, rng: np.random.Generator, dims: tuple[int, ...], rank: int
+) -> None:
+    for kind in KINDS:
+        x = operand(rng, "c64", dims, kind)
+        executables = [compile_text(fft_text("c64", dims, kind, rank), num_threads=threads) for threads in (1, 2, 5)]
+        alone, *shared = ([d.numbers.get("threads") for d in each.decisions()] for each in executables)
+        assert 2 in shared[0]
+        assert 5 in shared[1]
+        assert not any(alone)
+        first, *others = (each(x).tobytes() for each in executables)
+        assert others == [first, first]
+
+
 @pytest.mark.parametrize("length", [1, 7, 8, 22, 64, 300, 1009, 4096])
 def test_special_numbers(compile_text: Any, rng: np.random.Generator, length: int) -> None:
     """A line with NaN or an infinity has no finite sum; lines beside it are not touched. Zeros give zeros."""
