@@ -23,7 +23,8 @@ class Room:
 
 NUMERIC = ("numpy", "ml_dtypes")
 GRAPH = ("xlalite.hlo", "xlalite.framework", "xlalite.ops")
-BELOW_RUNTIME = (*GRAPH, "xlalite.passes", "xlalite.backends", "xlalite.clustering", "xlalite.flags")
+FILES = ("xlalite.messages", "xlalite.files")
+BELOW_RUNTIME = (*GRAPH, *FILES, "xlalite.passes", "xlalite.backends", "xlalite.clustering", "xlalite.flags")
 BELOW_CLIENT = (*BELOW_RUNTIME, "xlalite.runtime")
 BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite")
 
@@ -46,7 +47,9 @@ ROOMS: dict[str, Room] = {
     ),
     # level 3
     "xlalite.framework": Room(GRAPH, NUMERIC),
-    "xlalite.ops": Room(GRAPH, NUMERIC),
+    "xlalite.messages": Room(("xlalite.hlo", "xlalite.framework"), NUMERIC),
+    "xlalite.files": Room(("xlalite.hlo", "xlalite.framework", "xlalite.messages"), NUMERIC),
+    "xlalite.ops": Room((*GRAPH, *FILES), NUMERIC),
     # level 4
     "xlalite.clustering": Room(GRAPH, NUMERIC),
     # level 5

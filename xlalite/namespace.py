@@ -102,7 +102,20 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "quantize_and_dequantize_v3"
         ),
     },
+    "python_io": {
+        "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
+    },
     "train": {
+        "xlalite.files.checkpoint_state": (
+            "get_checkpoint_mtimes, get_checkpoint_state, latest_checkpoint, list_variables, load_checkpoint, "
+            "load_variable, remove_checkpoint, update_checkpoint_state"
+        ),
+        "xlalite.files.checkpoints": "CheckpointReader as NewCheckpointReader, checkpoint_exists",
+        "xlalite.messages.classes": (
+            "BytesList, Example, Feature, FeatureList, FeatureLists, Features, FloatList, Int64List, SaverDef, "
+            "SequenceExample"
+        ),
+        "xlalite.ops.training.saver": "Saver",
         "xlalite.ops.training.global_step": (
             "create_global_step, get_global_step, get_or_create_global_step, global_step"
         ),

@@ -57,8 +57,18 @@ def _read(table: str) -> dict[str, dict[int, str]]:
     return enums
 
 
-ENUMS = _read(_ENUMS)
+ENUMS: dict[str, dict[int, str]] = {}
 """Words by number, for each enum."""
 
-ENUM_NUMBERS = {name: {word: number for number, word in words.items()} for name, words in ENUMS.items()}
+ENUM_NUMBERS: dict[str, dict[str, int]] = {}
 """Numbers by word, for each enum."""
+
+
+def declare_enums(table: str) -> None:
+    """Adds a table of enums: a line `name:`, then `number word; ...`."""
+    for name, words in _read(table).items():
+        ENUMS[name] = words
+        ENUM_NUMBERS[name] = {word: number for number, word in words.items()}
+
+
+declare_enums(_ENUMS)

@@ -135,7 +135,7 @@ class ProtoMessage:
         self.values[name] = value
         return self
 
-    def put_all(self, name: str, values: Iterable[int | float | str | ProtoMessage]) -> ProtoMessage:
+    def put_all(self, name: str, values: Iterable[int | float | str | bytes | ProtoMessage]) -> ProtoMessage:
         """Sets a repeated field and returns this message."""
         assert self.type.by_name[name].repeated, f"{name} is not repeated"
         self.values[name] = list(values)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from xlalite.hlo.proto.data_messages import DATA_MESSAGES
+from xlalite.hlo.proto.enum_words import declare_enums
 from xlalite.hlo.proto.module_messages import MODULE_MESSAGES
 
 
@@ -34,6 +35,7 @@ class Kind(enum.Enum):
     DOUBLE = "double"
     STRING = "string"
     BYTES = "bytes"
+    FIXED32 = "fixed32"
     MESSAGE = "message"
 
     @property
@@ -45,6 +47,7 @@ class Kind(enum.Enum):
 _WIRE_TYPES = {
     Kind.FLOAT: WireType.FIXED32,
     Kind.DOUBLE: WireType.FIXED64,
+    Kind.FIXED32: WireType.FIXED32,
     Kind.STRING: WireType.BYTES,
     Kind.BYTES: WireType.BYTES,
     Kind.MESSAGE: WireType.BYTES,
@@ -74,6 +77,7 @@ class ProtoField:
         repeated: Whether it holds any number of values.
         bulk: Whether the values are kept as NumPy arrays.
         has_presence: Whether a zero that is written differs from nothing.
+        group: The group of fields of which only one is there, if it belongs to one.
     """
 
     number: int
@@ -83,6 +87,7 @@ class ProtoField:
     repeated: bool = False
     bulk: bool = False
     has_presence: bool = False
+    group: str = ""
 
 
 class MessageType:
@@ -110,7 +115,7 @@ class MessageType:
                 self.by_tag[field.number << 3 | wire_type] = (field, wire_type)
 
 
-_ENTRY = re.compile(r"(\d+) (\w+) ([\w.:]+)(\*|\[\]|\?|)")
+_ENTRY = re.compile(r"(\d+) (\w+) ([\w.:]+)(\*|\[\]|\?\w*|)")
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -127,7 +132,8 @@ def _read_field(entry: str) -> ProtoField:
         word if kind is Kind.MESSAGE else type_name,
         repeated=mark in ("*", "[]"),
         bulk=mark == "[]",
-        has_presence=mark == "?",
+        has_presence=mark.startswith("?"),
+        group=mark[1:] if mark.startswith("?") else "",
     )
 
 
@@ -143,5 +149,20 @@ def _read_types(table: str) -> dict[str, MessageType]:
     return {name: MessageType(name, tuple(map(_read_field, parts))) for name, parts in entries.items()}
 
 
-MESSAGE_TYPES: dict[str, MessageType] = _read_types(DATA_MESSAGES) | _read_types(MODULE_MESSAGES)
+MESSAGE_TYPES: dict[str, MessageType] = {}
 """All message types by name."""
+
+
+def declare_messages(messages: str, enums: str = "") -> None:
+    """Adds tables of messages, spelled as in `data_messages`, and of enums, spelled as in `enum_words`.
+
+    In a table, `?word` marks a field of which only one in the group `word` is there.
+    """
+    found = _read_types(messages)
+    assert not found.keys() & MESSAGE_TYPES.keys(), f"declared twice: {found.keys() & MESSAGE_TYPES.keys()}"
+    MESSAGE_TYPES.update(found)
+    declare_enums(enums)
+
+
+declare_messages(DATA_MESSAGES)
+declare_messages(MODULE_MESSAGES)

@@ -72,6 +72,8 @@ def _encode_one(field: ProtoField, value: Any) -> bytes:
                 return struct.pack("<f", np.float32(value))
         case Kind.DOUBLE:
             return struct.pack("<d", value)
+        case Kind.FIXED32:
+            return struct.pack("<I", value)
         case _:
             return encode_varint(value)
     return encode_varint(len(data)) + data if data or field.repeated or field.kind is Kind.MESSAGE else b""
@@ -201,6 +203,8 @@ class _Decoder:
                 return chunk
             case Kind.FLOAT:
                 return struct.unpack("<f", chunk)[0]
+            case Kind.FIXED32:
+                return struct.unpack("<I", chunk)[0]
             case _:
                 return struct.unpack("<d", chunk)[0]
 

@@ -16,8 +16,8 @@ from xlalite.client.config import (
     RunMetadata,
     RunOptions,
 )
-from xlalite.client.settings import Settings
 from xlalite.hlo.errors import ConfigError, XlaliteError
+from xlalite.messages.settings import Settings
 
 
 def full_config() -> ConfigProto:

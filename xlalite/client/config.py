@@ -12,9 +12,9 @@ meaning in `XLALITE_FLAGS`, which wins over the default.
 from enum import IntEnum
 from typing import Final
 
-from xlalite.client.setting_values import Boolean, Enumeration, Integer, Real, Text
-from xlalite.client.settings import Accepted, Nested, Settings, Single, mapping, repeated, repeated_settings
 from xlalite.client.step_stats import StepStats
+from xlalite.messages.setting_values import Boolean, Enumeration, Integer, Real, Text
+from xlalite.messages.settings import Accepted, Nested, Settings, Single, mapping, repeated, repeated_settings
 
 
 class GlobalJitLevel(IntEnum):

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from xlalite.client.config import ConfigProto, GlobalJitLevel
-from xlalite.client.setting_values import FieldValueError
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.flags import Flags, debug_options
+from xlalite.messages.setting_values import FieldValueError
 from xlalite.runtime.options import CompileMode, RuntimeOptions
 
 LAZY_COMPILE_THRESHOLD = 2

@@ -1,7 +1,7 @@
 """What a traced step ran, operation by operation, under TensorFlow's names. Times are in microseconds."""
 
-from xlalite.client.setting_values import Boolean, Integer, Text
-from xlalite.client.settings import Nested, Settings, Single, mapping, repeated_settings
+from xlalite.messages.setting_values import Boolean, Integer, Text
+from xlalite.messages.settings import Nested, Settings, Single, mapping, repeated_settings
 
 
 class AllocationDescription(Settings):

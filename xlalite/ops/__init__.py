@@ -8,6 +8,7 @@ from xlalite.ops.declarations import (
     activations as activations,
     adaptive_training_ops as adaptive_training_ops,
     batch_norm as batch_norm,
+    checkpoint_ops as checkpoint_ops,
     comparison as comparison,
     convolutions as convolutions,
     cumulative as cumulative,

@@ -1,5 +1,16 @@
 """Training: what users reach as `xlalite.train`."""
 
+from xlalite.files.checkpoint_state import (
+    get_checkpoint_mtimes as get_checkpoint_mtimes,
+    get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+    remove_checkpoint as remove_checkpoint,
+    update_checkpoint_state as update_checkpoint_state,
+)
+from xlalite.files.checkpoints import CheckpointReader as NewCheckpointReader, checkpoint_exists as checkpoint_exists
 from xlalite.ops.training.adaptive_optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer,
     AdagradDAOptimizer as AdagradDAOptimizer,
@@ -34,3 +45,6 @@ from xlalite.ops.training.optimizers import (
     GradientDescentOptimizer as GradientDescentOptimizer,
     MomentumOptimizer as MomentumOptimizer,
 )
+from xlalite.ops.training.saver import Saver as Saver
+
+NewCheckpointReader = NewCheckpointReader

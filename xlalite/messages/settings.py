@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
-from xlalite.client.setting_values import FieldNameError, ValueList, ValueMap, ValueType, value_text, wrong_type
 from xlalite.hlo.wording import did_you_mean
+from xlalite.messages.setting_values import FieldNameError, ValueList, ValueMap, ValueType, value_text, wrong_type
 
 T = TypeVar("T")
 K = TypeVar("K")

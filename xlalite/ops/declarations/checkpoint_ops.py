@@ -1,0 +1,110 @@
+"""Operations that write and read checkpoints. They run on the host.
+
+The files' code is loaded with the first checkpoint: most programs that declare operations have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlalite.framework.graph.dtypes import string
+from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
+from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor_shape import unknown_shape
+from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.ops.helpers.shape_rules import no_outputs, require_type
+
+_WHY_HOST = "it reads or writes files"
+
+# SaveV2(prefix, tensor_names, shape_and_slices, tensors...).
+
+
+def _texts(value: HostValue) -> list[str]:
+    return [each.decode() for each in np.asarray(value).ravel()]
+
+
+def _save_infer(op: Operation) -> Sequence[OutputType]:
+    for tensor, what in zip(op.inputs, op.spec.inputs[:3], strict=False):
+        require_type(tensor, {string}, what)
+    return no_outputs(op)
+
+
+def _save(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    from xlalite.files.checkpoints import write_checkpoint
+
+    prefix, names, parts, *values = inputs
+    if any(_texts(parts)):
+        raise UnimplementedError(None, op, "parts of variables are not written")
+    arrays = [np.asarray(value) for value in values]
+    listed = _texts(names)
+    if len(listed) != len(arrays):
+        raise InvalidArgumentError(None, op, f"{len(listed)} names for {len(arrays)} tensors")
+    write_checkpoint(_texts(prefix)[0], dict(zip(listed, arrays, strict=True)))
+    return ()
+
+
+register(
+    OpSpec(
+        "SaveV2",
+        _save_infer,
+        inputs=("prefix", "tensor_names", "shape_and_slices", "tensors*"),
+        attrs=("dtypes",),
+        host_kernel=_save,
+        gradient=None,
+        group=None,
+        is_stateful=True,
+        why_host=_WHY_HOST,
+    )
+)
+
+
+# RestoreV2(prefix, tensor_names, shape_and_slices).
+
+
+def _restore_infer(op: Operation) -> Sequence[OutputType]:
+    for tensor, what in zip(op.inputs, op.spec.inputs, strict=True):
+        require_type(tensor, {string}, what)
+    return [(dtype, unknown_shape()) for dtype in op.get_attr("dtypes")]
+
+
+def _restore(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    from xlalite.files.checkpoints import CheckpointReader
+
+    (prefix,), names, parts = map(_texts, inputs)
+    reader = CheckpointReader(prefix)
+    types = reader.get_variable_to_dtype_map()
+    found: list[Array] = []
+    for name, part, dtype in zip(names, parts, op.get_attr("dtypes"), strict=True):
+        value = reader.get_tensor(name)
+        if types[name] is not dtype:
+            raise InvalidArgumentError(
+                None, op, f"tensor {name!r} of {prefix} has element type {types[name].name}, expected {dtype.name}"
+            )
+        found.append(value[_part(part)] if part else value)
+    return found
+
+
+def _part(text: str) -> tuple[Any, ...]:
+    """The part that a text such as `4 3 0,2:-` names: sizes of the whole, then of each dimension start and length."""
+    extents = text.split()[-1].split(":")
+    pairs = [None if each == "-" else each.split(",") for each in extents]
+    return tuple(slice(None) if p is None else slice(int(p[0]), int(p[0]) + int(p[1])) for p in pairs)
+
+
+register(
+    OpSpec(
+        "RestoreV2",
+        _restore_infer,
+        inputs=("prefix", "tensor_names", "shape_and_slices"),
+        attrs=("dtypes",),
+        host_kernel=_restore,
+        gradient=None,
+        group=None,
+        is_stateful=True,
+        why_host=_WHY_HOST,
+    )
+)
