@@ -1,4 +1,4 @@
-# Written by `python -m pytest tests/test_public_names.py --bless` from the table in __init__.py.
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite.hlo.building.builder import Builder as Builder
 from xlalite.hlo.building.extraction import extract as extract

@@ -2,7 +2,7 @@
 
 This file only re-exports, lazily: a name is imported from its module when it is first asked for, so that
 `import xlalite` loads neither llvmlite nor NumPy. A public name stands in the tables below (those of `xlalite.nn` and
-its like in `namespace.py`). Type checkers read `__init__.pyi`, which is written from the tables:
+its like in `namespace.py`). Type checkers read `__init__.pyi` and `stubs/`, which are written from the tables:
 `python -m pytest tests/test_public_names.py --bless`.
 """
 

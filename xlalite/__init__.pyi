@@ -1,4 +1,4 @@
-# Written by `python -m pytest tests/test_public_names.py --bless` from the table in __init__.py.
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
 from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
@@ -9,7 +9,6 @@ from xlalite.client.config import (
 )
 from xlalite.client.jit import JitFunction as JitFunction, jit as jit
 from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
-from xlalite.framework.graph import errors as errors
 from xlalite.framework.graph.default_graph import (
     get_default_graph as get_default_graph, reset_default_graph as reset_default_graph
 )
@@ -29,7 +28,6 @@ from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from xlalite.hlo.errors import XlaliteError as XlaliteError
-from xlalite.ops.functions import losses as losses, math as math, nn as nn, quantization as quantization
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
     expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
@@ -118,7 +116,6 @@ from xlalite.ops.functions.space_blocks import (
 )
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
-from xlalite.ops.training import initializers as initializers, train as train
 from xlalite.ops.training.initializers import (
     constant_initializer as constant_initializer, glorot_normal_initializer as glorot_normal_initializer,
     glorot_uniform_initializer as glorot_uniform_initializer, ones_initializer as ones_initializer,
@@ -136,6 +133,10 @@ from xlalite.ops.training.variable import (
 from xlalite.ops.training.variable_scope import (
     AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope, get_variable as get_variable,
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
+)
+from xlalite.stubs import (
+    errors as errors, initializers as initializers, linalg as linalg, losses as losses, manip as manip, math as math,
+    nn as nn, python_io as python_io, quantization as quantization, train as train
 )
 
 bool = bool_

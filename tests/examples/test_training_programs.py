@@ -140,6 +140,21 @@ def test_network_reaches_97_percent(tmp_path: Path) -> None:
     assert accuracies(done.stdout)[-1] >= 0.97
 
 
+def test_lenet_reaches_98_percent(tmp_path: Path) -> None:
+    done = run_python(tmp_path, "-m", "xlalite.examples.lenet", "--steps=500")
+    assert done.returncode == 0, done.stderr
+    assert accuracies(done.stdout)[-1] >= 0.98
+
+
+@pytest.mark.parametrize("program", ["lenet", "mlp_training"])
+def test_programs_learn_the_same_with_the_jit_off_and_on(tmp_path: Path, program: str) -> None:
+    runs = [
+        run_python(tmp_path, "-m", f"xlalite.examples.{program}", f"--xla={xla}", "--steps=5") for xla in ("off", "on")
+    ]
+    off, on = (float(re.findall(r"loss ([0-9.]+)", done.stdout)[-1]) for done in runs)
+    assert on == pytest.approx(off, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,0 +1,18 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
+
+from xlalite.ops.training.initializers import (
+    Constant as Constant, Initializer as Initializer, Ones as Ones, RandomNormal as RandomNormal,
+    RandomUniform as RandomUniform, TruncatedNormal as TruncatedNormal, VarianceScaling as VarianceScaling,
+    Zeros as Zeros, glorot_normal_initializer as _glorot_normal_initializer,
+    glorot_uniform_initializer as _glorot_uniform_initializer, he_normal as he_normal, he_uniform as he_uniform
+)
+
+constant = Constant
+ones = Ones
+random_normal = RandomNormal
+random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+variance_scaling = VarianceScaling
+zeros = Zeros
+glorot_normal = _glorot_normal_initializer
+glorot_uniform = _glorot_uniform_initializer

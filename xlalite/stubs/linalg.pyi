@@ -1,0 +1,13 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
+
+from xlalite.ops.functions.diagonals import (
+    diag as _diag, diag_part as _diag_part, matrix_band_part as _matrix_band_part, matrix_diag as _matrix_diag,
+    matrix_diag_part as _matrix_diag_part, matrix_set_diag as _matrix_set_diag, trace as trace
+)
+
+band_part = _matrix_band_part
+diag = _matrix_diag
+diag_part = _matrix_diag_part
+set_diag = _matrix_set_diag
+tensor_diag = _diag
+tensor_diag_part = _diag_part

@@ -1,0 +1,40 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
+
+from xlalite.files.checkpoint_state import (
+    get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint, list_variables as list_variables, load_checkpoint as load_checkpoint,
+    load_variable as load_variable, remove_checkpoint as remove_checkpoint,
+    update_checkpoint_state as update_checkpoint_state
+)
+from xlalite.files.checkpoints import CheckpointReader as _CheckpointReader, checkpoint_exists as checkpoint_exists
+from xlalite.messages.classes import (
+    BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
+    FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,
+    SaverDef as SaverDef, SequenceExample as SequenceExample
+)
+from xlalite.ops.training.adaptive_optimizers import (
+    AdadeltaOptimizer as AdadeltaOptimizer, AdagradDAOptimizer as AdagradDAOptimizer,
+    AdagradOptimizer as AdagradOptimizer, FtrlOptimizer as FtrlOptimizer,
+    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer, RMSPropOptimizer as RMSPropOptimizer
+)
+from xlalite.ops.training.global_step import (
+    create_global_step as create_global_step, get_global_step as get_global_step,
+    get_or_create_global_step as get_or_create_global_step, global_step as global_step
+)
+from xlalite.ops.training.learning_rate_decay import (
+    cosine_decay as cosine_decay, cosine_decay_restarts as cosine_decay_restarts,
+    exponential_decay as exponential_decay, inverse_time_decay as inverse_time_decay,
+    linear_cosine_decay as linear_cosine_decay, natural_exp_decay as natural_exp_decay,
+    noisy_linear_cosine_decay as noisy_linear_cosine_decay, piecewise_constant as piecewise_constant,
+    piecewise_constant_decay as piecewise_constant_decay, polynomial_decay as polynomial_decay
+)
+from xlalite.ops.training.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
+from xlalite.ops.training.optimizer import Optimizer as Optimizer
+from xlalite.ops.training.optimizers import (
+    AdamOptimizer as AdamOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
+    MomentumOptimizer as MomentumOptimizer
+)
+from xlalite.ops.training.saver import Saver as Saver
+
+NewCheckpointReader = _CheckpointReader
