@@ -37,6 +37,7 @@ class KernelKind(enum.Enum):
     SVD = "svd"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
+    CHAIN = "chain"
     DOT = "dot"
     ROW = "row"
     COLUMN = "column"
@@ -50,6 +51,7 @@ class KernelKind(enum.Enum):
 
 
 _FUSION_KIND = {
+    KernelKind.CHAIN: FusionKind.OUTPUT,
     KernelKind.DOT: FusionKind.OUTPUT,
     KernelKind.ROW: FusionKind.INPUT,
     KernelKind.COLUMN: FusionKind.INPUT,
@@ -126,8 +128,9 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
         yield KernelKind.TRANSPOSE, whole
     if root.opcode == "concatenate":
         yield KernelKind.CONCATENATE, whole
-    if any(map(is_matrix_product, members)):
-        yield KernelKind.DOT, whole
+    products = sum(map(is_matrix_product, members))
+    if products:
+        yield (KernelKind.DOT if products == 1 else KernelKind.CHAIN), whole
     reduce = next((member for member in members if member.opcode == "reduce"), None)
     if reduce is not None:
         domain = reduced_domain(reduce)

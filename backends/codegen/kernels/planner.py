@@ -39,6 +39,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.SVD: "linear_algebra.svd:plan_svd",
     KernelKind.TRANSPOSE: "transpose:plan_transpose",
     KernelKind.CONCATENATE: "concatenate:plan_concatenate",
+    KernelKind.CHAIN: "chain:plan_chain",
     KernelKind.DOT: "dot:plan_dot_kernel",
     KernelKind.ROW: "row:plan_row",
     KernelKind.COLUMN: "column:plan_column",

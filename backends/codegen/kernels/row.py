@@ -7,6 +7,7 @@ kernel each. The parallel extent is the outermost row dimension.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import ClassVar
@@ -21,7 +22,7 @@ from xlalite.backends.codegen.kernels.accumulator_sweep import Registers, Sweep,
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel, read_from
-from xlalite.backends.codegen.kernels.loop_nest import task_loops
+from xlalite.backends.codegen.kernels.loop_nest import places_of, task_loops
 from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_passes
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
@@ -46,17 +47,21 @@ class RowKernel(Kernel):
 
     Attributes:
         plan: The passes over a row.
+        counts_rows: Whether the parallel extent is that of all row dimensions.
     """
 
     takes_places: ClassVar[bool] = True
     writes_once: ClassVar[bool] = True
 
     plan: RowPlan
+    counts_rows: bool = False
 
     @property
     def extent(self) -> int:
-        """The outermost row dimension."""
+        """The outermost row dimension, or all."""
         row_dims = self.plan.shape.domain.row_dims
+        if self.counts_rows:
+            return math.prod(row_dims)
         return row_dims[0] if row_dims else 1
 
     @property
@@ -73,8 +78,12 @@ class RowKernel(Kernel):
         row_dims = plan.shape.domain.row_dims
         if 0 not in row_dims:
             emitter = _RowEmitter(entry, results_of(body), plan, _row_lanes(module, body, plan))
-            with task_loops(entry, row_dims) as index:
-                emitter.emit_row(index)
+            if self.counts_rows:
+                with entry.fb.loop(entry.begin, entry.end) as row:
+                    emitter.emit_row(places_of(entry.fb, row, row_dims))
+            else:
+                with task_loops(entry, row_dims) as index:
+                    emitter.emit_row(index)
         entry.close()
         return entry.function
 

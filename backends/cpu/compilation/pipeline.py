@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
+from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
@@ -51,4 +52,5 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         FixPoint("splitting", (ReductionSplitter(),)),
         Fusion(dot_epilogues=True),
         DotOperandPacking(target),
+        ProductChaining(target),
     )

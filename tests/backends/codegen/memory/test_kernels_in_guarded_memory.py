@@ -389,6 +389,29 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{c} custom-call(p0, p1, p2), {options}", tall, taus, c)
 
 
+def chains(sizes: Sequence[int]) -> Iterator[str]:
+    """Rows between two products, of numbers that are exact, too large for the second cache."""
+    for n in filter(None, sizes):
+        for t, (m, k) in itertools.product(("f32", "f64"), ((65, 3), (131, n + 1))):
+            batch = -(-(9 << 17) // (m * (n + 256) * DType(t).size_bytes))
+            scores, line = f"{t}[{batch},{m},{n + 256}]", f"{t}[{batch},{m}]"
+            attributes = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims="
+            lines = [
+                f"s = {scores} dot(p0, p1), {attributes}{{2}}",
+                f"m = {line} reduce(s, p3), dimensions={{2}}, to_apply=f",
+                f"b = {scores} broadcast(m), dimensions={{0,1}}",
+                f"g = pred[{batch},{m},{n + 256}] compare(s, b), direction=EQ",
+                f"h = {scores} convert(g)",
+            ]
+            shapes = (f"{t}[{batch},{m},{k}]", f"{t}[{batch},{n + 256},{k}]", f"{t}[{batch},{n + 256},33]", f"{t}[]")
+            result = f"{t}[{batch},{m},33] dot(h, p2), {attributes}{{1}}"
+            yield program(result, *shapes, lines=lines, functions=combiner("f", "maximum", t))
+
+
+def test_chains_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in chains((1, 17))], isa=isa, optimize=True)
+
+
 def same_shapes(found: object, expected: object) -> None:
     """Rounding may choose another pivot in these matrices."""
     pairs = zip(leaves(found), leaves(expected), strict=True)

@@ -1,0 +1,270 @@
+"""The chain kernel: a product, rows made of its result, and a product of those, block of rows after block of rows.
+
+Attention is one: scores, their softmax, and the product with the values. What lies between the products is never whole
+in memory: a task keeps a block of it in scratch memory, which stays in the second cache. Each part is the kernel that
+would compute it alone, and gives the same bits: a part writes, and the next one reads, at the places that the block
+would have in the whole array, whose address is chosen so that these places are in the scratch memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xlalite.backends.codegen.arrays.index import row_major_strides
+from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, plan_dot_kernel
+from xlalite.backends.codegen.kernels.dot.layout import layout_of
+from xlalite.backends.codegen.kernels.dot.plan import Form
+from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.row import RowKernel, plan_row
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
+from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
+from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, Value, constant
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.types.decision import Number
+from xlalite.passes.fusion.domain import Place
+from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
+
+_LEAST_BLOCKS = 8
+"""Blocks that the rows of all products are divided into, if there are enough of them."""
+
+
+def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Declined:
+    """The kernel that computes two products and the rows between them."""
+    if request.in_place:
+        return Declined("a result lies in the memory of an operand")
+    products = [one for one in request.body.post_order() if one.opcode == "dot"]
+    if len(products) != 2:
+        return Declined("there are not two products")
+    first, second = products
+    rows = second.operand(0)
+    if first not in reachable((rows,), lambda one: one.operands) or rows is first:
+        return Declined("the second product's left operand is not made of the first product's result")
+    parts: list[_Part] = []
+    for root, known, kind in (
+        (first, (), KernelKind.DOT),
+        (rows, (first,), KernelKind.ROW),
+        (request.body.root, (rows,), KernelKind.DOT),
+    ):
+        part = _part(request, root, known, kind)
+        if isinstance(part, Declined):
+            return part
+        parts.append(part)
+    return _in_blocks(request, parts, (first, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a chain.
+
+    Attributes:
+        kernel: What computes it.
+        operands: The instructions of the chain's body that are its parameters.
+        estimate_ns: Time that it takes for all blocks.
+    """
+
+    kernel: Kernel
+    operands: tuple[HloInstruction, ...]
+    estimate_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChainKernel(Kernel):
+    """Two products with rows between them.
+
+    Attributes:
+        parts: A product, the rows, which lie in the memory of its result if they can, and the second product.
+        handed_on: The result of the first product, and that of the rows.
+        batch: Number of products.
+        m: Rows of each.
+        rows: Rows of a block; the last block of a product may have fewer.
+    """
+
+    parts: tuple[_Part, ...]
+    handed_on: tuple[HloInstruction, ...]
+    batch: int
+    m: int
+    rows: int
+
+    @property
+    def extent(self) -> int:
+        """Blocks of rows."""
+        return self.batch * self._blocks
+
+    @property
+    def scratch_bytes(self) -> int:
+        """What is handed on in a block, and the scratch memory of the products."""
+        return sum(self._sizes)
+
+    @property
+    def figures(self) -> dict[str, Number]:
+        """The size of a block, and how the products are computed."""
+        figures: dict[str, Number] = {"rows": self.rows, "scratch_bytes": self.scratch_bytes}
+        for name, part in zip(("first", "rows", "second"), self.parts, strict=True):
+            figures |= {f"{name}_{key}": figure for key, figure in part.kernel.figures.items()}
+        return figures
+
+    def estimate_ns(self, work: Work) -> float:
+        """What the parts take."""
+        return sum(part.estimate_ns for part in self.parts)
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over blocks."""
+        functions = [part.kernel.emit(module, module.unique_name(f"{name}.part")) for part in self.parts]
+        entry = open_kernel(module, name, self.request)
+        with own_slot(entry, self.scratch_bytes) as slot:
+            self._emit_blocks(entry, functions, parts_of(entry.fb, slot, self._sizes))
+        entry.close()
+        return entry.function
+
+    @property
+    def _blocks(self) -> int:
+        """Blocks of one product."""
+        return -(-self.m // self.rows)
+
+    @property
+    def _windows(self) -> tuple[int, ...]:
+        """Bytes of a block of what each part hands on; 0 if it lies in the memory of what it is made of."""
+        first, rows = (self.rows * self._line_bytes(one) for one in self.handed_on)
+        return first, 0 if self.parts[1].kernel.request.in_place else rows
+
+    @property
+    def _sizes(self) -> list[int]:
+        areas = [scratch_area_bytes(part.kernel.scratch_bytes, 1) for part in self.parts]
+        return [aligned(size) for size in (*self._windows, *areas)]
+
+    def _line_bytes(self, handed: HloInstruction) -> int:
+        return handed.shape.size_bytes // (self.batch * self.m)
+
+    def _emit_blocks(self, entry: KernelEntry, functions: Sequence[Function], memory: Sequence[Value]) -> None:
+        fb, numbers = entry.fb, Scalars(entry.fb)
+        windows, areas = memory[: len(self.handed_on)], memory[len(self.handed_on) :]
+        arguments = [self._arguments(entry, part, area) for part, area in zip(self.parts, areas, strict=True)]
+        with fb.loop(entry.begin, entry.end) as unit:
+            product, block = numbers.divide(unit, self._blocks), numbers.remainder(unit, self._blocks)
+            row = numbers.multiply(block, self.rows)
+            begin = numbers.add(numbers.multiply(product, self.m), row)
+            end = numbers.add(begin, numbers.piece(row, self.rows, self.m))
+            self._hand_on(entry, arguments, windows, begin)
+            for part, function, pointers in zip(self.parts, functions, arguments, strict=True):
+                if not isinstance(part.kernel, DotKernel):
+                    fb.call(function, pointers, numbers.value(begin), numbers.value(end))
+                    continue
+                columns = part.kernel.plan.column_units
+                with numbers.steps(columns, 1) as column:
+                    piece = numbers.add(numbers.multiply(product, columns), column)
+                    piece = numbers.add(numbers.multiply(piece, self._blocks), block)
+                    fb.call(function, pointers, numbers.value(piece), numbers.value(numbers.add(piece, 1)))
+
+    def _arguments(self, entry: KernelEntry, part: _Part, area: Value) -> Value:
+        """The addresses that a part is given, but for those of what is handed on."""
+        fb, parameters = entry.fb, self.request.body.parameters
+        pointers = fb.alloca(PTR, len(part.operands) + 2, align=8)
+        for number, operand in enumerate(part.operands):
+            if operand not in self.handed_on:
+                fb.store(entry.inputs[parameters.index(operand)].pointer, fb.gep(PTR, pointers, number), 8)
+        fb.store(entry.outputs[0].pointer, fb.gep(PTR, pointers, len(part.operands)), 8)
+        fb.store(area, fb.gep(PTR, pointers, len(part.operands) + 1), 8)
+        open_slots(fb, area, 1)
+        return pointers
+
+    def _hand_on(self, entry: KernelEntry, arguments: Sequence[Value], windows: Sequence[Value], begin: Scalar) -> None:
+        """Tells the parts where arrays would begin of which the block from a row on lies in the scratch memory."""
+        fb, numbers = entry.fb, Scalars(entry.fb)
+        for number, (handed, size) in enumerate(zip(self.handed_on, self._windows, strict=True)):
+            window = windows[number if size else number - 1]
+            before = numbers.value(numbers.multiply(begin, self._line_bytes(handed)))
+            place = fb.gep(I8, window, fb.sub(constant(I64, 0), before), inbounds=False)
+            writer, reader = self.parts[number], self.parts[number + 1]
+            fb.store(place, fb.gep(PTR, arguments[number], len(writer.operands)), 8)
+            fb.store(place, fb.gep(PTR, arguments[number + 1], reader.operands.index(handed)), 8)
+
+
+def _part(
+    request: KernelRequest, root: HloInstruction, known: Sequence[HloInstruction], kind: KernelKind
+) -> _Part | Declined:
+    """What computes an instruction of the chain's body from its parameters and from what is known."""
+    body = HloComputation(root.name)
+    inner: dict[HloInstruction, HloInstruction] = {}
+    operands: list[HloInstruction] = []
+    needed = set(reachable((root,), lambda one: () if one in known else one.operands))
+    for instruction in request.body.post_order():
+        if instruction not in needed:
+            continue
+        if instruction in known or instruction.opcode == "parameter":
+            attrs = ParameterAttrs(len(operands))
+            copy = HloInstruction(OPS["parameter"], instruction.shape, attrs=attrs, name=instruction.name)
+            operands.append(instruction)
+        else:
+            copy = instruction.clone([inner[operand] for operand in instruction.operands])
+        inner[instruction] = body.add(copy)
+    body.set_root(inner[root])
+    own = KernelRequest(collapse(body), target=request.target)
+    shape = next((one for one in kernel_shapes(own.body) if one.kind is kind), None)
+    if shape is None:
+        return Declined(f"what gives {root.name} has not the shape of the kind {kind.value}")
+    kernel = plan_dot_kernel(own, shape) if kind is KernelKind.DOT else plan_row(own, shape)
+    if isinstance(kernel, Declined):
+        return Declined(f"{kind.value} for {root.name}: {kernel.reason}")
+    return _Part(kernel, tuple(operands), kernel.estimate_ns(kernel_work(own.body, shape)))
+
+
+def _in_blocks(
+    request: KernelRequest, parts: Sequence[_Part], handed_on: tuple[HloInstruction, HloInstruction]
+) -> ChainKernel | Declined:
+    """The kernel, if all parts walk over the same rows in the same order."""
+    first, between, second = (part.kernel for part in parts)
+    assert isinstance(first, DotKernel), "planned as a product"
+    assert isinstance(between, RowKernel), "planned as rows"
+    assert isinstance(second, DotKernel), "planned as a product"
+    plans = (first.plan, second.plan)
+    if any(plan.form is not Form.COLUMNS or plan.flipped or plan.view.exchanged for plan in plans):
+        return Declined("a product's rows are not those of its left operand")
+    view = second.plan.view
+    batch, m, k = view.batch_count, view.m, view.k
+    if (first.plan.view.batch_count, first.plan.view.m, first.plan.view.n) != (batch, m, k):
+        return Declined("the products have other rows")
+    strides = row_major_strides((*view.batch, m, k))
+    if (*view.lhs.batch, view.lhs.outer.stride, view.lhs.depth.stride) != strides or not view.lhs.is_strided:
+        return Declined("the second product goes through its left operand in another order")
+    places, scores = between.plan.shape.places, parts[1].operands.index(handed_on[0])
+    body = between.request.body
+    if places[body.parameters[scores]] is not Place.FULL or body.root not in between.plan.full_results:
+        return Declined("the rows are read or written in another order")
+    if math.prod(between.plan.shape.domain.row_dims) != batch * m:
+        return Declined("what is reduced are not the rows of the products")
+    sizes = [handed.shape.dtype.size_bytes for handed in handed_on]
+    in_place = ((0, scores),) if sizes[0] == sizes[1] else ()
+    cache = request.target.cache_bytes[1]
+    if handed_on[0].shape.size_bytes <= cache:
+        return Declined("what is handed on stays in the second cache anyway")
+    step = math.lcm(first.plan.rows, second.plan.rows)
+    line_bytes = k * (sizes[0] if in_place else sum(sizes))
+    most = min(cache // 2 // line_bytes, -(-batch * m // _LEAST_BLOCKS))
+    if step * line_bytes > cache:
+        return Declined("a few rows fill the second cache")
+    rows = _even(m, max(most, step), step)
+    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True)
+    kernels = (_with_rows(first, rows), own, _with_rows(second, rows))
+    blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
+    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows)
+
+
+def _even(m: int, most: int, step: int) -> int:
+    """Rows of blocks of about one size, none above `most`, multiples of a step unless one block has all."""
+    blocks = -(-m // (most // step * step))
+    return min(m, -(-m // (blocks * step)) * step)
+
+
+def _with_rows(kernel: DotKernel, rows: int) -> DotKernel:
+    """The kernel whose pieces have so many rows."""
+    plan = replace(kernel.plan, unit_rows=rows)
+    return replace(kernel, plan=plan, layout=layout_of(plan, stores_result=kernel.stores_result))

@@ -1,0 +1,184 @@
+"""Products, rows made of their results, and products of those in one kernel: values, decisions, what stays apart."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.hlo import parse
+
+FUNCTIONS = """
+most {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b)
+}
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+"""
+CAUSAL = """  i = s32[@M,@N] iota(), iota_dimension=0
+  j = s32[@M,@N] iota(), iota_dimension=1
+  seen = pred[@M,@N] compare(i, j), direction=GE
+  mask = pred[@B,@M,@N] broadcast(seen), dimensions={1,2}
+  low = f32[] constant(@LOW)
+  lows = f32[@B,@M,@N] broadcast(low), dimensions={}
+  x = f32[@B,@M,@N] select(mask, s, lows)
+"""
+ADDED = """  mask = f32[@M,@N] parameter(3)
+  masks = f32[@B,@M,@N] broadcast(mask), dimensions={1,2}
+  x = f32[@B,@M,@N] add(s, masks)
+"""
+SCALED = """  scale = f32[] constant(0.125)
+  scales = f32[@B,@M,@N] broadcast(scale), dimensions={}
+  x = f32[@B,@M,@N] multiply(s, scales)
+"""
+LEFT = "lhs_batch_dims={0}, lhs_contracting_dims={2}"
+PRODUCT = f"  ROOT r = f32[@B,@M,@D] dot(p, v), {LEFT}, rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}\n"
+TURNED = "  ROOT r = f32[@B,@D,@M] dot(v, p), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @LAST\n"
+
+
+def attention(
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    d: int,
+    *,
+    middle: str = SCALED,
+    end: str = PRODUCT,
+    low: str = "-inf",
+    keys: str = "nk",
+) -> str:
+    """The softmax of `x`, which is made of the scores `s` in the middle, times the values."""
+    text = f"""HloModule attention
+{FUNCTIONS}
+ENTRY e {{
+  q = f32[@B,@M,@K] parameter(0)
+  k = f32[@B,{"@N,@K" if keys == "nk" else "@K,@N"}] parameter(1)
+  v = f32[@B,@N,@D] parameter(2)
+  s = f32[@B,@M,@N] dot(q, k), {LEFT}, rhs_batch_dims={{0}}, rhs_contracting_dims={{{1 + keys.index("k")}}}
+{middle}
+  lowest = f32[] constant(-inf)
+  m = f32[@B,@M] reduce(x, lowest), dimensions={{2}}, to_apply=most
+  ms = f32[@B,@M,@N] broadcast(m), dimensions={{0,1}}
+  y = f32[@B,@M,@N] subtract(x, ms)
+  z = f32[@B,@M,@N] exponential(y)
+  zero = f32[] constant(0)
+  t = f32[@B,@M] reduce(z, zero), dimensions={{2}}, to_apply=sum
+  ts = f32[@B,@M,@N] broadcast(t), dimensions={{0,1}}
+  p = f32[@B,@M,@N] divide(z, ts)
+{end}}}
+"""
+    for name, value in {
+        "LAST": "rhs_contracting_dims={2}",
+        "LOW": low,
+        "B": batch,
+        "M": m,
+        "N": n,
+        "K": k,
+        "D": d,
+    }.items():
+        text = text.replace(f"@{name}", str(value))
+    return text
+
+
+def compiled(text: str, threads: int = 2) -> Executable:
+    return get_backend("cpu").compile(parse(text), CompileOptions(num_threads=threads, use_cache=False))
+
+
+def arguments(text: str, rng: np.random.Generator) -> list[np.ndarray]:
+    shapes = [parameter.shape for parameter in parse(text).entry_computation.parameters]
+    return [(0.3 * rng.standard_normal(shape.dims)).astype(shape.dtype.numpy) for shape in shapes]
+
+
+def reasons(executable: Executable) -> list[str]:
+    return [d.reason for d in executable.decisions() if d.decided_by == "product-chaining"]
+
+
+JOINED = ["what they hand on is never whole in memory"]
+SIZES = [(7, 130, 300, 33, 61), (1, 900, 300, 64, 64), (300, 31, 33, 17, 40), (2, 513, 257, 3, 300)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"middle": CAUSAL}, {"middle": CAUSAL, "low": "-1e9"}, {"middle": ADDED}, {"keys": "kn"}],
+    ids=["scaled", "causal", "causal by a large number", "added mask", "keys along columns"],
+)
+def test_attention_is_one_kernel(sizes: tuple[int, ...], options: dict[str, str], check, kernels, rng) -> None:
+    text = attention(*sizes, **options)
+    executable = check(text, *arguments(text, rng), ulps=16)
+    assert kernels(executable) == ["chain"]
+    assert reasons(executable) == JOINED
+
+
+def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
+    text = attention(3, 200, 500, 24, 31, middle=CAUSAL)
+    apart = text.replace("ROOT r =", "r =").replace(
+        "{1}\n}\n", "{1}\n  ROOT both = (f32[3,200,31], f32[3,200,500]) tuple(r, p)\n}\n"
+    )
+    values = arguments(text, rng)
+    executable = compiled(apart)
+    assert not reasons(executable)
+    expected = executable(*values)[0]
+    for threads in (1, 2, 5):
+        np.testing.assert_array_equal(compiled(text, threads)(*values), expected)
+
+
+@pytest.mark.parametrize("low", ["-inf", "-3e38"])
+def test_rows_without_keys_and_numbers_that_are_none(low: str, check, kernels, rng) -> None:
+    text = attention(4, 150, 500, 16, 24, middle=CAUSAL.replace("direction=GE", "direction=GT"), low=low)
+    q, k, v = arguments(text, rng)
+    q[0, 3], k[1, 7], v[2, 400] = np.inf, np.nan, np.inf
+    v[3, 80] = np.nan
+    q[3, 90] = -np.inf
+    assert kernels(check(text, q, k, v, ulps=16)) == ["chain"]
+
+
+def test_what_follows_joins_and_types_may_change(check, kernels, rng) -> None:
+    end = PRODUCT.replace("ROOT r", "o") + "  w = f32[@B,@M,@D] parameter(3)\n  ROOT r = f32[@B,@M,@D] add(o, w)\n"
+    text = attention(5, 170, 400, 32, 48, end=end)
+    assert kernels(check(text, *arguments(text, rng), ulps=16)) == ["chain"]
+    narrow = "  h = bf16[@B,@M,@N] convert(p)\n" + PRODUCT.replace("dot(p, v)", "dot(h, v)")
+    text = attention(5, 170, 400, 32, 48, end=narrow).replace("v = f32", "v = bf16")
+    values = arguments(text, rng)
+    assert kernels(check(text, *values, ulps=2.0**12)) == ["chain"]
+
+
+def test_several_dimensions_of_batches(check, kernels, rng) -> None:
+    text = attention(3, 130, 300, 16, 20, middle=ADDED).replace("[3,", "[3,4,")
+    text = text.replace("batch_dims={0}", "batch_dims={0,1}").replace("contracting_dims={2}", "contracting_dims={3}")
+    text = text.replace("rhs_contracting_dims={1}", "rhs_contracting_dims={2}").replace(
+        "dimensions={2}", "dimensions={3}"
+    )
+    text = text.replace("dimensions={1,2}", "dimensions={2,3}").replace("dimensions={0,1}\n", "dimensions={0,1,2}\n")
+    text = text.replace("lhs_batch_dims={0,1,2}", "lhs_batch_dims={0,1}")
+    assert kernels(check(text, *arguments(text, rng), ulps=16)) == ["chain"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (attention(2, 90, 50, 16, 24), ["what is handed on stays in the second cache anyway"]),
+        (attention(1, 512, 40_000, 16, 24), ["a few rows fill the second cache"]),
+        (attention(300, 40, 40, 16, 24, end=TURNED), []),
+    ],
+    ids=["small", "long rows", "on the right"],
+)
+def test_others_stay_apart(text: str, expected: Sequence[str]) -> None:
+    executable = compiled(text)
+    assert reasons(executable) == expected
+
+
+def test_columns_and_products_of_few_columns_stay_apart(check, kernels, rng) -> None:
+    text = attention(5, 250, 250, 16, 24).replace("dimensions={2}, to_apply", "dimensions={1}, to_apply")
+    text = text.replace("dimensions={0,1}\n", "dimensions={0,2}\n")
+    assert not reasons(check(text, *arguments(text, rng), ulps=16))
+    text = attention(5, 250, 250, 16, 8)
+    executable = check(text, *arguments(text, rng), ulps=16)
+    assert reasons(executable) == ["a product's rows are not those of its left operand"]
+    assert "chain" not in kernels(executable)
