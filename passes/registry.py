@@ -30,6 +30,7 @@ from xlalite.passes.normalization.scan_expander import ScanExpander
 from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
+from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
@@ -53,6 +54,7 @@ PASSES: dict[str, type[HloPass]] = {
         CallInliner,
         CollectiveExpander,
         CommonSubexpressionElimination,
+        ComplexDotExpander,
         ConditionalSimplifier,
         ConditionalToSelect,
         ConstantFolding,

@@ -15,6 +15,7 @@ from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.dynamic_padder import DynamicPadder
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
+from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.simplify.dce import DeadCodeElimination
@@ -46,6 +47,7 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         DynamicPadder(),
         normalization(),
         ConvolutionCanonicalizer(),
+        ComplexDotExpander(),
         simplification(),
         DotOperandTypes(target),
         finishing(),
