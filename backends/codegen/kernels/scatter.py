@@ -7,7 +7,8 @@ time and without a branch, and applies them then. Windows of few elements take n
 them all unless much is copied.
 
 Lanes are neighbours in a window, which are different elements. Windows of single elements are combined one by one; but
-where as many as a vector has lanes go to the same element, known monoids join them first, as a tree like a reduction's.
+where as many as a vector has lanes go to the same element, known monoids add them to a vector that is kept as long as
+updates go there, and joined as a tree like a reduction's then.
 """
 
 from __future__ import annotations
@@ -17,15 +18,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position, row_major_strides
+from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.elements.gathering import component_index
+from xlalite.backends.codegen.elements.reshaping import immediate
 from xlalite.backends.codegen.elements.slicing import wide_index
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between, places_of
+from xlalite.backends.codegen.kernels.sort.network import lanes_set
+from xlalite.backends.codegen.kernels.sort.quicksort import can_part
 from xlalite.backends.codegen.kernels.throughput import bytes_per_ns
-from xlalite.backends.codegen.llvm import I1, I64, Function, FunctionBuilder, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.llvm import (
+    I1,
+    I32,
+    I64,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Value,
+    constant,
+    integer,
+    vector,
+    widened,
+)
 from xlalite.hlo.ir.monoid import recognise_monoids
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -38,6 +55,8 @@ _COPIED_BYTES_AN_UPDATE = 128
 _NOTED = 1024
 """Updates that a task looks at before it applies its own of them."""
 _SHORTEST_DIVIDED = 4
+_OUTSIDE, _NO_PLACE = -1, -2
+"""Where updates go that lie outside, and where none goes."""
 _NS_AN_UPDATE = 2.0
 """What it costs to read an index vector and to see where it points."""
 
@@ -168,17 +187,18 @@ class ScatterKernel(Kernel):
             places = places_of(fb, number, sizes) if len(sizes) > 1 else (Affine(number),) * len(sizes)
             return dict(zip(batch_dims, places, strict=True))
 
-        def conditions(number: Value) -> Value:
-            starts, inside = self._starts(entry, tuple(batch(number).values()))
+        def conditions(number: Value, lanes: int = 1, mask: Value | None = None) -> Value:
+            index = {batch_dims[0]: Affine(number, 1)} if lanes > 1 else batch(number)
+            starts, inside = self._starts(entry, tuple(index.values()), lanes, mask)
             if self._is_split:
-                inside.append(self._within(fb, starts, part)[1])
-            return reduce(fb.and_, inside, constant(I1, 1))
+                inside.append(self._within(IndexMath(fb, lanes), starts, part)[1])
+            return reduce(fb.and_, inside, constant(widened(I1, lanes), 1))
 
         def apply(number: Value) -> None:
             index = batch(number)
             starts, _ = self._starts(entry, tuple(index.values()))
             ranges: dict[int, Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
-            own = self._within(fb, starts, part)[0] if self._is_split else None
+            own = self._within(IndexMath(fb, 1), starts, part)[0] if self._is_split else None
             if own is not None and self.split_dim is not None:
                 ranges[self.split_dim] = own
 
@@ -193,13 +213,13 @@ class ScatterKernel(Kernel):
 
         count = math.prod(sizes)
         if self._is_split:
-            self._note(fb, count, conditions, apply)
+            at_once = self.request.target.lanes(32) if len(sizes) == 1 and can_part(self.request.target) else 1
+            self._note(fb, count, at_once, conditions, apply)
             return
         together = self._joined_updates if len(sizes) == 1 else 1
         whole = count - count % together if together > 1 else 0
         if whole:
-            with fb.loop(0, whole, together) as first:
-                self._join(entry, {batch_dims[0]: Affine(first, 1)}, together, one)
+            self._join(entry, whole, batch_dims[0], together, one)
         with fb.loop(whole, count) as number:
             one(number)
 
@@ -208,17 +228,32 @@ class ScatterKernel(Kernel):
         return self.split_dim is not None and self.extent > 1
 
     def _note(
-        self, fb: FunctionBuilder, count: int, conditions: Callable[[Value], Value], apply: Callable[[Value], None]
+        self,
+        fb: FunctionBuilder,
+        count: int,
+        lanes: int,
+        conditions: Callable[[Value, int, Value | None], Value],
+        apply: Callable[[Value], None],
     ) -> None:
         """Applies the updates that meet conditions, which are noted before."""
-        noted = fb.alloca(I64, _NOTED)
+        noted = fb.alloca(I32, _NOTED + lanes)
         with fb.loop(0, count, _NOTED) as begin:
-            with fb.carried_loop(begin, fb.smin(fb.add(begin, _NOTED), count), 1, [constant(I64, 0)]) as notes:
-                (place,) = notes.values
-                fb.store(notes.index, fb.gep(I64, noted, place))
-                notes.yield_(fb.add(place, fb.zext(conditions(notes.index), I64)))
+            end = fb.smin(fb.add(begin, _NOTED), count)
+            with fb.carried_loop(begin, end, lanes, [constant(I64, 0)]) as notes:
+                at, (place,) = notes.index, notes.values
+                own, to = fb.trunc(fb.sub(at, begin), I32), fb.gep(I32, noted, place)
+                if lanes == 1:
+                    fb.store(own, to)
+                    notes.yield_(fb.add(place, fb.zext(conditions(at, 1, None), I64)))
+                else:
+                    mask = lanes_below(fb, at, count, lanes) if count % lanes else None
+                    holds = conditions(at, lanes, mask)
+                    holds = holds if mask is None else fb.and_(holds, mask)
+                    numbers = fb.add(fb.splat(own, lanes), fb.lane_numbers(I32, lanes))
+                    fb.store(fb.compress(numbers, holds), to, 4)
+                    notes.yield_(fb.add(place, lanes_set(fb, holds)))
             with fb.loop(0, notes.results[0]) as note:
-                apply(fb.load(I64, fb.gep(I64, noted, note)))
+                apply(fb.add(begin, fb.zext(fb.load(I32, fb.gep(I32, noted, note)), I64)))
 
     @property
     def _joined_updates(self) -> int:
@@ -230,63 +265,84 @@ class ScatterKernel(Kernel):
         is_known = is_alone and is_precise and recognise_monoids(scatter.called_computations[0]) is not None
         return self.request.target.lanes(max(dtype.bits, 32)) if is_known else 1
 
-    def _join(
-        self, entry: KernelEntry, batch: Mapping[int, Position], lanes: int, one: Callable[[Value], None]
-    ) -> None:
-        """Combines updates that follow one another, all in one if they are for one element."""
-        fb, scatter = entry.fb, self.request.body.root
-        first = batch[next(iter(batch))]
-        assert isinstance(first, Affine), "updates follow one another"
-        assert isinstance(first.base, Value), "updates are gone through by a loop"
+    def _join(self, entry: KernelEntry, count: int, batch_dim: int, lanes: int, one: Callable[[Value], None]) -> None:
+        """Combines so many updates: those for one element in lanes, as long as they follow one another."""
+        fb, scatter, dims = entry.fb, self.request.body.root, self.dims
         update, function = scatter.operand(2), scatter.called_computations[0]
-        starts, conditions = self._starts(entry, tuple(batch.values()), lanes)
+        monoids = recognise_monoids(function)
+        assert monoids is not None, "updates of known monoids are joined"
+        view = ArrayView.row_major(entry.outputs[0].pointer, update.shape.dtype, (math.prod(dims),))
+        word = integer(32 if math.prod(dims) < 1 << 31 else 64)
+        identity = entry.emitter(lanes).spread(immediate(monoids[0].identity, monoids[0].dtype))
+        assert isinstance(identity, Value), "complex numbers are not joined"
 
         def apply(a: Value, b: Value) -> Value:
             (result,) = entry.emitter(a.type.lanes).apply(function, [a, b])
             assert isinstance(result, Value), "complex numbers are not joined"
             return result
 
-        choice = fb.if_else(reduce(fb.and_, conditions, constant(I1, 1)))
-        with choice.then():
-            at = tuple(batch.get(dim, ZERO) for dim in range(update.shape.rank))
-            updates = entry.emitter(lanes).vector(update, at)
-            assert isinstance(updates, Value), "complex numbers are not joined"
-            scalar, view = entry.emitter(1), entry.outputs[0]
-            current = view.read(scalar.math, tuple(starts))
-            assert isinstance(current, Value), "complex numbers are not joined"
-            view.write(scalar.math, tuple(starts), apply(current, fb.reduce(updates, apply)))
-        with choice.otherwise(), fb.loop(first.base, fb.add(first.base, lanes)) as number:
-            one(number)
+        def keep(place: Value, held: Value) -> None:
+            scalar, at = IndexMath(fb, 1), (Affine(fb.sext(place, I64)),)
+            with fb.if_(fb.icmp("sge", place, 0), likely=False):
+                current = view.read(scalar, at)
+                assert isinstance(current, Value), "complex numbers are not joined"
+                view.write(scalar, at, apply(current, fb.reduce(held, apply)))
 
-    def _starts(self, entry: KernelEntry, batch: Index, lanes: int = 1) -> tuple[list[Position], list[Value]]:
-        """Where a window begins, or windows do, and the conditions under which it lies inside, or all in one place."""
+        with fb.carried_loop(0, count, lanes, [constant(word, _NO_PLACE), identity]) as loop:
+            first, (place, held) = loop.index, loop.values
+            emitter = entry.emitter(lanes)
+            starts, conditions = self._starts(entry, (Affine(first, 1),), lanes)
+            places = emitter.math.vector(emitter.math.linear(tuple(starts), row_major_strides(dims)))
+            places = fb.select(
+                reduce(fb.and_, conditions, constant(vector(I1, lanes), 1)), fb.trunc(places, word), _OUTSIDE
+            )
+            at = tuple(Affine(first, 1) if dim == batch_dim else ZERO for dim in range(update.shape.rank))
+            updates = emitter.vector(update, at)
+            assert isinstance(updates, Value), "complex numbers are not joined"
+            before = fb.cttz(fb.mask_bits(fb.icmp("ne", places, fb.splat(place, lanes))))
+            goes_on = fb.if_else(fb.icmp("eq", before, lanes))
+            with goes_on.then():
+                goes_on.yield_(place, apply(held, updates))
+            with goes_on.otherwise():
+                last, is_before = fb.extract(places, lanes - 1), lanes_below(fb, 0, fb.zext(before, I64), lanes)
+                are_two = fb.if_else(fb.all_lanes(fb.or_(is_before, fb.icmp("eq", places, fb.splat(last, lanes)))))
+                with are_two.then():
+                    keep(place, apply(held, fb.select(is_before, updates, identity)))
+                    are_two.yield_(last, fb.select(is_before, identity, updates))
+                with are_two.otherwise():
+                    keep(place, held)
+                    with fb.loop(first, fb.add(first, lanes)) as number:
+                        one(number)
+                    are_two.yield_(constant(word, _NO_PLACE), identity)
+                goes_on.yield_(*are_two.results)
+            loop.yield_(*goes_on.results)
+        keep(*loop.results)
+
+    def _starts(
+        self, entry: KernelEntry, batch: Index, lanes: int = 1, mask: Value | None = None
+    ) -> tuple[list[Position], list[Value]]:
+        """Where a window begins, or windows do, and the conditions under which it lies inside."""
         attrs: ScatterAttrs = self.request.body.root.attrs
         indices = self.request.body.root.operand(len(entry.outputs))
-        fb, emitter = entry.fb, entry.emitter(lanes)
+        fb, emitter = entry.fb, entry.emitter(lanes, mask)
         starts: list[Position] = [ZERO] * len(self.dims)
         inside = []
         for dim, along in zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True):
             starts[dim] = batch[along - (along > attrs.index_vector_dim)]
         for component, dim in enumerate(attrs.scatter_dims_to_operand_dims):
             at = component_index(batch, component, attrs.index_vector_dim, indices.shape.rank)
-            value = wide_index(emitter, indices, at)
-            if value.type.is_vector:
-                inside.append(fb.all_lanes(fb.icmp("eq", value, fb.shuffle(value, None, [0] * lanes))))
-                value = fb.extract(value, 0)
+            value = emitter.spread(wide_index(emitter, indices, at))
+            assert isinstance(value, Value), "an index is one register"
             # Negative starts are larger than any size when they are read as unsigned.
             inside.append(fb.icmp("ule", value, self.dims[dim] - self.window[dim]))
-            starts[dim] = Affine(value)
+            starts[dim] = Affine(value) if lanes == 1 else Lanes(value)
         return starts, inside
 
-    def _within(self, fb: FunctionBuilder, starts: Sequence[Position], part: Range) -> tuple[Range | None, Value]:
+    def _within(self, math: IndexMath, starts: Sequence[Position], part: Range) -> tuple[Range | None, Value]:
         """The part of a window that a task has to do along the dimension that is divided, and whether there is any."""
         assert self.split_dim is not None, "scalars are not divided"
-        start = starts[self.split_dim]
-        assert isinstance(start, Affine), "a window begins at one place"
-        base = constant(I64, start.base) if isinstance(start.base, int) else start.base
-        (begin, end), size = part, self.window[self.split_dim]
-        assert isinstance(begin, Value), "what is divided has more than one part"
-        assert isinstance(end, Value), "what is divided has more than one part"
+        fb, base, size = math.fb, math.vector(starts[self.split_dim]), self.window[self.split_dim]
+        begin, end = (fb.splat(math.scalar(each), math.lanes) for each in part)
         if size == 1:
             return None, fb.icmp("ult", fb.sub(base, begin), fb.sub(end, begin))
         first, last = fb.smax(fb.sub(begin, base), 0), fb.smin(fb.sub(end, base), size)
