@@ -20,6 +20,23 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "ResourceExhaustedError, UnavailableError, UnimplementedError, UninitializedError, UnknownError"
         ),
     },
+    "image": {
+        "xlalite.ops.functions.image": (
+            "ResizeMethod, central_crop, crop_and_resize, crop_to_bounding_box, flip_left_right, flip_up_down, "
+            "non_max_suppression, non_max_suppression_padded, non_max_suppression_with_scores, pad_to_bounding_box, "
+            "random_crop, random_flip_left_right, random_flip_up_down, resize_area, resize_bicubic, resize_bilinear, "
+            "resize_image_with_crop_or_pad, resize_image_with_crop_or_pad as resize_with_crop_or_pad, "
+            "resize_image_with_pad, resize_image_with_pad as resize_with_pad, resize_images, resize_images as resize, "
+            "resize_nearest_neighbor, rot90, transpose, transpose as transpose_image"
+        ),
+        "xlalite.ops.functions.image_colors": (
+            "adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, convert_image_dtype, "
+            "grayscale_to_rgb, hsv_to_rgb, per_image_standardization, random_brightness, random_contrast, random_hue, "
+            "random_saturation, rgb_to_grayscale, rgb_to_hsv, rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb"
+        ),
+        "xlalite.ops.functions.image_measures": "image_gradients, psnr, sobel_edges, ssim, total_variation",
+        "xlalite.ops.functions.space_blocks": ("extract_image_patches, extract_image_patches as extract_patches"),
+    },
     "initializers": {
         "xlalite.ops.training.initializers": (
             "Constant as constant, Ones as ones, RandomNormal as random_normal, RandomUniform as random_uniform, "
