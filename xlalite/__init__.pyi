@@ -136,8 +136,9 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    errors as errors, image as image, initializers as initializers, linalg as linalg, losses as losses, manip as manip,
-    math as math, nn as nn, python_io as python_io, quantization as quantization, train as train
+    errors as errors, image as image, initializers as initializers, layers as layers, linalg as linalg,
+    losses as losses, manip as manip, math as math, nn as nn, python_io as python_io, quantization as quantization,
+    train as train
 )
 
 bool = bool_

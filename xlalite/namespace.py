@@ -46,6 +46,22 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "he_uniform"
         ),
     },
+    "layers": {
+        "xlalite.ops.layers.base": "Layer",
+        "xlalite.ops.layers.convolutional": (
+            "Conv1D, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose, SeparableConv2D, conv1d, conv2d, "
+            "conv2d_transpose_layer as conv2d_transpose, conv3d, conv3d_transpose_layer as conv3d_transpose, "
+            "separable_conv2d_layer as separable_conv2d"
+        ),
+        "xlalite.ops.layers.core": "Dense, Dropout, Flatten, dense, dropout, flatten",
+        "xlalite.ops.layers.normalization": (
+            "BatchNormalization, BatchNormalization as BatchNorm, batch_normalization"
+        ),
+        "xlalite.ops.layers.pooling": (
+            "AveragePooling1D, AveragePooling2D, AveragePooling3D, MaxPooling1D, MaxPooling2D, MaxPooling3D, "
+            "average_pooling1d, average_pooling2d, average_pooling3d, max_pooling1d, max_pooling2d, max_pooling3d"
+        ),
+    },
     "linalg": {
         "xlalite.ops.functions.diagonals": (
             "matrix_band_part as band_part, matrix_diag as diag, matrix_diag_part as diag_part, "
@@ -55,8 +71,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "losses": {
         "xlalite.ops.functions.losses": (
             "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
-            "get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, mean_pairwise_squared_error, "
-            "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
+            "get_regularization_loss, get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, "
+            "mean_pairwise_squared_error, mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, "
+            "sparse_softmax_cross_entropy"
         ),
     },
     "manip": {

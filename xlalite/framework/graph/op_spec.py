@@ -74,6 +74,7 @@ class OpSpec:
         variable_access: What it does to variables.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
+        is_default: Whether it stands for a value that is expected to be fed, so that the graph alone does not tell it.
         passes_on: Whether its outputs are its inputs: nothing is left to do once it is compiled.
         gradient_passes_on: Whether its gradient hands on what arrives, so that rows of a tensor stay rows.
         why_host: For an operation without `lower`, why it cannot be compiled.
@@ -95,6 +96,7 @@ class OpSpec:
     variable_access: VariableAccess = VariableAccess.NONE
     is_metadata: bool = False
     is_constant: bool = False
+    is_default: bool = False
     passes_on: bool = False
     gradient_passes_on: bool = False
     why_host: str = ""

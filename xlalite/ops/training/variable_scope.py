@@ -135,6 +135,9 @@ def variable_scope(
         dtype=as_dtype(dtype) if dtype is not None else base.dtype,
         reuse=_combined(outer.reuse if not isinstance(name_or_scope, VariableScope) else base.reuse, reuse),
     )
+    counts = _store(graph).scope_counts
+    before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
+    counts[inner.name] = counts.get(inner.name, 0) + 1
     try:
         if auxiliary_name_scope:
             with graph.name_scope(name_part or None) as opened:
@@ -146,6 +149,12 @@ def variable_scope(
             yield inner
     finally:
         _STATE.set(graph, outer)
+        # Who opens a scope again finds the default names inside as they were the first time.
+        for scope in [scope for scope in counts if scope.startswith(f"{inner.name}/")]:
+            del counts[scope]
+        if before is not None:
+            counts.clear()
+            counts.update(before)
 
 
 def get_variable(
@@ -262,9 +271,10 @@ def _unique_scope(graph: Graph, outer: VariableScope, default_name: str | None) 
         raise GraphError("variable_scope: name_or_scope or default_name is needed")
     counts = _store(graph).scope_counts
     full = f"{outer.name}/{default_name}" if outer.name else default_name
-    number = counts.get(full, 0)
-    counts[full] = number + 1
-    return default_name if number == 0 else f"{default_name}_{number}"
+    number = 0
+    while counts.get(f"{full}_{number}" if number else full):
+        number += 1
+    return f"{default_name}_{number}" if number else default_name
 
 
 def _store(graph: Graph) -> _Store:
