@@ -29,6 +29,7 @@ from xlalite.ops.declarations import (
     ordering as ordering,
     pooling as pooling,
     quantization as quantization,
+    random_numbers as random_numbers,
     rearranging as rearranging,
     reductions as reductions,
     reshaping as reshaping,
