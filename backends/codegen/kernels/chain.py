@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.collapse import collapse
-from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, plan_dot_kernel
-from xlalite.backends.codegen.kernels.dot.layout import layout_of
-from xlalite.backends.codegen.kernels.dot.plan import Form
+from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel, plan_dot_kernel
+from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -246,7 +245,7 @@ def _in_blocks(
     cache = request.target.cache_bytes[1]
     if handed_on[0].shape.size_bytes <= cache:
         return Declined("what is handed on stays in the second cache anyway")
-    step = math.lcm(first.plan.rows, second.plan.rows)
+    step = math.lcm(first.plan.row_step, second.plan.row_step)
     line_bytes = k * (sizes[0] if in_place else sum(sizes))
     most = min(cache // 2 // line_bytes, -(-batch * m // _LEAST_BLOCKS))
     if step * line_bytes > cache:
@@ -265,6 +264,6 @@ def _even(m: int, most: int, step: int) -> int:
 
 
 def _with_rows(kernel: DotKernel, rows: int) -> DotKernel:
-    """The kernel whose pieces have so many rows."""
-    plan = replace(kernel.plan, unit_rows=rows)
-    return replace(kernel, plan=plan, layout=layout_of(plan, stores_result=kernel.stores_result))
+    """The kernel whose pieces have so many rows, and all terms."""
+    plan = replace(kernel.plan, unit_rows=rows, part_depth=kernel.plan.part_depth * kernel.plan.parts)
+    return dot_kernel(kernel.request, kernel.dot, plan)

@@ -88,7 +88,15 @@ class Kernel(ABC):
 
     @property
     def shared_bytes(self) -> int:
-        """Memory that all tasks of a forking kernel see; the scratch memory is that of a task then."""
+        """Memory that all running calls see; its address follows that of the scratch memory.
+
+        Where the kernel forks, its tasks see it, and the scratch memory is that of a task.
+        """
+        return 0
+
+    @property
+    def counters(self) -> int:
+        """Words at the beginning of that memory which are 0 when the kernel begins."""
         return 0
 
     @property

@@ -2,6 +2,7 @@
 
 The memory lies behind the arena. A word in front of the slots has a bit for each that is taken; there are as many slots
 as threads, so a call finds one at once. Memory that a thread gives back is what the next call on it takes, still warm.
+Behind the slots is what all calls share.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 HEADER_BYTES = 64
 MAX_SLOTS = 64
 PART_ALIGNMENT = 64
+COUNTER_BYTES = 8
 
 
 def scratch_area_bytes(slot_bytes: int, num_threads: int) -> int:
@@ -38,7 +40,7 @@ def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
     if not slot_bytes:
         yield fb.parameters[0]
         return
-    area = fb.load(PTR, fb.gep(PTR, fb.parameters[0], len(entry.inputs) + len(entry.outputs)), 8)
+    area = _behind_results(entry, 0)
     with slot_in(fb, area, slot_bytes) as address:
         yield address
 
@@ -49,6 +51,16 @@ def slot_in(fb: FunctionBuilder, area: Value, slot_bytes: int) -> Iterator[Value
     address, bit = _take_slot(fb, area, slot_bytes)
     yield address
     _give_back_slot(fb, area, bit)
+
+
+def shared_memory(entry: KernelEntry) -> Value:
+    """The address of what all running calls share, counters first."""
+    return _behind_results(entry, 1)
+
+
+def _behind_results(entry: KernelEntry, number: int) -> Value:
+    place = len(entry.inputs) + len(entry.outputs) + number
+    return entry.fb.load(PTR, entry.fb.gep(PTR, entry.fb.parameters[0], place), 8)
 
 
 def aligned(size_bytes: int) -> int:

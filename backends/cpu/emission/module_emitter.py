@@ -20,7 +20,7 @@ from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan, grain_of, plan_kernel
-from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, scratch_area_bytes
+from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
     I8,
     I32,
@@ -259,11 +259,11 @@ class _ModuleEmitter:
             pointers = [*map(self._base, allocations)]
         else:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
-        if plan.kernel.scratch_bytes or plan.kernel.request.threads > 1:
-            pointers += self._scratch(plan.kernel, plan.grain)
+        scratch = self._scratch(plan.kernel, plan.grain)
+        pointers += scratch
         kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
         self._slots.write_back(operands)
-        if plan.grain or plan.kernel.scratch_bytes or plan.kernel.request.threads > 1:
+        if plan.grain or scratch:
             self._emit_waiting()
             self._call_kernel(kernel, extent, plan.grain, pointers)
             self._slots.read_back(results)
@@ -275,9 +275,11 @@ class _ModuleEmitter:
     def _scratch(self, kernel: Kernel, grain: int) -> list[Value]:
         """Scratch memory for one kernel, a slot for each task that may run; kernels follow one another and share it.
 
-        What a kernel forks with comes behind it.
+        What its calls share, and what it forks with, comes behind it.
         """
         threads = kernel.request.threads
+        if not (kernel.scratch_bytes or kernel.shared_bytes or threads > 1):
+            return []
         tasks = max(1, -(-kernel.extent // abs(grain))) if grain else threads
         slots = min(tasks, self._num_threads)
         behind = aligned(scratch_area_bytes(kernel.scratch_bytes, slots))
@@ -285,9 +287,10 @@ class _ModuleEmitter:
         start = -(-self._assignment.arena_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         area = self._fb.gep(I8, self._fb.parameters[2], start)
         open_slots(self._fb, area, slots)
-        if threads == 1:
-            return [area]
-        return [area, self._fb.gep(I8, area, behind), self._fb.parameters[3], self._parallel_for()]
+        shared = self._fb.gep(I8, area, behind)
+        if kernel.counters:
+            self._fb.memset(shared, 0, kernel.counters * COUNTER_BYTES, align=8)
+        return [area, shared, *((self._fb.parameters[3], self._parallel_for()) if threads > 1 else ())]
 
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
         """Asks the evaluator; a failure ends the program with the call's number."""

@@ -8,7 +8,8 @@ from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.elements.elements import always
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value, vector, zero

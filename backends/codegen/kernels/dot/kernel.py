@@ -3,6 +3,8 @@
 The parallel extent counts pieces of work: blocks of the result, rows fastest. In a piece, operands are packed where
 that pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's
 sums are finished line by line while they are in the nearest cache.
+
+Long sums with few results are divided, too: each part has sums of its own, which whoever is done last adds in order.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
+from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
+from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
+from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.words import is_exact
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.kernels.scratch import own_slot
+from xlalite.backends.codegen.kernels.scratch import own_slot, shared_memory
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
     FLOPS_PER_NS,
@@ -37,8 +42,6 @@ from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
-_TERMS_AT_ONCE = 64
-"""Terms of which lines are packed for one tile after the other."""
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
@@ -60,8 +63,12 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined(reason)
     if any(body.parameters[number] in memory_of(dot) for _, number in request.in_place):
         return Declined("a result lies in the memory of the product's operand")
-    plan = plan_dot(dot, request.target)
-    stores_result = results_of(body) == (dot,) and plan.numbers.stores_sums
+    return dot_kernel(request, dot, plan_dot(dot, request.target))
+
+
+def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:
+    """The kernel that computes a product as it is planned."""
+    stores_result = results_of(request.body) == (dot,) and plan.numbers.stores_sums and plan.parts == 1
     return DotKernel(request, dot, plan, layout_of(plan, stores_result=stores_result), stores_result)
 
 
@@ -92,6 +99,17 @@ class DotKernel(Kernel):
         size = self.layout.scratch_bytes
         return size if size > _STACK_BYTES else 0
 
+    @property
+    def counters(self) -> int:
+        """One for each piece of the result that is computed in parts."""
+        return self.plan.units if self.plan.parts > 1 else 0
+
+    @property
+    def shared_bytes(self) -> int:
+        """Counters and the sums of parts."""
+        plan, layout = self.plan, self.layout
+        return layout.parts_offset + plan.extent * layout.part * plan.numbers.kept.size_bytes
+
     def estimate_ns(self, work: Work) -> float:
         """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
         body = self.request.body
@@ -114,6 +132,7 @@ class DotKernel(Kernel):
             "form": plan.form.value,
             "tile": f"{plan.rows}x{plan.columns}",
             "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
+            **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
             "scratch_bytes": self.layout.scratch_bytes,
         }
@@ -135,11 +154,17 @@ class _Piece:
         lhs: First element of its product's left operand.
         rhs: First element of its product's right operand.
         area: What it computes.
+        start: First term.
+        unit: Number of the piece of the result, of which this is a part.
+        sums: Where a part's sums go, if there are several.
     """
 
     lhs: Value
     rhs: Value
     area: Area
+    start: Scalar
+    unit: Scalar
+    sums: Value | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,21 +223,49 @@ class _DotEmitter:
 
     def _piece_of(self, number: Scalar, is_new_block: Value | None) -> None:
         """One piece; its right operand is packed unless it is that of the piece before."""
-        fb, plan, math, depth = self._fb, self._plan, self._math, self._plan.view.k
+        fb, plan, math, k = self._fb, self._plan, self._math, self._plan.view.k
         piece = self._piece(number)
+        start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
         if plan.depth_units > 1:
-            with fb.loop(0, depth, plan.unit_depth) as start:
-                self._block(piece, start, math.piece(start, plan.unit_depth, depth))
-            return
-        if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
-            self._pack_rhs(piece, 0, depth)
-        elif plan.packs_rhs and is_new_block is not None:
-            with fb.if_(is_new_block):
-                self._pack_rhs(piece, 0, depth)
-        self._block(piece, 0, depth)
+            with fb.loop(start, math.add(start, depth), plan.unit_depth) as first:
+                self._block(piece, first, math.piece(first, plan.unit_depth, k))
+        else:
+            if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
+                self._pack_rhs(piece, start, depth)
+            elif plan.packs_rhs and is_new_block is not None:
+                with fb.if_(is_new_block):
+                    self._pack_rhs(piece, start, depth)
+            self._block(piece, start, depth)
+        if plan.parts > 1:
+            self._join_parts(piece)
+
+    def _join_parts(self, piece: _Piece) -> None:
+        """Where all parts of a piece are done, adds their sums in order and finishes the piece."""
+        fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
+        kept, area, shared = plan.numbers.kept, piece.area, shared_memory(self._entry)
+        before = fb.atomic_rmw("add", fb.gep(I64, shared, piece.unit), constant(I64, 1), "acq_rel")
+        with fb.if_(fb.icmp("eq", before, plan.parts - 1)):
+            sums = self._part(shared, math.multiply(piece.unit, plan.parts))
+            wide = TileBuilder(fb, plan.numbers, plan.lanes)
+            with math.steps(area.height, 1) as line, math.steps(area.width, plan.lanes) as column:
+                first = math.address(kept, sums, math.add(math.multiply(line, layout.sums_line), column))
+                places = [math.address(kept, first, number * layout.part) for number in range(plan.parts)]
+                (total,) = wide.joined([wide.load(place, plan.lanes) for place in places], 1)
+                wide.store(total, first, plan.lanes)
+            self._finisher.finish(area, sums)
+
+    def _part(self, shared: Value, number: Scalar) -> Value:
+        """Where the sums of a part go."""
+        place = self._math.address(I8, shared, self._layout.parts_offset)
+        return self._math.address(self._plan.numbers.kept, place, self._math.multiply(number, self._layout.part))
 
     def _piece(self, number: Scalar) -> _Piece:
         plan, view, math = self._plan, self._plan.view, self._math
+        part: Scalar = 0
+        sums = None
+        if plan.parts > 1:
+            part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
+            sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
         block = math.divide(number, plan.row_units)
         row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
         column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
@@ -234,6 +287,9 @@ class _DotEmitter:
                 math.piece(row, plan.unit_rows, view.m),
                 math.piece(column, plan.unit_columns, view.n),
             ),
+            math.multiply(part, plan.part_depth),
+            number,
+            sums,
         )
 
     def _pack_lhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
@@ -261,7 +317,7 @@ class _DotEmitter:
         # Lines that several tiles share are copied for all of them while they are in the nearest cache.
         step, most = (
             operand.tile_extent,
-            _TERMS_AT_ONCE if packing.source_x.is_contiguous else max(1, self._plan.unit_depth),
+            TERMS_AT_ONCE if packing.source_x.is_contiguous else max(1, self._plan.unit_depth),
         )
         with math.steps(terms, most) as begin, math.steps(extent, step) as start:
             place = math.add(
@@ -310,20 +366,20 @@ class _DotEmitter:
                     part = math.address(a_type, a, math.multiply(math.divide(place, plan.rows), layout.lhs.tile))
                     row, height = math.add(first, place), math.piece(place, plan.rows, run)
                     tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
-                    self._tile(piece.area, tile, part, panel)
+                    self._tile(piece, tile, part, panel)
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""
         math = self._math
         return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
 
-    def _tile(self, piece: Area, tile: _Tile, lhs: Value, rhs: Value) -> None:
+    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
         """One tile: sums, then results."""
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
         area = tile.area
         sums = self._sums(piece, area)
         own = sums if layout.turning is None else self._place(layout.tile_offset)
-        adds = fb.icmp("ne", math.value(tile.start), 0)
+        adds = fb.icmp("ne", math.value(tile.start), math.value(piece.start))
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
         fb.call_pointer(self._tile_function(area.height, area.width), VOID, (lhs, rhs, own, math.value(depth), adds))
@@ -331,30 +387,33 @@ class _DotEmitter:
             turn = packer(self._module, plan.numbers, layout.turning)
             zero = constant(I64, 0)
             fb.call(turn, own, sums, zero, zero, math.value(area.height), math.value(area.width))
-        if self._stores_result:
+        if self._stores_result or plan.parts > 1:
             return
-        row, column = math.add(piece.row, area.row), math.add(piece.column, area.column)
-        area = Area(piece.product, row, column, area.height, area.width)
+        row, column = math.add(piece.area.row, area.row), math.add(piece.area.column, area.column)
+        area = Area(piece.area.product, row, column, area.height, area.width)
         if plan.depth_units == 1:
             self._finisher.finish(area, sums)
             return
         with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), plan.view.k)):
             self._finisher.finish(area, sums)
 
-    def _sums(self, piece: Area, area: Area) -> Value:
-        """Where a tile's sums go: the result, the place of a whole piece, or that of one tile."""
+    def _sums(self, piece: _Piece, area: Area) -> Value:
+        """Where a tile's sums go: the result, the place of a whole piece or of a part of it, or that of one tile."""
         plan, layout, math = self._plan, self._layout, self._math
         turned = plan.form is Form.ROWS
+        if piece.sums is not None:
+            place = math.add(math.multiply(area.row, layout.sums_line), area.column)
+            return math.address(plan.numbers.kept, piece.sums, place)
         if not self._stores_result and plan.depth_units == 1:
             return self._place(layout.sums_offset)
         row, column = area.row, area.column
         if self._stores_result:
-            row, column = math.add(piece.row, row), math.add(piece.column, column)
+            row, column = math.add(piece.area.row, row), math.add(piece.area.column, column)
         line, across = (column, row) if turned else (row, column)
         offset = math.add(math.multiply(line, layout.sums_line), across)
         if not self._stores_result:
             return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
-        offset = math.add(offset, plan.view.products.place(math, piece.product))
+        offset = math.add(offset, plan.view.products.place(math, piece.area.product))
         return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
 
     def _tile_function(self, height: Scalar, width: Scalar) -> Value:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import Packing
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
+from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 
 _ALIGNMENT = 64
 
@@ -52,6 +54,9 @@ class DotLayout:
         turning: How a tile's sums, which lie transposed, get there; None if tiles store there themselves.
         tile_offset: Place of such a tile in the scratch memory, in bytes.
         scratch_bytes: Size of the scratch memory.
+        parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
+            each piece of the result, are in front.
+        part: Distance from the sums of one part of a piece to those of the next, in elements.
     """
 
     lhs: OperandLayout
@@ -61,6 +66,8 @@ class DotLayout:
     turning: Packing | None
     tile_offset: int
     scratch_bytes: int
+    parts_offset: int = 0
+    part: int = 0
 
 
 def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
@@ -75,11 +82,14 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
     place = lhs.size_bytes + rhs.size_bytes
     turned = plan.form is Form.ROWS
-    turning, tile_place = None, place
+    turning, tile_place, parts_place, part = None, place, 0, 0
     if turned:
         place += plan.rows * _up(plan.columns, plan.lanes) * size
     if stores_result:
         sums_line, sums_place = plan.view.line, 0
+    elif plan.parts > 1:
+        sums_line, sums_place = _up(plan.unit_columns, plan.lanes), 0
+        parts_place, part = _up(plan.units * COUNTER_BYTES, _ALIGNMENT), plan.unit_rows * sums_line
     else:
         whole = plan.depth_units > 1
         rows = plan.unit_rows if whole else plan.rows
@@ -90,7 +100,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     if turned:
         line = _up(plan.columns, plan.lanes)
         turning = Packing(None, plan.lanes, Walk(((plan.rows, line),)), Walk(((line, 1),)), sums_line, is_exact=True)
-    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place)
+    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part)
 
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:

@@ -24,6 +24,9 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.hlo.types.dtype import DType
 
+TERMS_AT_ONCE = 64
+"""Terms of which lines are packed for one tile after the other."""
+
 _QUAD_BITS = 128
 """Lines are turned in pieces of this width: wider shuffles cost more to compile than they save."""
 
@@ -112,17 +115,30 @@ class Packer:
         return fb.gep(self._kept, fb.parameters[1], fb.add(fb.mul(y, self._packing.target_line), x))
 
     def _copy_lines(self) -> None:
-        """Lines that are contiguous, in whole vectors and single elements."""
+        """Lines that are contiguous, in whole vectors and what is left of one."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         source = self._at(fb.parameters[0], packing.source_x, self._first_x)
         whole = fb.sub(self._width, fb.urem(self._width, lanes))
         with fb.loop(0, self._height) as y:
             read = self._at(source, packing.source_y, fb.add(self._first_y, y))
+            # Of lines from memory, tiles take a part each; those of the next round arrive meanwhile.
+            fb.prefetch(self._at(source, packing.source_y, fb.add(self._first_y, fb.add(y, TERMS_AT_ONCE))))
             with fb.loop(0, whole, lanes) as x:
                 line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
                 fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
-            with fb.loop(whole, self._width) as x:
-                self._copy_element(fb.gep(self._memory, read, x), self._line(y, x))
+            if packing.is_exact:
+                with fb.loop(whole, self._width) as x:
+                    self._copy_element(fb.gep(self._memory, read, x), self._line(y, x))
+            else:
+                with fb.if_(fb.icmp("ne", whole, self._width)):
+                    self._copy_rest_of_line(fb.gep(self._memory, read, whole), y, whole)
+
+    def _copy_rest_of_line(self, read: Value, y: Value, x: Value) -> None:
+        """What is left of a line from x on, less than a vector."""
+        fb, lanes = self._fb, self._packing.lanes
+        wide, mask = vector(self._memory, lanes), lanes_below(fb, x, self._width, lanes)
+        line = fb.masked_load(wide, read, mask, zero(wide), self._align)
+        fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
 
     def _copy_element(self, read: Value, write: Value) -> None:
         stored = self._fb.load(self._memory, read, self._align)

@@ -6,26 +6,20 @@ here depends on sizes, types and the target only, never on the number of threads
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
-from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
+from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
+from xlalite.backends.codegen.kernels.dot.view import DotView, Matrix, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 
-_MAX_ROWS = 12
-"""Rows of a tile; more gain nothing and cost code."""
-
 _PACKED_ROWS = 64
 """Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
-
-_LATENCY = 8
-"""Multiply-adds that must be under way to keep the units busy."""
 
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
@@ -36,8 +30,8 @@ _FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
 _LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
 
-_SHORT_RUN, _RESTART = 16, 8.0
-"""Terms in a row from which on several runs are read one after the other by a tile, and the cycles to begin one."""
+_SHORT_RUN = 16
+"""Terms in a row from which on several runs are read one after the other by a tile."""
 
 _LEAST_ROWS = 8
 """Rows that one stride walks through from which on a left operand is read where it lies."""
@@ -60,6 +54,9 @@ FEW_ROWS = 4
 _FETCH = 3.0
 """Cycles to fetch a vector from beyond the second cache."""
 
+_FETCH_PARTS = 10.0
+"""The same from memory, if tiles read a few elements of each line."""
+
 _STREAMS = 8
 """Rows that are read side by side at most."""
 
@@ -69,9 +66,6 @@ _RUN_BYTES = 2048
 _SUM_BYTES = 16 << 10
 """Sums that stay in the nearest cache beside the rows that are read."""
 
-_VARIANT = 0.02
-"""Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
-
 _MAX_UNIT_ELEMENTS = 1 << 18
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
 
@@ -79,16 +73,13 @@ _MAX_PACKED_ELEMENTS = 1 << 19
 """Elements of operands that are packed at a time."""
 
 _MAX_WASTE = 0.15
-"""Part of a piece of work that may go into packing what other pieces pack too."""
+"""Part of a piece of work that may go into packing what other pieces pack too, or into adding their sums."""
 
+_ADD = 4.0
+"""Cycles to store a vector of a part of the sums and to add it to those of the other parts."""
 
-class Form(enum.Enum):
-    """What the lanes of a vector run along."""
-
-    COLUMNS = "vectors along the columns of the result"
-    ROWS = "vectors along the rows of the result, turned when stored"
-    DEPTH = "vectors along the contracted dimension"
-    STREAM = "vectors along the columns of the result, a few rows of the right operand after others"
+_TERMS_A_RESULT = 8
+"""Elements of the operands, for each sum of a part, from which on sums are divided into parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +97,7 @@ class DotPlan:
         unit_rows: Rows of a piece of work, a multiple of `rows` (or all).
         unit_columns: Columns of a piece of work, a multiple of `columns` (or all).
         unit_depth: Terms that are summed before the next piece of depth is packed.
+        part_depth: Terms that a piece of work sums; the sums of parts are added when all are there.
         packs_lhs: Whether pieces of the left operand are packed.
         packs_rhs: Whether pieces of the right operand are packed.
         row_run: Rows between which one stride leads in what tiles read; none lies in two such runs.
@@ -124,6 +116,7 @@ class DotPlan:
     unit_rows: int
     unit_columns: int
     unit_depth: int
+    part_depth: int
     packs_lhs: bool
     packs_rhs: bool
     row_run: int
@@ -149,12 +142,27 @@ class DotPlan:
     @property
     def extent(self) -> int:
         """Pieces in all."""
+        return self.units * self.parts
+
+    @property
+    def units(self) -> int:
+        """Pieces of the result."""
         return self.view.batch_count * self.row_units * self.column_units
 
     @property
+    def parts(self) -> int:
+        """Pieces along the depth that need not follow one another."""
+        return max(1, -(-self.view.k // self.part_depth))
+
+    @property
+    def row_step(self) -> int:
+        """Rows of which those of a piece are a multiple."""
+        return self.row_run if self.row_run < self.view.m else self.rows
+
+    @property
     def depth_units(self) -> int:
-        """Pieces along the depth, which follow one another."""
-        return max(1, -(-self.view.k // self.unit_depth))
+        """Pieces along the depth of a part, which follow one another."""
+        return -(-self.part_depth // self.unit_depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,22 +172,14 @@ class _Packing:
     Attributes:
         lhs: The left operand.
         rhs: The right operand.
-        fetch: Cycles to fetch a left operand that is read where it lies, if not from the caches of one core.
+        lhs_fetch: Cycles to fetch a left operand that is read where it lies.
+        rhs_fetch: The same for the right one.
     """
 
     lhs: float
     rhs: float
-    fetch: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Tiling:
-    """A choice of tile and its price without packing."""
-
-    rows: int
-    columns: int
-    chains: int
-    cycles: float
+    lhs_fetch: float = 0.0
+    rhs_fetch: float = 0.0
 
 
 def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
@@ -221,7 +221,7 @@ def _swapped(numbers: Numbers) -> Numbers:
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
     word = numbers.word
-    tilings = _outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
+    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = _Packing(
         _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
@@ -264,6 +264,7 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
         view.m,
         columns,
         max(view.k, 1),
+        max(view.k, 1),
         packs_lhs=False,
         packs_rhs=False,
         row_run=view.m,
@@ -280,7 +281,8 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
     is_read = depth > 0 and _reads_lhs(view, numbers, depth)
     if is_read:
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
-    if not is_read or not view.lhs.outer.is_single or view.lhs.depth.run < min(depth, _LEAST_RUN):
+    outer, walk = view.lhs.outer, view.lhs.depth
+    if not is_read or not outer.is_single or walk.run < min(depth, _LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = max(view.k, 1) if form is Form.ROWS else _even_depth(view, limit)
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
 
@@ -290,15 +292,25 @@ def _outer_plan(
 ) -> DotPlan:
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
-    best = min(_outer_tilings(form, view, lanes, target, row_run, restarts), key=lambda tiling: tiling.cycles)
+    best = min(outer_tilings(form, view, lanes, target, row_run, restarts), key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
-    stays_near = view.m * depth * numbers.kept.size_bytes <= target.cache_bytes[1] // 2
     packing = _Packing(
         _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
         _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
-        0.0 if lhs or stays_near else view.m * view.k / lanes,
+        0.0 if lhs else _fetch_cycles(view.lhs, lanes, numbers, target),
+        0.0 if rhs else _fetch_cycles(view.rhs, lanes, numbers, target),
     )
     return _finished(form, view, numbers, lanes, best, packing, depth, row_run)
+
+
+def _fetch_cycles(matrix: Matrix, lanes: int, numbers: Numbers, target: TargetInfo) -> float:
+    """Cycles to fetch an operand that is read where it lies."""
+    _, second, third = (size // 2 for size in target.cache_bytes)
+    elements = matrix.outer.span + matrix.depth.span
+    size = elements * numbers.kept.size_bytes
+    if size <= second:
+        return 0.0
+    return elements / lanes * (_FETCH_PARTS if size > third and matrix.outer.stride == 1 else 1.0)
 
 
 def _finished(
@@ -306,14 +318,16 @@ def _finished(
     view: DotView,
     numbers: Numbers,
     lanes: int,
-    tiling: _Tiling,
+    tiling: Tiling,
     packing: _Packing,
     unit_depth: int,
     row_run: int,
 ) -> DotPlan:
-    rows, columns = _units(view, tiling, packing, -(-unit_depth // numbers.word), row_run)
-    left = packing.lhs + packing.fetch
-    cycles = tiling.cycles + left * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
+    most_parts = min(_PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
+    most_parts = most_parts if form is Form.COLUMNS else 1
+    rows, columns, parts = _units(view, lanes, tiling, packing, -(-unit_depth // numbers.word), row_run, most_parts)
+    cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
+    cycles += packing.lhs_fetch * -(-view.n // columns)
     return DotPlan(
         form,
         view,
@@ -325,6 +339,7 @@ def _finished(
         rows,
         columns,
         unit_depth,
+        -(-max(1, -(-view.k // unit_depth)) // parts) * unit_depth,
         packing.lhs > 0,
         packing.rhs > 0,
         row_run,
@@ -332,44 +347,8 @@ def _finished(
     )
 
 
-def _outer_tilings(
-    form: Form, view: DotView, lanes: int, target: TargetInfo, row_run: int, restarts: int
-) -> Iterator[_Tiling]:
-    registers = target.vector_registers - 2
-    for vectors in (1, 2, 3, 4, 8):
-        limit = min((registers - vectors) // vectors, _MAX_ROWS)
-        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
-        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
-            continue
-        count = -(-row_run // limit)
-        rows = -(-row_run // count)
-        columns = min(vectors * lanes, view.n)
-        if view.rhs.panel and view.rhs.panel != vectors * lanes:
-            continue
-        chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
-        work = 0.0
-        pieces = list(_pieces(view, rows, columns, row_run))
-        for height, width, times in pieces:
-            used = -(-width // lanes)
-            step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
-            turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
-            work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
-        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
-
-
-def _pieces(view: DotView, rows: int, columns: int, row_run: int) -> Iterator[tuple[int, int, int]]:
-    """(rows, columns, number) of the tiles of each size."""
-    runs = view.m // row_run
-    heights = ((rows, row_run // rows * runs), (row_run % rows, runs))
-    widths = ((columns, view.n // columns), (view.n % columns, 1))
-    for height, down in heights:
-        for width, across in widths:
-            if height and width and down and across:
-                yield height, width, down * across
-
-
 def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
-    best = min(_inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
+    best = min(inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
     packing = _Packing(
         *(
             0.0
@@ -381,52 +360,41 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
     return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k, view.m)
 
 
-def _inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[_Tiling]:
-    registers = target.vector_registers - 4
-    for columns in range(1, min(view.n, lanes) + 1):
-        rows = min(registers // (columns + 1), _MAX_ROWS, view.m)
-        if rows < 1:
-            continue
-        rows = -(-view.m // -(-view.m // rows))
-        chains = max(1, min(4, _LATENCY // (rows * columns)))
-        work = 0.0
-        pieces = list(_pieces(view, rows, columns, view.m))
-        for height, width, times in pieces:
-            step = max(height * width, _LATENCY / 2 / chains, height + width)
-            folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
-            work += times * (step * -(-view.k // lanes) + folding + 10)
-        yield _Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
-
-
 def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -> int:
     return depth * (rows * lhs + columns * rhs)
 
 
-def _units(view: DotView, tiling: _Tiling, packing: _Packing, depth: int, row_run: int) -> tuple[int, int]:
-    """Rows and columns of a piece of work: few pieces, none of them small or mostly packing."""
-    rows, columns = view.m, view.n
+def _units(
+    view: DotView, lanes: int, tiling: Tiling, packing: _Packing, depth: int, row_run: int, most_parts: int
+) -> tuple[int, int, int]:
+    """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing."""
+    rows, columns, parts = view.m, view.n, 1
 
-    def work(rows: int, columns: int) -> float:
-        return tiling.cycles * rows * columns / (view.m * view.n)
+    def work(rows: int, columns: int, parts: int) -> float:
+        return tiling.cycles * rows * columns / (view.m * view.n) / parts
 
-    def waste(piece: tuple[int, int]) -> float:
-        again = (packing.lhs + packing.fetch) * piece[0] / view.m if piece[1] < view.n else 0.0
-        again += packing.rhs * piece[1] / view.n if piece[0] < view.m else 0.0
+    def waste(piece: tuple[int, int, int]) -> float:
+        rows, columns, parts = piece
+        again = (packing.lhs + packing.lhs_fetch) / parts * rows / view.m if columns < view.n else 0.0
+        again += (packing.rhs + packing.rhs_fetch) / parts * columns / view.n if rows < view.m else 0.0
+        again += _ADD * rows * columns / lanes if parts > 1 else 0.0
         return again / work(*piece)
 
     count = view.batch_count
     while True:
         packed = _packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
         large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
-        if not large and (count >= _PIECES or work(rows, columns) < 2 * _UNIT_CYCLES):
-            return rows, columns
+        if not large and (count >= _PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
+            return rows, columns, parts
         step = row_run if rows > row_run else tiling.rows
-        choices = [(_half(rows, step), columns), (rows, _half(columns, tiling.columns))]
-        choices = [choice for choice in choices if choice != (rows, columns)]
+        choices = [(_half(rows, step), columns, parts), (rows, _half(columns, tiling.columns), parts)]
+        if 2 * parts <= most_parts and not large:
+            choices.append((rows, columns, 2 * parts))
+        choices = [choice for choice in choices if choice != (rows, columns, parts)]
         best = min(choices, key=lambda piece: (waste(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
-            return rows, columns
-        rows, columns = best
+            return rows, columns, parts
+        rows, columns, parts = best
         count *= 2
 
 
@@ -484,8 +452,10 @@ def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, 
     # Rows that a large power of two lies between share few places in a cache.
     stride = view.rhs.depth.stride * size
     shared = max(stride & -stride, target.cache_line_bytes)
-    stays_near = unit_depth * shared <= 2 * target.cache_bytes[1]
-    return view.m > (_PACKED_ROWS if stays_near else 2 * _MAX_ROWS)
+    stays_near = (
+        unit_depth * shared <= 2 * target.cache_bytes[1] and view.n * view.k * size <= target.cache_bytes[2] // 2
+    )
+    return view.m > (_PACKED_ROWS if stays_near else 2 * MAX_ROWS)
 
 
 def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:

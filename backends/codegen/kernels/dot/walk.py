@@ -51,6 +51,11 @@ class Walk:
         """Whether neighbours in a run touch."""
         return self.stride in (0, 1)
 
+    @property
+    def span(self) -> int:
+        """Elements of memory from the first one to the last."""
+        return 1 + sum((size - 1) * stride for size, stride in self.steps)
+
     def is_even(self, step: int) -> bool:
         """Whether every `step` positions lie in one run, or are whole runs equally far apart."""
         if self.is_single or self.run % step == 0:

@@ -150,6 +150,8 @@ def large() -> Iterator[str]:
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
             attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
+        attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+        yield program(f"{t}[19,35] dot(p0, p1), {attributes}", f"{t}[4501,19]", f"{t}[4501,35]")
         yield program(f"{t}[65,129] transpose(p0), dimensions={{1,0}}", f"{t}[129,65]")
         for result, dimension in ((f"{t}[2049]", 0), (f"{t}[70]", 1)):
             call = f"{result} reduce(p0, p1), dimensions={{{dimension}}}, to_apply=f"

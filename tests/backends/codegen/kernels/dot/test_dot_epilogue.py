@@ -186,3 +186,18 @@ def test_an_epilogue_does_not_depend_on_the_threads(rng: np.random.Generator) ->
     arrays = [rng.standard_normal(p.shape.dims).astype(np.float32) for p in parse(text).entry_computation.parameters]
     one, two = (compile_text(text, threads)(*arrays) for threads in (1, 2))
     np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32))
+
+
+def test_the_last_part_of_a_long_sum_computes_what_follows(rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[6001,20] parameter(0)
+  y = f32[6001,33] parameter(1)
+  b = f32[20,33] parameter(2)
+  d = f32[20,33] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  s = f32[20,33] multiply(d, b)
+  ROOT t = f32[20,33] tanh(s)
+}"""
+    executable = compile_text(text)
+    assert "parts=" in str(executable.decisions()[-1])
+    check(text, rng, ["dot"], 1e-3)

@@ -255,8 +255,28 @@ def test_results_do_not_depend_on_the_threads(m: int, n: int, k: int, rng: np.ra
         np.testing.assert_array_equal(results[0].view(np.uint32), other.view(np.uint32))
 
 
-def test_calls_at_the_same_time_have_their_own_scratch_memory(rng: np.random.Generator) -> None:
-    text = dot_text(260, 520, 700)
+@pytest.mark.parametrize(
+    ("dtype", "result", "batch"), [("f32", "f32", ()), ("f64", "f64", (2,)), ("s8", "s32", ()), ("bf16", "bf16", (3,))]
+)
+def test_long_sums_are_added_in_an_order_of_their_own(
+    dtype: str, result: str, batch: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    text = dot_text(37, 21, 9001, lhs="km", dtype=dtype, result=result, batch=batch)
+    executables = [compile_text(text, threads) for threads in (1, 2, 5)]
+    assert "parts=" in str(executables[0].decisions()[-1])
+    arrays = [(array * 4).astype(array.dtype) for array in arrays_for(text, rng)]
+    results = [executable(*arrays) for executable in executables for _ in range(2)]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].view(np.uint8), other.view(np.uint8))
+    wanted = evaluate(parse(text), *arrays)
+    tolerance = {"f64": 1e-12, "s8": 0.0, "bf16": 1e-2}.get(dtype, 1e-5)
+    scale = np.abs(wanted.astype(np.float64)).max()
+    np.testing.assert_allclose(results[0].astype(float), wanted.astype(float), rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(260, 520, 700), (40, 30, 20_000)])
+def test_calls_at_the_same_time_have_their_own_scratch_memory(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    text = dot_text(m, n, k, lhs="km")
     executable = compile_text(text)
     inputs = [arrays_for(text, rng) for _ in range(4)]
     alone = [executable(*arrays) for arrays in inputs]

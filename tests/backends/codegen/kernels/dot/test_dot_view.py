@@ -204,6 +204,15 @@ def test_large_products_are_packed_and_divided() -> None:
     assert plan.row_units == 1
 
 
+def test_long_sums_with_few_results_are_divided() -> None:
+    for m, n in ((64, 64), (4, 5), (1000, 30)):
+        plan = plan_dot(plain(m, n, 100_000, lhs_dim=0), WIDE)
+        assert 1 < plan.parts == -(-100_000 // plan.part_depth)
+        assert plan.part_depth % plan.unit_depth == 0
+    for m, n, k in ((512, 512, 512), (64, 64, 500), (512, 512, 1024)):
+        assert plan_dot(plain(m, n, k, lhs_dim=0), WIDE).parts == 1
+
+
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert plan_dot(plain(32, 1024, 1024), WIDE).packs_rhs

@@ -1,0 +1,96 @@
+"""The sizes that a tile may have, and the cycles that a product takes in tiles of a size."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.kernels.dot.view import DotView
+from xlalite.backends.codegen.llvm import TargetInfo
+
+MAX_ROWS = 12
+"""Rows of a tile; more gain nothing and cost code."""
+
+_LATENCY = 8
+"""Multiply-adds that must be under way to keep the units busy."""
+
+_RESTART = 8.0
+"""Cycles to begin a run of terms."""
+
+_VARIANT = 0.02
+"""Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
+
+
+class Form(enum.Enum):
+    """What the lanes of a vector run along."""
+
+    COLUMNS = "vectors along the columns of the result"
+    ROWS = "vectors along the rows of the result, turned when stored"
+    DEPTH = "vectors along the contracted dimension"
+    STREAM = "vectors along the columns of the result, a few rows of the right operand after others"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A choice of tile and its price without packing."""
+
+    rows: int
+    columns: int
+    chains: int
+    cycles: float
+
+
+def outer_tilings(
+    form: Form, view: DotView, lanes: int, target: TargetInfo, row_run: int, restarts: int
+) -> Iterator[Tiling]:
+    """Tiles whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
+    registers = target.vector_registers - 2
+    for vectors in (1, 2, 3, 4, 8):
+        limit = min((registers - vectors) // vectors, MAX_ROWS)
+        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
+        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
+            continue
+        count = -(-row_run // limit)
+        rows = -(-row_run // count)
+        columns = min(vectors * lanes, view.n)
+        if view.rhs.panel and view.rhs.panel != vectors * lanes:
+            continue
+        chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
+        work = 0.0
+        pieces = list(_pieces(view, rows, columns, row_run))
+        for height, width, times in pieces:
+            used = -(-width // lanes)
+            step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+            turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
+            work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
+        yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+
+
+def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Tiling]:
+    """Tiles whose vectors run along the contracted dimension."""
+    registers = target.vector_registers - 4
+    for columns in range(1, min(view.n, lanes) + 1):
+        rows = min(registers // (columns + 1), MAX_ROWS, view.m)
+        if rows < 1:
+            continue
+        rows = -(-view.m // -(-view.m // rows))
+        chains = max(1, min(4, _LATENCY // (rows * columns)))
+        work = 0.0
+        pieces = list(_pieces(view, rows, columns, view.m))
+        for height, width, times in pieces:
+            step = max(height * width, _LATENCY / 2 / chains, height + width)
+            folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
+            work += times * (step * -(-view.k // lanes) + folding + 10)
+        yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+
+
+def _pieces(view: DotView, rows: int, columns: int, row_run: int) -> Iterator[tuple[int, int, int]]:
+    """(rows, columns, number) of the tiles of each size."""
+    runs = view.m // row_run
+    heights = ((rows, row_run // rows * runs), (row_run % rows, runs))
+    widths = ((columns, view.n // columns), (view.n % columns, 1))
+    for height, down in heights:
+        for width, across in widths:
+            if height and width and down and across:
+                yield height, width, down * across
