@@ -55,6 +55,7 @@ _NAMES: dict[str, str] = {
         "diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag, diag as tensor_diag, "
         "diag_part as tensor_diag_part, trace"
     ),
+    "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
     "xlalite.ops.functions.ordering": "argsort, searchsorted, sort",
     "xlalite.ops.functions.scatter_updates": (
         "scatter_add, scatter_div, scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, "
@@ -72,6 +73,7 @@ _NAMES: dict[str, str] = {
         "tensor_scatter_nd_update, tensor_scatter_nd_sub as tensor_scatter_sub, "
         "tensor_scatter_nd_update as tensor_scatter_update, unique, unique_with_counts, unravel_index"
     ),
+    "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
         "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
@@ -83,7 +85,6 @@ _NAMES: dict[str, str] = {
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
         "variance_scaling_initializer, zeros_initializer"
     ),
-    "xlalite.ops.functions.image": "random_crop",
     "xlalite.ops.functions.math": (
         "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, cumprod, cumsum, div, div_no_nan, divide, equal, erf, exp, expm1, floor, "

@@ -54,7 +54,7 @@ from xlalite.ops.functions.diagonals import (
     diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
 )
-from xlalite.ops.functions.image import random_crop as random_crop
+from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
     atan as atan, atan2 as atan2, bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, cast as cast,
@@ -115,6 +115,7 @@ from xlalite.ops.functions.space_blocks import (
     extract_image_patches as extract_image_patches, space_to_batch as space_to_batch,
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
+from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
 from xlalite.ops.training.initializers import (
@@ -136,9 +137,8 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    errors as errors, image as image, initializers as initializers, layers as layers, linalg as linalg,
-    losses as losses, manip as manip, math as math, nn as nn, python_io as python_io, quantization as quantization,
-    train as train
+    errors as errors, initializers as initializers, linalg as linalg, losses as losses, manip as manip, math as math,
+    nn as nn, python_io as python_io, quantization as quantization, train as train
 )
 
 bool = bool_

@@ -9,8 +9,34 @@ from types import ModuleType
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "contrib.crf": {
+        "xlalite.ops.recurrent.conditional_random_field": (
+            "crf_binary_score, crf_decode, crf_log_likelihood, crf_log_norm, crf_sequence_score, crf_unary_score, "
+            "viterbi_decode"
+        ),
+    },
+    "contrib.legacy_seq2seq": {
+        "xlalite.ops.recurrent.sequence_losses": (
+            "rnn_decoder, sequence_loss_of_lists as sequence_loss, sequence_loss_by_example"
+        ),
+    },
     "contrib.opt": {
         "xlalite.ops.training.optimizers": "AdaMaxOptimizer, AddSignOptimizer, LazyAdamOptimizer, PowerSignOptimizer",
+    },
+    "contrib.rnn": {
+        "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
+        "xlalite.ops.recurrent.cells": (
+            "BasicLSTMCell, BasicRNNCell, GRUBlockCell, GRUBlockCellV2, GRUCell, LayerNormBasicLSTMCell, "
+            "LSTMBlockCell, LSTMCell"
+        ),
+        "xlalite.ops.recurrent.networks": "stack_bidirectional_dynamic_rnn, static_bidirectional_rnn, static_rnn",
+        "xlalite.ops.recurrent.wrappers": (
+            "DeviceWrapper, DropoutWrapper, InputProjectionWrapper, MultiRNNCell, OutputProjectionWrapper, "
+            "ResidualWrapper"
+        ),
+    },
+    "contrib.seq2seq": {
+        "xlalite.ops.recurrent.sequence_losses": "sequence_loss",
     },
     "errors": {
         "xlalite.framework.graph.errors": (
@@ -20,23 +46,6 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "ResourceExhaustedError, UnavailableError, UnimplementedError, UninitializedError, UnknownError"
         ),
     },
-    "image": {
-        "xlalite.ops.functions.image": (
-            "ResizeMethod, central_crop, crop_and_resize, crop_to_bounding_box, flip_left_right, flip_up_down, "
-            "non_max_suppression, non_max_suppression_padded, non_max_suppression_with_scores, pad_to_bounding_box, "
-            "random_crop, random_flip_left_right, random_flip_up_down, resize_area, resize_bicubic, resize_bilinear, "
-            "resize_image_with_crop_or_pad, resize_image_with_crop_or_pad as resize_with_crop_or_pad, "
-            "resize_image_with_pad, resize_image_with_pad as resize_with_pad, resize_images, resize_images as resize, "
-            "resize_nearest_neighbor, rot90, transpose, transpose as transpose_image"
-        ),
-        "xlalite.ops.functions.image_colors": (
-            "adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, convert_image_dtype, "
-            "grayscale_to_rgb, hsv_to_rgb, per_image_standardization, random_brightness, random_contrast, random_hue, "
-            "random_saturation, rgb_to_grayscale, rgb_to_hsv, rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb"
-        ),
-        "xlalite.ops.functions.image_measures": "image_gradients, psnr, sobel_edges, ssim, total_variation",
-        "xlalite.ops.functions.space_blocks": ("extract_image_patches, extract_image_patches as extract_patches"),
-    },
     "initializers": {
         "xlalite.ops.training.initializers": (
             "Constant as constant, Ones as ones, RandomNormal as random_normal, RandomUniform as random_uniform, "
@@ -44,22 +53,6 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Initializer, Ones, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros, "
             "glorot_normal_initializer as glorot_normal, glorot_uniform_initializer as glorot_uniform, he_normal, "
             "he_uniform"
-        ),
-    },
-    "layers": {
-        "xlalite.ops.layers.base": "Layer",
-        "xlalite.ops.layers.convolutional": (
-            "Conv1D, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose, SeparableConv2D, conv1d, conv2d, "
-            "conv2d_transpose_layer as conv2d_transpose, conv3d, conv3d_transpose_layer as conv3d_transpose, "
-            "separable_conv2d_layer as separable_conv2d"
-        ),
-        "xlalite.ops.layers.core": "Dense, Dropout, Flatten, dense, dropout, flatten",
-        "xlalite.ops.layers.normalization": (
-            "BatchNormalization, BatchNormalization as BatchNorm, batch_normalization"
-        ),
-        "xlalite.ops.layers.pooling": (
-            "AveragePooling1D, AveragePooling2D, AveragePooling3D, MaxPooling1D, MaxPooling2D, MaxPooling3D, "
-            "average_pooling1d, average_pooling2d, average_pooling3d, max_pooling1d, max_pooling2d, max_pooling3d"
         ),
     },
     "linalg": {
@@ -71,9 +64,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "losses": {
         "xlalite.ops.functions.losses": (
             "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
-            "get_regularization_loss, get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, "
-            "mean_pairwise_squared_error, mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, "
-            "sparse_softmax_cross_entropy"
+            "get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, mean_pairwise_squared_error, "
+            "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
         ),
     },
     "manip": {
@@ -127,6 +119,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "
             "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
         ),
+        "xlalite.ops.recurrent.networks": (
+            "bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn, static_bidirectional_rnn, static_rnn"
+        ),
+    },
+    "nn.rnn_cell": {
+        "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
+        "xlalite.ops.recurrent.cells": "BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell",
+        "xlalite.ops.recurrent.wrappers": "DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper",
     },
     "quantization": {
         "xlalite.ops.functions.quantization": (
@@ -176,9 +176,12 @@ class Namespace(ModuleType):
         """Offers the names; imports nothing yet."""
         super().__init__(f"xlalite.{name}", f"The names of `xlalite.{name}`: {', '.join(exports_of(names))}.")
         self._exports = exports_of(names)
+        self._inner = namespaces_of(name)
 
     def __getattr__(self, name: str) -> object:
         """Imports a name; it is an ordinary attribute from then on."""
+        if name in self._inner:
+            return namespace(self._inner[name])
         if name not in self._exports:
             raise missing_name(self.__name__, name, self._exports)
         module, attribute = self._exports[name]
@@ -187,7 +190,7 @@ class Namespace(ModuleType):
         return value
 
     def __dir__(self) -> list[str]:
-        return sorted(self._exports)
+        return sorted({*self._exports, *self._inner})
 
 
 def namespaces_of(package: str) -> dict[str, str]:

@@ -42,6 +42,11 @@ class FunctionGraph(Graph):
         """Whether this is the body of a loop or branch."""
         return True
 
+    @property
+    def outermost(self) -> Graph:
+        """The graph around all loops and branches."""
+        return self.outer_graph.outermost
+
     def add_argument(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
         """Declares one more argument."""
         placeholder = self.create_op("Placeholder", (), {"dtype": dtype, "shape": shape}, name).outputs[0]
@@ -91,6 +96,20 @@ class FunctionGraph(Graph):
     def captured(self) -> tuple[Tensor, ...]:
         """The captured tensors of the outer graph, in the order of their placeholders."""
         return tuple(self.captures)
+
+    def drop_unused(self) -> None:
+        """Removes what no result is computed from and has no effect, and the captures that only it looked at."""
+        arguments = {tensor.op for tensor in self.inputs}
+        starts = [tensor.op for tensor in self.outputs]
+        starts += [each for each in self.get_operations() if each.spec.is_stateful and each not in arguments]
+        needed = set(reachable(starts, lambda op: (*(tensor.op for tensor in op.inputs), *op.control_inputs)))
+        dropped = {inner for inner in self.captures.values() if inner.op not in needed}
+        self.captures = {tensor: inner for tensor, inner in self.captures.items() if inner not in dropped}
+        self.inputs = [each for each in self.inputs if each not in dropped]
+        needed.update(tensor.op for tensor in self.inputs)
+        for operation in reversed(self.get_operations()):
+            if operation not in needed:
+                self._remove(operation)
 
     @cached_property
     def recorded(self) -> tuple[Tensor, ...]:

@@ -136,6 +136,11 @@ class Graph(ScopedCreation, Collections):
         """Whether this is the body of a loop or branch."""
         return False
 
+    @property
+    def outermost(self) -> Graph:
+        """The graph that a session runs: this one, or that around all loops and branches being built."""
+        return self
+
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Forbids feeding `tensor`."""
         self._unfeedable.add(tensor)
@@ -186,6 +191,12 @@ class Graph(ScopedCreation, Collections):
         if name.endswith("/"):
             return name[:-1]
         return self.unique_name(checked_name(name, "operation"))
+
+    def _remove(self, operation: Operation) -> None:
+        """Takes an operation out that nothing uses."""
+        for tensor in dict.fromkeys(operation.inputs):
+            tensor.remove_consumer(operation)
+        del self._operations[operation.name]
 
     def _infer_outputs(self, operation: Operation, spec: OpSpec) -> list[Tensor]:
         try:

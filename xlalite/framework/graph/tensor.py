@@ -26,13 +26,11 @@ class HandleData:
         dtype: Element type of the variable.
         shape: Its shape, perhaps partly unknown.
         name: The variable's name, which keys its value in a session.
-        is_state: Whether it is no variable of the user's but what an operation keeps.
     """
 
     dtype: DType
     shape: TensorShape
     name: str
-    is_state: bool = False
 
 
 class Tensor(TensorOperators):
@@ -120,6 +118,10 @@ class Tensor(TensorOperators):
     def add_consumer(self, operation: Operation) -> None:
         """Records that `operation` takes the tensor as an input."""
         self._consumers.append(operation)
+
+    def remove_consumer(self, operation: Operation) -> None:
+        """Records that `operation`, which is taken out of its graph, no longer takes the tensor as an input."""
+        self._consumers = [each for each in self._consumers if each is not operation]
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """The tensor's value in `session` or the default session."""

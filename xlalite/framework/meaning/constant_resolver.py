@@ -28,9 +28,7 @@ class ConstantResolver:
 
     run_operation: ClassVar[RunOperation]
 
-    def __init__(self, trusts_defaults: bool = True) -> None:
-        """Knows nothing yet; whether the default of what may be fed counts as its value."""
-        self._trusts_defaults = trusts_defaults
+    def __init__(self) -> None:
         self._values: dict[Tensor, Array] = {}
         self._dims: dict[Tensor, tuple[int, ...]] = {}
         self._inputs: set[Tensor] = set()
@@ -98,7 +96,7 @@ class ConstantResolver:
 
     def _may_fold(self, tensor: Tensor) -> bool:
         spec = tensor.op.spec
-        if tensor in self._inputs or spec.is_stateful or (spec.is_default and not self._trusts_defaults):
+        if tensor in self._inputs or spec.is_stateful:
             return False
         if spec.variable_access is not VariableAccess.NONE and not spec.is_metadata:
             return False

@@ -16,6 +16,7 @@ from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import int32
 from xlalite.framework.graph.errors import ElementTypeError, InvalidArgumentError
 from xlalite.framework.graph.function_graph import FunctionGraph, replay_function, trace_function
+from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.op_spec import Gradient, OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -26,6 +27,8 @@ from xlalite.framework.meaning.op_execution import run_function_on_host
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
+from xlalite.hlo.types.shape import Shape
+from xlalite.ops.declarations.tensor_lists import carried_shape, is_blank
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 from xlalite.ops.helpers.indexed_slices import dense
@@ -57,7 +60,7 @@ def _while_infer(op: Operation) -> Sequence[OutputType]:
                 f"a loop variable has shape {argument.shape} ({start.name!r}) but the body gives {result.shape}; "
                 "say what stays with shape_invariants"
             )
-        outputs.append((start.dtype, argument.shape))
+        outputs.append((start.dtype, carried_shape(start, argument.shape, result.shape)))
     each_time = [*outputs, *((tensor.dtype, tensor.shape) for tensor in body.recorded)]
     histories = [(dtype, TensorShape([None]).concatenate(shape)) for dtype, shape in each_time]
     return [*outputs, (int32, TensorShape([])), *histories]
@@ -81,7 +84,15 @@ def _while_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue,
         state = found[:count]
         iterations += 1
     histories = [_stacked(op, number, kept.get(number, [])) for number in range(count + len(body.recorded))]
-    return [*state, np.asarray(iterations, np.int32), *histories]
+    finals = [_of_known_shape(value, output) for value, output in zip(state, op.outputs, strict=False)]
+    return [*finals, np.asarray(iterations, np.int32), *histories]
+
+
+def _of_known_shape(value: HostValue, output: Tensor) -> HostValue:
+    """A list into which nothing was put, as zeros of the shape that it would have."""
+    if isinstance(value, np.ndarray) and is_blank(value.shape) and not output.shape.is_compatible_with(value.shape):
+        return np.zeros([size or 0 for size in output.shape.dims or ()], value.dtype)
+    return value
 
 
 def _stacked(op: Operation, number: int, values: list[Array]) -> Array:
@@ -102,6 +113,7 @@ def _while_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     variables = ctx.variables()
     layout = PassedState(op.inputs, variables)
     arrays = [ctx.handle(tensor) for tensor in op.inputs if not tensor.dtype.is_host_only]
+    arrays[:count] = _with_lists_filled(ctx, op, arrays)
     read = _histories_read(op)
     # A row at the least: what reads a history asks for one even in a loop that never runs.
     capacity = max(1, _capacity(ctx, op)) if read else 0
@@ -138,6 +150,30 @@ def _while_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
         for number in range(count)
     ]
     return [*(result[i] for i in range(count)), result[len(passed)], *histories]
+
+
+def _with_lists_filled(ctx: LoweringContext, op: Operation, arrays: Sequence[Handle]) -> Sequence[Handle]:
+    """The starts of the loop variables; lists that wait for the shape of their elements have that which the body gives.
+
+    The body is lowered once for that, into a computation that is thrown away.
+    """
+    cond, body = op.get_attr("cond"), op.get_attr("body")
+    count = len(body.outputs)
+    starts = list(arrays[:count])
+    if not any(is_blank(start.dims) for start in starts):
+        return starts
+    variables = ctx.variables()
+    layout = PassedState(op.inputs, variables)
+    inner = Builder("trial")
+    passed = [*arrays, *(value for _, value in variables)]
+    state = inner.parameter(Shape.tuple([each.shape for each in passed]))
+    values, inner_variables = layout.unpack(state)
+    first_body_capture = count + len(cond.captures)
+    results = ctx.lower_function(inner, body, [*values[:count], *values[first_body_capture:]], inner_variables)
+    return [
+        ctx.builder.full(0, start.dtype, result.dims) if is_blank(start.dims) else start
+        for start, result in zip(starts, results, strict=True)
+    ]
 
 
 def _capacity(ctx: LoweringContext, op: Operation) -> int:
@@ -200,17 +236,18 @@ def _while_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence
         xs = [known[body.inputs[i]] for i in variables]
         xs += [get_default_graph().capture(op.inputs[i]) for i in captures]
         found = gradients(ys, xs, list(seeds), unconnected_gradients=UnconnectedGradients.ZERO)
-        steps = [_required(each) for each in found]
+        steps = [_required(each) for each in found[: len(variables)]]
         for place, number in enumerate(variables):
             of_history = grads[count + 1 + number]
             if of_history is not None:
                 steps[place] += _row(of_history, iteration, op.outputs[number].shape)
-        totals = [total + each for total, each in zip(sums, steps[len(variables) :], strict=True)]
-        return [iteration - 1, *steps[: len(variables)], *totals]
+        totals = [_added(total, each) for total, each in zip(sums, found[len(variables) :], strict=True)]
+        return [iteration - 1, *steps, *totals]
 
     name = op.get_attr("body").name
     cond_graph = trace_function(f"{name}_grad_cond", get_default_graph(), signature, condition)
     body_graph = trace_function(f"{name}_grad_body", get_default_graph(), signature, step)
+    body_graph.drop_unused()
     inputs = [*starts, *cond_graph.captured, *body_graph.captured]
     results = operation("While", inputs, {"cond": cond_graph, "body": body_graph}).outputs[1 : len(starts)]
     by_position = dict(zip([*variables, *captures], results, strict=True))
@@ -238,6 +275,15 @@ def _row(history: Tensor, iteration: Tensor, shape: TensorShape) -> Tensor:
     row = node("GatherV2", [history, iteration, constant(0)])
     row.set_shape(shape)
     return row
+
+
+def _added(total: Tensor, gradient: Gradient | None) -> Tensor:
+    """A sum with one more term, which touches only the rows that the term has."""
+    if isinstance(gradient, IndexedSlices):
+        rows = node("ExpandDims", [gradient.indices, constant(-1)])
+        return node("TensorScatterAdd", [total, rows, gradient.values])
+    result: Tensor = total + _required(gradient)
+    return result
 
 
 def _required(gradient: Gradient | None) -> Tensor:

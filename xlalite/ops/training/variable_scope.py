@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ class VariableScope:
 
     def reuse_variables(self) -> None:
         """Makes the open scope find variables from now on."""
-        _STATE.set(get_default_graph(), replace(get_variable_scope(), reuse=ReuseMode.REUSE))
+        _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), reuse=ReuseMode.REUSE))
 
 
 class _Store:
@@ -88,7 +89,7 @@ _STATE = _State()
 
 def get_variable_scope() -> VariableScope:
     """The open variable scope."""
-    return _STATE.get(get_default_graph())
+    return _STATE.get(get_default_graph().outermost)
 
 
 @contextmanager
@@ -121,7 +122,7 @@ def variable_scope(
     Raises:
         GraphError: there is neither a name nor a default name.
     """
-    graph = get_default_graph()
+    graph = get_default_graph().outermost
     outer = _STATE.get(graph)
     if isinstance(name_or_scope, VariableScope):
         base, name_part = name_or_scope, name_or_scope.name.rpartition("/")[2]
@@ -136,11 +137,11 @@ def variable_scope(
         reuse=_combined(outer.reuse if not isinstance(name_or_scope, VariableScope) else base.reuse, reuse),
     )
     counts = _store(graph).scope_counts
-    before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
+    before = dict(counts)
     counts[inner.name] = counts.get(inner.name, 0) + 1
     try:
         if auxiliary_name_scope:
-            with graph.name_scope(name_part or None) as opened:
+            with get_default_graph().name_scope(name_part or None) as opened:
                 inner = replace(inner, original_name_scope=opened)
                 _STATE.set(graph, inner)
                 yield inner
@@ -149,12 +150,11 @@ def variable_scope(
             yield inner
     finally:
         _STATE.set(graph, outer)
-        # Who opens a scope again finds the default names inside as they were the first time.
-        for scope in [scope for scope in counts if scope.startswith(f"{inner.name}/")]:
-            del counts[scope]
-        if before is not None:
+        if isinstance(name_or_scope, VariableScope):
             counts.clear()
             counts.update(before)
+        # Whoever opens the scope again finds the scopes inside under the same names.
+        counts.update({name: 0 for name in counts if name.startswith(f"{inner.name}/")})
 
 
 def get_variable(
@@ -173,6 +173,8 @@ def get_variable(
     constraint: Any = None,
 ) -> Variable:
     """The variable of that name under the open scope: made, or found when the scope reuses.
+
+    Inside a loop or branch a variable is made outside of it.
 
     Args:
         name: Name inside the scope.
@@ -193,7 +195,7 @@ def get_variable(
         GraphError: the variable exists although the scope does not reuse, or the reverse.
         ShapeError: a variable that is found has another shape or type.
     """
-    graph = get_default_graph()
+    graph = get_default_graph().outermost
     scope, store = _STATE.get(graph), _store(graph)
     full_name = f"{scope.name}/{name}" if scope.name else name
     found = store.variables.get(full_name)
@@ -203,7 +205,7 @@ def get_variable(
     if scope.reuse is ReuseMode.REUSE:
         raise GraphError(f"variable {full_name!r} does not exist, but the variable scope reuses variables")
     chosen = initializer if initializer is not None else scope.initializer
-    with graph.control_dependencies(None), graph.name_scope(None):
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
         initial = _initial_value(chosen, shape, wanted, full_name)
         variable = Variable(
             initial,
@@ -253,7 +255,7 @@ def _reused(found: Variable, scope: VariableScope, full_name: str, shape: ShapeL
 def _regularize(graph: Graph, regularizer: Any, variable: Variable, full_name: str) -> None:
     if regularizer is None:
         return
-    with graph.name_scope(f"{full_name}/Regularizer/"):
+    with graph.as_default(), graph.name_scope(f"{full_name}/Regularizer/"):
         loss = regularizer(variable.value())
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
@@ -270,11 +272,9 @@ def _unique_scope(graph: Graph, outer: VariableScope, default_name: str | None) 
     if default_name is None:
         raise GraphError("variable_scope: name_or_scope or default_name is needed")
     counts = _store(graph).scope_counts
-    full = f"{outer.name}/{default_name}" if outer.name else default_name
-    number = 0
-    while counts.get(f"{full}_{number}" if number else full):
-        number += 1
-    return f"{default_name}_{number}" if number else default_name
+    prefix = f"{outer.name}/" if outer.name else ""
+    numbered = (default_name if number == 0 else f"{default_name}_{number}" for number in itertools.count())
+    return next(name for name in numbered if not counts.get(prefix + name))
 
 
 def _store(graph: Graph) -> _Store:
