@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from xlalite.hlo.building.construct import binary, broadcast, convert, reshape, splat_like, transpose
 from xlalite.hlo.building.create import create
@@ -11,7 +12,7 @@ from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
-from xlalite.passes.simplify.dimensions import is_increasing
+from xlalite.passes.simplify.dimensions import inverse, is_increasing, without_ones
 
 
 def dot_of_nothing(instruction: HloInstruction) -> RuleResult:
@@ -40,18 +41,75 @@ def dot_of_transpose(instruction: HloInstruction) -> RuleResult:
     return create("dot", (new_lhs, new_rhs), new_attrs, shape=instruction.shape)
 
 
+def dot_of_large_transpose(instruction: HloInstruction) -> RuleResult:
+    """dot(transpose(A), B) = transpose(dot(A, B)) when the result is smaller than A; so for transpose(B)."""
+    attrs: DotAttrs = instruction.attrs
+    batch = len(attrs.lhs_batch_dims)
+    left = instruction.operand(0).shape.rank - len(attrs.lhs_contracting_dims)
+    for side, first, pairs in (
+        (0, batch, (attrs.lhs_batch_dims, attrs.lhs_contracting_dims)),
+        (1, left, (attrs.rhs_batch_dims, attrs.rhs_contracting_dims)),
+    ):
+        operand = instruction.operand(side)
+        if operand.opcode != "transpose" or operand.shape.element_count <= instruction.shape.element_count:
+            continue
+        order = operand.attrs.dimensions
+        free = [order[dimension] for dimension in free_dimensions(operand.shape.rank, *pairs)]
+        if is_increasing(free):
+            continue
+        places = [*range(instruction.shape.rank)]
+        places[first : first + len(free)] = [first + sorted(free).index(dimension) for dimension in free]
+        dims = [instruction.shape.dims[place] for place in inverse(places)]
+        sides = _with_pairs(instruction, side, *(tuple(order[d] for d in dimensions) for dimensions in pairs))
+        operands = list(instruction.operands)
+        operands[side] = operand.operand(0)
+        return transpose(create("dot", operands, sides, shape=instruction.shape.with_dims(dims)), places)
+    return None
+
+
+def dot_of_reshape(instruction: HloInstruction) -> RuleResult:
+    """dot(reshape(A), B) = reshape(dot(A, B)) when the reshape only adds free dimensions of size 1."""
+    attrs: DotAttrs = instruction.attrs
+    for side, pairs in (
+        (0, (attrs.lhs_batch_dims, attrs.lhs_contracting_dims)),
+        (1, (attrs.rhs_batch_dims, attrs.rhs_contracting_dims)),
+    ):
+        operand = instruction.operand(side)
+        source = operand.operand(0) if operand.opcode == "reshape" else operand
+        dims, kept = operand.shape.dims, source.shape.dims
+        paired = [dimension for dimensions in pairs for dimension in dimensions]
+        if source.shape.rank >= operand.shape.rank or without_ones(dims) != without_ones(kept):
+            continue
+        if any(dims[dimension] == 1 for dimension in paired):
+            continue
+        order = [d for d, size in enumerate(kept) if size != 1]
+        place = dict(zip((d for d, size in enumerate(dims) if size != 1), order, strict=True))
+        batch, contracting = (tuple(place[d] for d in dimensions) for dimensions in pairs)
+        operands = list(instruction.operands)
+        operands[side] = source
+        new_attrs = _with_pairs(instruction, side, batch, contracting)
+        sizes = [kept[d] for d in free_dimensions(source.shape.rank, batch, contracting)]
+        first, whole, old = len(batch), instruction.shape.dims, operand.shape.rank - len(paired)
+        before, after = (whole[:first], whole[first + old :]) if side == 0 else (whole[: len(whole) - old], ())
+        dot = create("dot", operands, new_attrs, shape=instruction.shape.with_dims((*before, *sizes, *after)))
+        return reshape(dot, whole)
+    return None
+
+
 def transpose_of_dot(instruction: HloInstruction) -> RuleResult:
-    """transpose(dot(A, B)) = dot(B, A) when it swaps A's free dimensions with B's."""
+    """transpose(dot(A, B)) = transpose(dot(B, A)), or dot(B, A) itself, when a free dimension of A becomes the last.
+
+    The transpose then moves whole rows, or nothing.
+    """
     inner = instruction.operand(0)
     if inner.opcode != "dot" or not used_once(inner) or inner.attrs.algorithm is not DotAlgorithm.UNSET:
         return None
     lhs, rhs = inner.operands
     attrs: DotAttrs = inner.attrs
     batch = len(attrs.lhs_batch_dims)
-    lhs_free = lhs.shape.rank - batch - len(attrs.lhs_contracting_dims)
-    rank = inner.shape.rank
-    swapped = (*range(batch), *range(batch + lhs_free, rank), *range(batch, batch + lhs_free))
-    if instruction.attrs.dimensions != swapped or lhs.shape.dtype is not rhs.shape.dtype:
+    left = lhs.shape.rank - len(attrs.lhs_contracting_dims)
+    order = instruction.attrs.dimensions
+    if not batch <= order[-1] < left or left == inner.shape.rank or lhs.shape.dtype is not rhs.shape.dtype:
         return None
     new_attrs = DotAttrs(
         attrs.rhs_batch_dims,
@@ -60,7 +118,10 @@ def transpose_of_dot(instruction: HloInstruction) -> RuleResult:
         attrs.lhs_contracting_dims,
         attrs.operand_precision[::-1],
     )
-    return create("dot", (rhs, lhs), new_attrs, shape=instruction.shape)
+    swapped = (*range(batch), *range(left, inner.shape.rank), *range(batch, left))
+    dims = [inner.shape.dims[d] for d in swapped]
+    product = create("dot", (rhs, lhs), new_attrs, shape=inner.shape.with_dims(dims))
+    return transpose(product, [swapped.index(d) for d in order])
 
 
 def dot_as_product(instruction: HloInstruction) -> RuleResult:
@@ -82,6 +143,14 @@ def dot_as_product(instruction: HloInstruction) -> RuleResult:
         _placed(convert(lhs, dtype), attrs.lhs_batch_dims, lhs_free, batch, instruction),
         _placed(convert(rhs, dtype), attrs.rhs_batch_dims, rhs_free, batch + len(lhs_free), instruction),
     )
+
+
+def _with_pairs(dot: HloInstruction, side: int, batch: tuple[int, ...], contracting: tuple[int, ...]) -> DotAttrs:
+    """The attributes with other dimensions of one operand."""
+    attrs: DotAttrs = dot.attrs
+    if side == 0:
+        return replace(attrs, lhs_batch_dims=batch, lhs_contracting_dims=contracting)
+    return replace(attrs, rhs_batch_dims=batch, rhs_contracting_dims=contracting)
 
 
 def _contracted(instruction: HloInstruction) -> int:
@@ -116,6 +185,8 @@ def _placed(
 RULES: tuple[RewriteRule, ...] = (
     RewriteRule("dot", dot_of_nothing),
     RewriteRule("dot", dot_of_transpose),
+    RewriteRule("dot", dot_of_large_transpose),
+    RewriteRule("dot", dot_of_reshape),
     RewriteRule("transpose", transpose_of_dot),
     RewriteRule("dot", dot_as_product, Strictness.REDUCTION_ORDER),
 )

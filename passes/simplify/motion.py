@@ -37,7 +37,7 @@ def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
 
 
 def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
-    """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes.
+    """F(reshape(A), reshape(B)) = reshape(F(A, B)) for A and B of equal sizes; broadcasts join in, as far as they can.
 
     A reshape that others read too only moves when all it does is to add or remove dimensions of size 1; one to a scalar
     stays, since a scalar is the best form a single number can have.
@@ -49,14 +49,13 @@ def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
     for operand in instruction.operands:
         if splat_literal(operand) is not None or (operand.shape.is_scalar and instruction.shape.dims):
             continue
+        if _places_at(operand, dims) is not None:
+            continue
         if operand.opcode != "reshape" or operand.operand(0).shape.dims != dims:
             return None
         if not _all_uses_here(operand, instruction) and without_ones(dims) != without_ones(operand.shape.dims):
             return Declined("the reshape has other uses")
-    inner = [
-        operand.operand(0) if operand.opcode == "reshape" else _splat_at(operand, dims, instruction)
-        for operand in instruction.operands
-    ]
+    inner = [_before_reshape(operand, dims, instruction) for operand in instruction.operands]
     return reshape(_apply(instruction, inner, dims), instruction.shape.dims)
 
 
@@ -101,6 +100,26 @@ def _before_broadcast(operand: HloInstruction, dims: Sequence[int], instruction:
     if splat_literal(operand) is not None or (operand.shape.is_scalar and instruction.shape.dims):
         return _splat_at(operand, dims, instruction)
     return operand.operand(0)
+
+
+def _places_at(operand: HloInstruction, dims: Sequence[int]) -> list[int] | None:
+    """The dimensions of a broadcast array at sizes that differ in dimensions of size 1, in which it does not lie."""
+    old = operand.shape.dims
+    if operand.opcode != "broadcast" or splat_literal(operand) is not None or without_ones(old) != without_ones(dims):
+        return None
+    long = [dimension for dimension, size in enumerate(dims) if size != 1]
+    place = dict(zip((dimension for dimension, size in enumerate(old) if size != 1), long, strict=True))
+    places = [place.get(dimension, -1) for dimension in operand.attrs.dimensions]
+    return None if -1 in places else places
+
+
+def _before_reshape(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:
+    if operand.opcode == "reshape":
+        return operand.operand(0)
+    places = _places_at(operand, dims)
+    if places is None:
+        return _splat_at(operand, dims, instruction)
+    return broadcast(operand.operand(0), dims, places)
 
 
 def _before_transpose(

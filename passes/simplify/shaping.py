@@ -48,6 +48,15 @@ def broadcast_of_inserted_ones(instruction: HloInstruction) -> RuleResult:
     return broadcast(source, instruction.shape.dims, kept)
 
 
+def broadcast_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """broadcast(transpose(A)) = broadcast(A) when the dimensions of A are in order in the result."""
+    inner = instruction.operand(0)
+    if inner.opcode != "transpose":
+        return None
+    dimensions = [instruction.attrs.dimensions[position] for position in inverse(inner.attrs.dimensions)]
+    return broadcast(inner.operand(0), instruction.shape.dims, dimensions) if is_increasing(dimensions) else None
+
+
 def reshape_nothing(instruction: HloInstruction) -> RuleResult:
     """reshape(A) to A's own sizes = A."""
     operand = instruction.operand(0)
@@ -176,6 +185,7 @@ MERGING: tuple[RewriteRule, ...] = (
 RULES: tuple[RewriteRule, ...] = (
     *MERGING,
     RewriteRule("broadcast", broadcast_of_inserted_ones),
+    RewriteRule("broadcast", broadcast_of_transpose),
     RewriteRule("broadcast", broadcast_as_reshape),
     RewriteRule("reshape", reshape_of_broadcast),
     RewriteRule("reshape", reshape_of_iota),

@@ -43,6 +43,7 @@ class Values:
         self.v0 = b.parameter(Shape.array(F32, (2,)), "v0")
         self.empty = b.parameter(Shape.array(F32, (2, 0)), "empty")
         self.square = b.parameter(Shape.array(F32, (3, 3)), "square")
+        self.cube = b.parameter(Shape.array(F32, (2, 4, 3)), "cube")
         self.column = b.parameter(Shape.array(F32, (2, 1)), "column")
         self.b16 = b.parameter(Shape.array(DType.BF16, DIMS), "b16")
 
@@ -353,6 +354,11 @@ CASES = (
         lambda v: v.bc(v.x, (4, 2, 3), 1, 2),
     ),
     Case(
+        "broadcast_of_transpose",
+        lambda v: v.bc(v.t(v.x, 1, 0), (2, 4, 3), 2, 0),
+        lambda v: v.bc(v.t(v.x, 1, 0), (4, 3, 2), 1, 2),
+    ),
+    Case(
         "broadcast_of_inserted_ones",
         lambda v: v.bc(v.rs(v.v, 3, 1), (2, 3, 1), 1, 2),
         lambda v: v.bc(v.rs(v.x, 6, 1), (2, 6, 1), 1, 2),
@@ -505,6 +511,16 @@ CASES = (
         "dot_of_transpose",
         lambda v: v.dot(v.t(v.x, 1, 0), v.y, (0,), (1,)),
         lambda v: v.dot(v.x, v.y, (0,), (0,)),
+    ),
+    Case(
+        "dot_of_large_transpose",
+        lambda v: v.dot(v.t(v.cube, 1, 0, 2), v.v, (2,), (0,)),
+        lambda v: v.dot(v.t(v.cube, 1, 0, 2), v.square, (2,), (0,)),
+    ),
+    Case(
+        "dot_of_reshape",
+        lambda v: v.dot(v.rs(v.x, 2, 1, 3), v.square, (2,), (0,)),
+        lambda v: v.dot(v.rs(v.x, 3, 2), v.x, (1,), (0,)),
     ),
     Case(
         "transpose_of_dot",
