@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import function_contest, onnx_program, signed, text_contest
+from benchmarks.programs import floats, function_contest, onnx_program, signed, text_contest
+
+from xlalite.hlo.types.dtype import DType
 
 
 def workloads() -> list[Workload]:
@@ -13,53 +19,136 @@ def workloads() -> list[Workload]:
         *(
             workload("matmul {m}x{k} by {k}x{n}", _matmul, m=m, k=k, n=n)
             for m, k, n in (
-                (63, 63, 63),
-                (64, 64, 64),
-                (256, 256, 256),
-                (777, 777, 777),
-                (1024, 1024, 1024),
+                *((size,) * 3 for size in (16, 17, 32, 63, 64, 100, 128, 200, 256, 777, 1024)),
                 (1000, 777, 63),
+                (8, 2048, 2048),
+                (5, 777, 4097),
+                (100000, 8, 8),
+                (8, 100000, 7),
                 (1, 4097, 1000),
+                (1, 4096, 4096),
+                (4096, 4096, 1),
                 (4097, 63, 1),
+                (4097, 1, 1000),
+            )
+        ),
+        *(
+            workload(
+                "matmul of {dtype} {m}x{k} by {k}x{n}".replace("{dtype}", dtype),
+                partial(_matmul_of, dtype),
+                m=m,
+                k=k,
+                n=n,
+            )
+            for dtype, m, k, n in (
+                ("f64", 512, 512, 512),
+                ("f64", 1, 4097, 1000),
+                ("bf16", 512, 512, 512),
+                ("bf16", 63, 777, 127),
+                ("bf16", 1, 4097, 1000),
+                ("f16", 512, 512, 512),
+                ("c64", 256, 256, 256),
+                ("c64", 1, 1001, 777),
             )
         ),
         *(
             workload("matmul of s8 {m}x{k} by {k}x{n}", _bytes, m=m, k=k, n=n)
-            for m, k, n in ((512, 512, 512), (64, 1024, 1000), (63, 777, 127))
+            for m, k, n in ((512, 512, 512), (64, 1024, 1024), (63, 777, 127), (1, 4097, 1000))
         ),
+        workload("matmul of s8 as s32 {m}x{k} by {k}x{n}", _widened_bytes, m=64, k=1024, n=1000),
+        workload("matmul of f32 {m}x{k} by s8 {k}x{n} with scales", _dequantised, m=64, k=1024, n=1000),
+        workload("matmul of f32 {m}x{k} by s8 {k}x{n} with scales", _dequantised, m=1, k=4097, n=1000),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
+        workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=1, k=4097, n=1000),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
+        workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=10000, m=4, k=4, n=4),
+        workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=999, m=1, k=63, n=65),
+        workload("matmul, {batch} of {m}x{k} by the same {k}x{n}", _broadcast, batch=96, m=129, k=64, n=129),
+        workload("matmul, {batch} of the same {m}x{k} by {k}x{n}", _broadcast_left, batch=96, m=129, k=64, n=129),
     ]
 
 
 def _matmul(m: int = 3, k: int = 5, n: int = 7) -> Contest:
-    body = (
-        f"  x = f32[{m},{k}] parameter(0)\n  y = f32[{k},{n}] parameter(1)\n"
-        f"  ROOT r = f32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
-    )
     inputs = f"float[{m},{k}] x, float[{k},{n}] y"
-    return text_contest(
-        body,
-        signed((m, k), (k, n)),
-        plain=lambda np_: np_.matmul,
-        torch=lambda torch: torch.matmul,
-        onnxruntime=onnx_program(inputs, f"float[{m},{n}] r", "r = MatMul(x, y)"),
+    program = onnx_program(inputs, f"float[{m},{n}] r", "r = MatMul(x, y)")
+    return _matmul_of("f32", m, k, n, onnxruntime=program)
+
+
+def _matmul_of(dtype: str, m: int = 3, k: int = 5, n: int = 7, **options: Any) -> Contest:
+    x, y = (array.astype(DType(dtype).numpy) for array in signed((m, k), (k, n)))
+    if dtype in ("c64", "c128"):
+        x, y = x + x.dtype.type(1j) * x[::-1], y + y.dtype.type(1j) * y[::-1]
+    if dtype in ("bf16", "f16"):
+        options |= {"jax": lambda jax: jax.numpy.matmul, "numpy": _by_f32, "tolerance": 2e-2}
+    else:
+        options |= {"numpy" if dtype in ("f64", "c128") else "plain": lambda np_: np_.matmul}
+    return text_contest(_dot_body(dtype, dtype, dtype, m, k, n), [x, y], torch=lambda torch: torch.matmul, **options)
+
+
+def _by_f32(_: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    return lambda x, y: (x.astype(np.float32) @ y.astype(np.float32)).astype(x.dtype)
+
+
+def _dot_body(lhs: str, rhs: str, result: str, m: int, k: int, n: int) -> str:
+    return (
+        f"  x = {lhs}[{m},{k}] parameter(0)\n  y = {rhs}[{k},{n}] parameter(1)\n"
+        f"  ROOT r = {result}[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
     )
+
+
+def _inner(count: int = 1001) -> Contest:
+    body = f"""
+  x = f32[{count}] parameter(0)
+  y = f32[{count}] parameter(1)
+  ROOT r = f32[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+"""
+    return text_contest(body, floats((count,), (count,)), plain=lambda np_: np_.dot, torch=lambda torch: torch.dot)
 
 
 def _bytes(m: int = 3, k: int = 5, n: int = 7) -> Contest:
-    body = (
-        f"  x = s8[{m},{k}] parameter(0)\n  y = s8[{k},{n}] parameter(1)\n"
-        f"  ROOT r = s32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
-    )
+    return _of_bytes(_dot_body("s8", "s8", "s32", m, k, n), m, k, n)
+
+
+def _widened_bytes(m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    body = f"""
+  x = s8[{m},{k}] parameter(0)
+  y = s8[{k},{n}] parameter(1)
+  a = s32[{m},{k}] convert(x)
+  b = s32[{k},{n}] convert(y)
+  ROOT r = s32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+"""
+    return _of_bytes(body, m, k, n)
+
+
+def _of_bytes(body: str, m: int, k: int, n: int) -> Contest:
     rng = np.random.default_rng(0)
+    takes_rows = {"torch": lambda torch: torch._int_mm} if m > 16 else {}
     return text_contest(
         body,
         [rng.integers(-128, 128, sizes, np.int8) for sizes in ((m, k), (k, n))],
         numpy=lambda _: lambda x, y: (x.astype(np.float32) @ y.astype(np.float32)).astype(np.int32),
         jax=lambda jax: lambda x, y: jax.lax.dot(x, y, preferred_element_type=np.int32),
-        torch=lambda torch: lambda x, y: torch._int_mm(x, y),
-        tolerance=0,
+        tolerance=1e-6,
+        **takes_rows,
+    )
+
+
+def _dequantised(m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    body = f"""
+  x = f32[{m},{k}] parameter(0)
+  y = s8[{k},{n}] parameter(1)
+  s = f32[{n}] parameter(2)
+  w = f32[{k},{n}] convert(y)
+  d = f32[{m},{n}] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[{m},{n}] broadcast(s), dimensions={{1}}
+  ROOT r = f32[{m},{n}] multiply(d, t)
+"""
+    weights = np.random.default_rng(0).integers(-128, 128, (k, n), np.int8)
+    return text_contest(
+        body,
+        [*signed((m, k)), weights, *signed((n,), seed=1)],
+        plain=lambda np_: lambda x, y, s: (x @ y.astype(np.float32)) * s,
+        torch=lambda torch: lambda x, y, s: torch.matmul(x, y.float()) * s,
     )
 
 
@@ -71,3 +160,13 @@ def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:
 def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
     plain = lambda np_: lambda x, y: x @ y  # noqa: E731
     return function_contest(None, signed((batch, m, k), (batch, k, n)), plain, torch=plain)
+
+
+def _broadcast(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    plain = lambda np_: lambda x, y: x @ y  # noqa: E731
+    return function_contest(None, signed((batch, m, k), (k, n)), plain, torch=plain)
+
+
+def _broadcast_left(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    plain = lambda np_: lambda x, y: x @ y  # noqa: E731
+    return function_contest(None, signed((m, k), (batch, k, n)), plain, torch=plain)
