@@ -33,7 +33,9 @@ class Fork:
     context: Value
     parallel_for: Value
 
-    def loop(self, fb: FunctionBuilder, extent: Value | int, held: Sequence[Value], body: ForkBody) -> None:
+    def loop(
+        self, fb: FunctionBuilder, extent: Value | int, held: Sequence[Value], body: ForkBody, grain: int = 1
+    ) -> None:
         """Runs a loop of so many turns.
 
         Args:
@@ -41,6 +43,7 @@ class Fork:
             extent: Turns.
             held: Words that the body needs, numbers of 64 bits and addresses.
             body: Emits the function of a task.
+            grain: Turns of a task, at least; negative if they are too few for a thread without a processor of its own.
         """
         inner = fb.module.function(
             fb.module.unique_name("task"),
@@ -57,7 +60,7 @@ class Fork:
         for number, word in enumerate(held):
             fb.store(word, fb.gep(PTR, own, number), 8)
         count = constant(I64, extent) if isinstance(extent, int) else extent
-        fb.call_pointer(self.parallel_for, VOID, (self.context, inner.function, own, count, constant(I64, 1)))
+        fb.call_pointer(self.parallel_for, VOID, (self.context, inner.function, own, count, constant(I64, grain)))
 
 
 def fork_of(entry: KernelEntry, kernel: Kernel) -> Fork | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.kernels.fork import fork_of
 from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
@@ -36,15 +38,31 @@ class BatchedKernel(Kernel):
         """Sizes in bytes of the parts of the scratch memory, which one matrix after the other takes."""
 
     @property
+    def task_bytes(self) -> int:
+        """Bytes that a task needs for itself where threads share the work on one matrix; 0 where they do not."""
+        return 0
+
+    @property
+    def forks(self) -> bool:
+        """If tasks of one matrix have memory."""
+        return self.task_bytes > 0
+
+    @property
     def scratch_bytes(self) -> int:
-        """All parts."""
-        return sum(self.parts)
+        """All parts, or those of a task."""
+        return sum(self.parts) if self.request.threads == 1 else self.task_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """All parts where tasks share them."""
+        return 0 if self.request.threads == 1 else sum(self.parts)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Treats the matrices [begin, end)."""
         entry = open_kernel(module, name, self.request)
-        fb = entry.fb
-        with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
+        fb, fork = entry.fb, fork_of(entry, self)
+        memory = own_slot(entry, self.scratch_bytes) if fork is None else nullcontext(fork.shared)
+        with memory as slot, fb.loop(entry.begin, entry.end) as number:
             self.emit_matrix(entry, parts_of(fb, slot, self.parts), places_of(fb, number, self.batch))
         fb.ret()
         return entry.function

@@ -6,16 +6,18 @@ panel by panel, too, so that the three products are those of panels: rows minus 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import Affine
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.registers import Registers
+from xlalite.backends.codegen.kernels.fork import Fork
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, conjugate, negative, one_like, product
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
-from xlalite.backends.codegen.kernels.scratch import parts_of
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
+from xlalite.backends.codegen.kernels.scratch import parts_of, slot_in
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
 
 Packed = Callable[[Value, Affine], Element]
 """(row, first of the columns of a vector in the block) -> what is stored there; what is above V is not looked at."""
@@ -27,7 +29,9 @@ Tau = Callable[[Value], Element]
 class BlockReflection:
     """Room for the reflections of one panel after the other."""
 
-    def __init__(self, fb: FunctionBuilder, form: PanelForm, others: PanelForm, pointer: Value) -> None:
+    def __init__(
+        self, fb: FunctionBuilder, form: PanelForm, others: PanelForm, pointer: Value, products: Value | None = None
+    ) -> None:
         """Emits into `fb`.
 
         Args:
@@ -35,14 +39,16 @@ class BlockReflection:
             form: Panels of reflections.
             others: Panels of what is multiplied.
             pointer: Where there are `block_bytes` bytes.
+            products: Where there are `product_bytes`, if not there.
         """
         forms = _forms(form, others)
-        panels = [
-            Panel(fb, each, part)
-            for each, part in zip(forms, parts_of(fb, pointer, [one.size_bytes for one in forms]), strict=True)
-        ]
+        parts = parts_of(fb, pointer, [one.size_bytes for one in forms])
+        if products is not None:
+            parts[2:] = parts_of(fb, products, [one.size_bytes for one in forms[2:]])
         self.fb = fb
-        self._v, self._t, self._seen, self._turned = panels
+        self.forms = form, others
+        self.pointer = pointer
+        self._v, self._t, self._seen, self._turned = (Panel(fb, *each) for each in zip(forms, parts, strict=True))
 
     def take(self, first: Value, count: Value, packed: Packed, tau: Tau) -> None:
         """Takes `count` reflections whose vectors begin at row `first` and the rows behind it."""
@@ -65,6 +71,26 @@ class BlockReflection:
                     chosen(fb, mask, spread, product(fb, factor, part)) for mask, part in zip(masks, row, strict=True)
                 ),
             )
+
+    def apply_to(
+        self, matrix: PanelMatrix, behind: Value | int, first: Value, count: Value, fork: Fork | None, *, adjoint: bool
+    ) -> None:
+        """Multiplies the panels of a matrix from one on, each a turn of a loop that threads may share."""
+        fb, forms, form, columns = self.fb, self.forms, matrix.form, matrix.columns
+        if fork is None:
+            with matrix.each_panel(behind) as panel:
+                self.apply(panel, first, count, adjoint=adjoint)
+            return
+
+        def task(inner: FunctionBuilder, words: Sequence[Value], begin: Value, end: Value) -> None:
+            area, block, pointer, start, first, count = words
+            with slot_in(inner, area, product_bytes(*forms)) as slot, inner.loop(begin, end) as number:
+                panel = PanelMatrix(inner, form, columns, pointer).panel(inner.add(start, number))
+                BlockReflection(inner, *forms, block, slot).apply(panel, first, count, adjoint=adjoint)
+
+        start = constant(I64, behind) if isinstance(behind, int) else behind
+        held = [fork.area, self.pointer, matrix.pointer, start, first, count]
+        fork.loop(fb, fb.sub(constant(I64, matrix.panels), start), held, task)
 
     def apply(self, target: Panel, first: Value, count: Value, *, adjoint: bool) -> None:
         """Multiplies a panel with the reflections, or with their adjoint, from the left."""
@@ -118,6 +144,11 @@ class BlockReflection:
 def block_bytes(form: PanelForm, others: PanelForm) -> int:
     """Bytes of the room for a block."""
     return sum(each.size_bytes for each in _forms(form, others))
+
+
+def product_bytes(form: PanelForm, others: PanelForm) -> int:
+    """Bytes of it that are for one panel after the other."""
+    return sum(each.size_bytes for each in _forms(form, others)[2:])
 
 
 def _forms(form: PanelForm, others: PanelForm) -> tuple[PanelForm, ...]:

@@ -8,20 +8,23 @@ u[j, i] = (x[j, i] - sum over k < j of conj(u[k, j]) u[k, i]) / u[j, j].
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.registers import Registers
+from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
+from xlalite.backends.codegen.kernels.fork import Fork, fork_of
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, conjugate, minus_product, rounded, scaled
-from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, Row, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot
-from xlalite.backends.codegen.llvm import I32, I64, Function, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import I32, I64, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -62,16 +65,31 @@ class CholeskyKernel(Kernel):
         return math.prod(self.batch)
 
     @property
+    def forks(self) -> bool:
+        """If rows have panels to share."""
+        return self._factor_bytes > self.form.size_bytes
+
+    @property
     def scratch_bytes(self) -> int:
         """A factor."""
+        return self._factor_bytes - self.shared_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """A factor where threads share the work on it."""
+        return 0 if self.request.threads == 1 else self._factor_bytes
+
+    @property
+    def _factor_bytes(self) -> int:
         return matrix_bytes(self.form, self.size)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Factors the matrices [begin, end)."""
         entry = open_kernel(module, name, self.request)
         if self.extent and self.size:
-            fb = entry.fb
-            with own_slot(entry, self.scratch_bytes) as slot, fb.loop(entry.begin, entry.end) as number:
+            fb, fork = entry.fb, fork_of(entry, self)
+            memory = own_slot(entry, self.scratch_bytes) if fork is None else nullcontext(fork.shared)
+            with memory as slot, fb.loop(entry.begin, entry.end) as number:
                 batch, matrix = places_of(fb, number, self.batch), PanelMatrix(fb, self.form, self.size, slot)
                 self._clear(entry, slot)
                 self._read(entry, matrix, batch)
@@ -87,7 +105,7 @@ class CholeskyKernel(Kernel):
 
         What other kernels left there could be denormals, with which processors are slow.
         """
-        entry.fb.memset(slot, 0, self.scratch_bytes, align=64)
+        entry.fb.memset(slot, 0, self._factor_bytes, align=64)
 
     def _read(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> None:
         """Reads the triangle, transposed if it is the lower one."""
@@ -110,13 +128,8 @@ class CholeskyKernel(Kernel):
         fb, numbers, (failed,) = entry.fb, range(count), carried
         own = fb.udiv(first, self.form.width)
         diagonal, column = matrix.place(first)
-
-        def coefficient(number: int, above: Value) -> Element:
-            return conjugate(fb, diagonal.number(above, fb.add(column, number)))
-
-        with matrix.each_panel(own) as panel:
-            for number, row in enumerate(panel.eliminate(first, count, coefficient)):
-                panel.set_row(fb.add(first, number), row)
+        for number, row in enumerate(_eliminated(matrix, diagonal, first, count)):
+            diagonal.set_row(fb.add(first, number), row)
         triangle = {(i, j): diagonal.number(fb.add(first, i), fb.add(column, j)) for i in numbers for j in numbers[i:]}
         roots, inverses = list[Value](), list[Value]()
         for i in numbers:
@@ -133,19 +146,41 @@ class CholeskyKernel(Kernel):
             inverses.append(fb.fdiv(fb.constant(pivot.type, 1.0), roots[-1]))
             for j in numbers[i + 1 :]:
                 triangle[i, j] = scaled(fb, triangle[i, j], inverses[-1])
-        with matrix.each_panel(own) as panel:
-            rows = [panel.row(fb.add(first, i)) for i in numbers]
-            for i in numbers:
-                for k in numbers[:i]:
-                    rows[i] = panel.without(rows[i], conjugate(fb, triangle[k, i]), rows[k])
-                scale = fb.splat(inverses[i], self.form.lanes)
-                rows[i] = tuple(scaled(fb, vector, scale) for vector in rows[i])
-                panel.set_row(fb.add(first, i), rows[i])
+        factors = [triangle[k, i] for i in numbers for k in numbers[:i]]
+        _divide(diagonal, first, [diagonal.row(fb.add(first, i)) for i in numbers], factors, inverses)
+        self._divide_others(matrix, fb.add(own, 1), first, count, (factors, inverses), fork_of(entry, self))
         for i, root in enumerate(roots):
             place = Affine(fb.add(first, i)), Affine(fb.add(column, i))
             real = (root, fb.constant(root.type, 0.0)) if self.form.dtype.is_complex else root
             diagonal.write(entry.emitter(1).math, place, real)
         return (failed,)
+
+    def _divide_others(
+        self,
+        matrix: PanelMatrix,
+        begin: Value,
+        first: Value,
+        count: int,
+        triangle: tuple[list[Element], list[Value]],
+        fork: Fork | None,
+    ) -> None:
+        """Computes the rows in the panels from one on, each a turn of a loop that threads may share."""
+        fb, (factors, inverses) = matrix.fb, triangle
+        if fork is None:
+            with matrix.each_panel(begin) as panel:
+                _divide(panel, first, _eliminated(matrix, panel, first, count), factors, inverses)
+            return
+
+        def task(inner: FunctionBuilder, words: Sequence[Value], turn: Value, end: Value) -> None:
+            pointer, begin, first, *numbers = words
+            own = PanelMatrix(inner, self.form, self.size, pointer)
+            held = unflatten(tuple(numbers[:-count]), factors), numbers[-count:]
+            with inner.loop(inner.add(begin, turn), inner.add(begin, end)) as number:
+                panel = own.panel(number)
+                _divide(panel, first, _eliminated(own, panel, first, count), *held)
+
+        turns = fb.sub(fb.constant(I64, matrix.panels), begin)
+        fork.loop(fb, turns, [matrix.pointer, begin, first, *flatten(factors), *inverses], task, grain=-1)
 
     def _write(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index, failed: Value) -> None:
         """Writes the triangle and what surrounds it."""
@@ -185,3 +220,24 @@ class CholeskyKernel(Kernel):
         parts = element if isinstance(element, tuple) else (element,)
         found = [fb.select(is_positive, fb.select(inside, part, 0.0), math.nan) for part in parts]
         return (found[0], found[1]) if len(found) == 2 else found[0]
+
+
+def _eliminated(matrix: PanelMatrix, panel: Panel, first: Value, count: int) -> list[Row]:
+    """Rows of a panel without what the rows above contribute."""
+    diagonal, column = matrix.place(first)
+
+    def coefficient(number: int, above: Value) -> Element:
+        return conjugate(matrix.fb, diagonal.number(above, matrix.fb.add(column, number)))
+
+    return panel.eliminate(first, count, coefficient)
+
+
+def _divide(panel: Panel, first: Value, rows: list[Row], factors: Sequence[Element], inverses: Sequence[Value]) -> None:
+    """Divides rows by the factor of their own triangle, of which are given what is off its diagonal, and inverses."""
+    fb, left = panel.fb, iter(factors)
+    for i, inverse in enumerate(inverses):
+        for k in range(i):
+            rows[i] = panel.without(rows[i], conjugate(fb, next(left)), rows[k])
+        scale = fb.splat(inverse, panel.form.lanes)
+        rows[i] = tuple(scaled(fb, vector, scale) for vector in rows[i])
+        panel.set_row(fb.add(first, i), rows[i])

@@ -13,10 +13,15 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
 from xlalite.backends.codegen.elements.registers import flatten
+from xlalite.backends.codegen.kernels.fork import fork_of
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
-from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
+from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import (
+    BlockReflection,
+    block_bytes,
+    product_bytes,
+)
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     conjugate,
@@ -63,6 +68,11 @@ class QrKernel(BatchedKernel):
         return matrix_bytes(self.form, self.columns), block_bytes(self.form, self.form)
 
     @property
+    def task_bytes(self) -> int:
+        """What one panel is multiplied with."""
+        return product_bytes(self.form, self.form)
+
+    @property
     def _steps(self) -> int:
         return min(self.form.rows, self.columns)
 
@@ -94,8 +104,7 @@ class QrKernel(BatchedKernel):
             return entry.outputs[1].read(IndexMath(fb, 1), (*batch, Affine(fb.add(first, number))))
 
         block.take(first, count, packed, tau)
-        with matrix.each_panel(fb.add(at, 1)) as other:
-            block.apply(other, first, count, adjoint=True)
+        block.apply_to(matrix, fb.add(at, 1), first, count, fork_of(entry, self), adjoint=True)
 
     def _factor(self, entry: KernelEntry, panel: Panel, batch: Index, first: Value, count: Value) -> None:
         """Makes zeros in the columns of a panel, vector by vector of its rows."""

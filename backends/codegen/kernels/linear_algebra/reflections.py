@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.kernels.fork import fork_of
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
-from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
+from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import (
+    BlockReflection,
+    block_bytes,
+    product_bytes,
+)
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import conjugate
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
@@ -72,6 +77,11 @@ class ReflectionsKernel(BatchedKernel):
         """A matrix and a block of reflections."""
         return matrix_bytes(self.others, self.columns), block_bytes(self.form, self.others)
 
+    @property
+    def task_bytes(self) -> int:
+        """What one panel is multiplied with."""
+        return product_bytes(self.form, self.others)
+
     def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
         """Multiplies it."""
         fb, width, is_product = entry.fb, self.form.width, len(entry.inputs) > 2
@@ -89,8 +99,7 @@ class ReflectionsKernel(BatchedKernel):
             self._take(entry, block, batch, first, count)
             # In what is still the unit matrix, the columns before a block have nothing in its rows.
             behind = 0 if is_product else fb.udiv(first, self.others.width)
-            with matrix.each_panel(behind) as panel:
-                block.apply(panel, first, count, adjoint=self.is_adjoint)
+            block.apply_to(matrix, behind, first, count, fork_of(entry, self), adjoint=self.is_adjoint)
         self._write(entry, matrix, batch)
 
     def _take(self, entry: KernelEntry, block: BlockReflection, batch: Index, first: Value, count: Value) -> None:

@@ -226,6 +226,21 @@ def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator
             np.testing.assert_array_equal(parts[0], parts[2])
 
 
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+def test_threads_share_one_matrix(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = positive(rng, dtype, 331, 331)
+    for text in (cholesky(dtype, x.shape, "L"), cholesky(dtype, x.shape, "U"), qr(dtype, x.shape)):
+        executables = [compile_text(text, num_threads=threads) for threads in (1, 2, 5)]
+        figures = [
+            [d.numbers.get("threads", 1) for d in each.decisions() if "dims" in d.numbers] for each in executables
+        ]
+        assert [max(each) for each in figures] == [1, 2, 5]
+        one, two, five = (each(x) for each in executables)
+        for parts in zip(one, two, five, strict=True):
+            np.testing.assert_array_equal(parts[0], parts[1])
+            np.testing.assert_array_equal(parts[0], parts[2])
+
+
 def test_one_matrix_takes_the_memory_of_one_thread(compile_text: Any) -> None:
     def peak(count: int, threads: int) -> int:
         return int(compile_text(lu("f32", (count, 90, 90)), num_threads=threads).memory_analysis().peak_bytes)
@@ -237,7 +252,7 @@ def test_one_matrix_takes_the_memory_of_one_thread(compile_text: Any) -> None:
 def test_code_does_not_grow_with_the_matrix(compile_text: Any) -> None:
     lengths = []
     for size in (100, 400):
-        found = compile_text(lu("f64", (size, size))), compile_text(qr("f64", (size, size)))
+        found = [compile_text(each("f64", (size, size)), num_threads=1) for each in (lu, qr)]
         lengths.append([len(each.as_text("llvm-before-optimizations").splitlines()) for each in found])
     assert all(large <= small + 20 for small, large in zip(*lengths, strict=True)), lengths
     assert max(lengths[1]) < 3000, lengths
