@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import PackedOperand
-from xlalite.backends.codegen.kernels.dot.plan import FEW_ROWS, plan_dot
-from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.backends.codegen.kernels.dot.plan import plan_dot
+from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, Form
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building import construct
 from xlalite.hlo.building.create import create

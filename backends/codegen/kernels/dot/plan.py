@@ -12,7 +12,7 @@ from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
-from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
+from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
 from xlalite.backends.codegen.kernels.dot.view import DotView, Matrix, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -48,9 +48,6 @@ _UNIT_CYCLES = 9000.0
 _PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
 
-FEW_ROWS = 4
-"""Rows up to which a product is bound by memory if the other operand is large."""
-
 _FETCH = 3.0
 """Cycles to fetch a vector from beyond the second cache."""
 
@@ -59,6 +56,13 @@ _FETCH_PARTS = 10.0
 
 _STREAMS = 8
 """Rows that are read side by side at most."""
+
+_FAR_DEPTH = 64
+"""Terms of a piece of depth where the right operand is read where it lies, and that is far away.
+
+With 683, each in a page of its own, [12,4096] by [4096,1024] takes 455 us instead of 360, [16,2048] by [2048,2048] 740
+instead of 575.
+"""
 
 _RUN_BYTES = 2048
 """Memory that is fetched ahead only if at least so much of it follows one another."""
@@ -275,7 +279,7 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
 
 def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
-    limit = _depth_limit(numbers, target)
+    limit = _depth_limit(view, numbers, lanes, target)
     # Sums that lie transposed are not added to those of an earlier piece of depth.
     depth = max(view.k, 1) if form is Form.ROWS else _depth_where_it_lies(view, limit)
     is_read = depth > 0 and _reads_lhs(view, numbers, depth)
@@ -404,9 +408,13 @@ def _half(size: int, step: int) -> int:
     return size if tiles < 2 else -(-tiles // 2) * step
 
 
-def _depth_limit(numbers: Numbers, target: TargetInfo) -> int:
-    """Terms of which a panel of both operands stays in the nearest cache."""
-    return max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+def _depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> int:
+    """Terms of which a panel of both operands stays in the nearest cache, and pages are few that are read at a time."""
+    near = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+    is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
+    return (
+        _FAR_DEPTH if is_far and view.m <= 2 * MAX_ROWS and not _packs_rhs(view, numbers, lanes, target, near) else near
+    )
 
 
 def _even_depth(view: DotView, limit: int) -> int:
