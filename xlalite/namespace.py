@@ -101,6 +101,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "depthwise_conv2d_native_backprop_input, "
             "depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input, separable_conv2d"
         ),
+        "xlalite.ops.functions.candidate_samplers": (
+            "all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler, "
+            "learned_unigram_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler"
+        ),
+        "xlalite.ops.functions.embedding": "embedding_lookup",
+        "xlalite.ops.functions.sampled_losses": "nce_loss, sampled_softmax_loss",
         "xlalite.ops.functions.normalization": (
             "batch_norm_with_global_normalization, fused_batch_norm, local_response_normalization, "
             "local_response_normalization as lrn, normalize_moments, sufficient_statistics, weighted_moments"
@@ -113,7 +119,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.space_blocks": "batch_to_space, depth_to_space, space_to_batch, space_to_depth",
         "xlalite.ops.functions.math": "sigmoid, tanh",
         "xlalite.ops.functions.nn": (
-            "batch_normalization, bias_add, crelu, dropout, elu, embedding_lookup, l2_loss, l2_normalize, leaky_relu, "
+            "batch_normalization, bias_add, crelu, dropout, elu, l2_loss, l2_normalize, leaky_relu, "
             "log_poisson_loss, log_sigmoid, log_softmax, moments, relu, relu6, relu_layer, selu, "
             "sigmoid_cross_entropy_with_logits, silu, softmax, softmax_cross_entropy_with_logits, "
             "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "

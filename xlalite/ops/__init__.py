@@ -43,4 +43,8 @@ from xlalite.ops.declarations import (
     varying_sizes as varying_sizes,
     while_op as while_op,
 )
-from xlalite.ops.functions import operators as operators, random_ops as random_ops
+from xlalite.ops.functions import (
+    candidate_samplers as candidate_samplers,
+    operators as operators,
+    random_ops as random_ops,
+)

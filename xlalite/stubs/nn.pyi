@@ -1,5 +1,12 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.ops.functions.candidate_samplers import (
+    all_candidate_sampler as all_candidate_sampler, compute_accidental_hits as compute_accidental_hits,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler
+)
 from xlalite.ops.functions.convolutions import (
     atrous_conv2d as atrous_conv2d, atrous_conv2d_transpose as atrous_conv2d_transpose, conv1d as conv1d,
     conv1d_transpose as conv1d_transpose, conv2d as conv2d, conv2d_backprop_filter as conv2d_backprop_filter,
@@ -11,14 +18,14 @@ from xlalite.ops.functions.convolutions import (
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
     separable_conv2d as separable_conv2d
 )
+from xlalite.ops.functions.embedding import embedding_lookup as embedding_lookup
 from xlalite.ops.functions.math import sigmoid as sigmoid, tanh as tanh
 from xlalite.ops.functions.nn import (
     batch_normalization as batch_normalization, bias_add as bias_add, crelu as crelu, dropout as dropout, elu as elu,
-    embedding_lookup as embedding_lookup, l2_loss as l2_loss, l2_normalize as l2_normalize, leaky_relu as leaky_relu,
-    log_poisson_loss as log_poisson_loss, log_sigmoid as log_sigmoid, log_softmax as log_softmax, moments as moments,
-    relu as relu, relu6 as relu6, relu_layer as relu_layer, selu as selu,
-    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits, silu as silu, softmax as softmax,
-    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+    l2_loss as l2_loss, l2_normalize as l2_normalize, leaky_relu as leaky_relu, log_poisson_loss as log_poisson_loss,
+    log_sigmoid as log_sigmoid, log_softmax as log_softmax, moments as moments, relu as relu, relu6 as relu6,
+    relu_layer as relu_layer, selu as selu, sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+    silu as silu, softmax as softmax, softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2, softplus as softplus,
     softsign as softsign, sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
     swish as swish, weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits, xw_plus_b as xw_plus_b,
@@ -35,6 +42,7 @@ from xlalite.ops.functions.pooling import (
     avg_pool_v2 as avg_pool_v2, max_pool as max_pool, max_pool1d as max_pool1d, max_pool2d as max_pool2d,
     max_pool3d as max_pool3d, max_pool_v2 as max_pool_v2, max_pool_with_argmax as max_pool_with_argmax, pool as pool
 )
+from xlalite.ops.functions.sampled_losses import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from xlalite.ops.functions.space_blocks import (
     batch_to_space as batch_to_space, depth_to_space as depth_to_space, space_to_batch as space_to_batch,
     space_to_depth as space_to_depth

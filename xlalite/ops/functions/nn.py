@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.functions.array import (
     concat,
-    gather,
     rank,
     reshape,
     shape,
@@ -342,11 +341,3 @@ def batch_normalization(
     shifted = -convert_to_tensor(mean) * factor
     result: Tensor = convert_to_tensor(x) * factor + (shifted if offset is None else shifted + offset)
     return result
-
-
-def embedding_lookup(params: Any, ids: Any, name: str | None = None) -> Tensor:
-    """Rows of `params`, a tensor or a variable, at `ids`."""
-    table: Sequence[Any] = params if isinstance(params, list | tuple) else [params]
-    if len(table) != 1:
-        raise GraphError("embedding_lookup: partitioned tables are not supported")
-    return gather(table[0], ids, name=name)

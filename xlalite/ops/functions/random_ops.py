@@ -28,23 +28,24 @@ from xlalite.ops.helpers.shape_rules import require_same_type, require_scalar, r
 from xlalite.ops.helpers.sizes import as_size_vector
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any], tuple[Array, ...]], Array]
-_WHY_HOST = "it draws from a stream of random numbers that belongs to the session"
+WHY_HOST = "it draws from a stream of random numbers that belongs to the session"
 
 
 @dataclass(slots=True)
-class _Stream:
+class RandomStream:
     """One operation's generator in one session; draws are taken one at a time."""
 
     generator: np.random.Generator
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def _stream_for(op: Operation) -> _Stream:
+def stream_for(op: Operation) -> RandomStream:
+    """A new generator for an operation, as its seeds say."""
     seed, seed2 = op.get_attr("seed"), op.get_attr("seed2")
     if seed == 0 and seed2 == 0:
-        return _Stream(np.random.Generator(np.random.Philox()))
+        return RandomStream(np.random.Generator(np.random.Philox()))
     key = (seed & 0xFFFFFFFFFFFFFFFF) | (seed2 & 0xFFFFFFFFFFFFFFFF) << 64
-    return _Stream(np.random.Generator(np.random.Philox(key=key)))
+    return RandomStream(np.random.Generator(np.random.Philox(key=key)))
 
 
 def _declare(name: str, draw: Draw, bounds: tuple[str, ...] = ()) -> None:
@@ -59,7 +60,7 @@ def _declare(name: str, draw: Draw, bounds: tuple[str, ...] = ()) -> None:
 
     def kernel(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
         sizes, *rest = (np.asarray(value) for value in inputs)
-        stream = context.state(op, lambda: _stream_for(op))
+        stream = context.state(op, lambda: stream_for(op))
         dtype = op.get_attr("dtype").as_numpy_dtype
         if (sizes < 0).any():
             raise InvalidArgumentError(None, op, f"sizes must not be negative, found {sizes.tolist()}")
@@ -77,7 +78,7 @@ def _declare(name: str, draw: Draw, bounds: tuple[str, ...] = ()) -> None:
             group=None,
             constant_inputs=("shape",),
             is_stateful=True,
-            why_host=_WHY_HOST,
+            why_host=WHY_HOST,
         )
     )
 
@@ -129,7 +130,7 @@ def _shuffle_infer(op: Operation) -> Sequence[OutputType]:
 
 def _shuffle(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     value = np.asarray(inputs[0])
-    stream = context.state(op, lambda: _stream_for(op))
+    stream = context.state(op, lambda: stream_for(op))
     with stream.lock:
         return [value if value.ndim == 0 else value[stream.generator.permutation(len(value))]]
 
@@ -144,7 +145,7 @@ register(
         gradient=None,
         group=None,
         is_stateful=True,
-        why_host=_WHY_HOST,
+        why_host=WHY_HOST,
     )
 )
 
