@@ -121,8 +121,8 @@ def test_dir_lists_the_public_names_and_nothing_else() -> None:
         ("no_such_name", "xlalite.no_such_name: xlalite has no such name yet$"),
         ("reduce_summ", "xlalite.reduce_summ: xlalite has no such name yet; did you mean 'reduce_sum'[?]$"),
         ("nn.quantized_conv2d", "xlalite.nn.quantized_conv2d: xlalite has no such name yet$"),
-        ("contrib.layers", "xlalite.contrib.layers: xlalite has no such name yet$"),
-        ("compat.v1.layers", "xlalite.layers: xlalite has no such name yet$"),
+        ("contrib.nowhere", "xlalite.contrib.nowhere: xlalite has no such name yet$"),
+        ("compat.v1.quokka", "xlalite.quokka: xlalite has no such name yet$"),
     ],
 )
 def test_a_missing_name_is_an_attribute_error_that_says_so(path: str, message: str) -> None:

@@ -106,6 +106,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("declarations",),
         ("functions",),
         ("training",),
+        ("layers",),
         ("recurrent",),
     ),
     "xlalite.framework": (

@@ -55,6 +55,7 @@ from xlalite.ops.functions.diagonals import (
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
 )
 from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from xlalite.ops.functions.image import random_crop as random_crop
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
     atan as atan, atan2 as atan2, bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, cast as cast,
@@ -137,8 +138,9 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    errors as errors, initializers as initializers, linalg as linalg, losses as losses, manip as manip, math as math,
-    nn as nn, python_io as python_io, quantization as quantization, train as train
+    errors as errors, image as image, initializers as initializers, layers as layers, linalg as linalg,
+    losses as losses, manip as manip, math as math, nn as nn, python_io as python_io, quantization as quantization,
+    train as train
 )
 
 bool = bool_

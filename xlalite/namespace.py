@@ -46,6 +46,23 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "ResourceExhaustedError, UnavailableError, UnimplementedError, UninitializedError, UnknownError"
         ),
     },
+    "image": {
+        "xlalite.ops.functions.image": (
+            "ResizeMethod, central_crop, crop_and_resize, crop_to_bounding_box, flip_left_right, flip_up_down, "
+            "non_max_suppression, non_max_suppression_padded, non_max_suppression_with_scores, pad_to_bounding_box, "
+            "random_crop, random_flip_left_right, random_flip_up_down, resize_area, resize_bicubic, resize_bilinear, "
+            "resize_image_with_crop_or_pad, resize_image_with_crop_or_pad as resize_with_crop_or_pad, "
+            "resize_image_with_pad, resize_image_with_pad as resize_with_pad, resize_images, resize_images as resize, "
+            "resize_nearest_neighbor, rot90, transpose, transpose as transpose_image"
+        ),
+        "xlalite.ops.functions.image_colors": (
+            "adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, convert_image_dtype, "
+            "grayscale_to_rgb, hsv_to_rgb, per_image_standardization, random_brightness, random_contrast, random_hue, "
+            "random_saturation, rgb_to_grayscale, rgb_to_hsv, rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb"
+        ),
+        "xlalite.ops.functions.image_measures": "image_gradients, psnr, sobel_edges, ssim, total_variation",
+        "xlalite.ops.functions.space_blocks": ("extract_image_patches, extract_image_patches as extract_patches"),
+    },
     "initializers": {
         "xlalite.ops.training.initializers": (
             "Constant as constant, Ones as ones, RandomNormal as random_normal, RandomUniform as random_uniform, "
@@ -53,6 +70,22 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Initializer, Ones, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros, "
             "glorot_normal_initializer as glorot_normal, glorot_uniform_initializer as glorot_uniform, he_normal, "
             "he_uniform"
+        ),
+    },
+    "layers": {
+        "xlalite.ops.layers.base": "Layer",
+        "xlalite.ops.layers.convolutional": (
+            "Conv1D, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose, SeparableConv2D, conv1d, conv2d, "
+            "conv2d_transpose_layer as conv2d_transpose, conv3d, conv3d_transpose_layer as conv3d_transpose, "
+            "separable_conv2d_layer as separable_conv2d"
+        ),
+        "xlalite.ops.layers.core": "Dense, Dropout, Flatten, dense, dropout, flatten",
+        "xlalite.ops.layers.normalization": (
+            "BatchNormalization, BatchNormalization as BatchNorm, batch_normalization"
+        ),
+        "xlalite.ops.layers.pooling": (
+            "AveragePooling1D, AveragePooling2D, AveragePooling3D, MaxPooling1D, MaxPooling2D, MaxPooling3D, "
+            "average_pooling1d, average_pooling2d, average_pooling3d, max_pooling1d, max_pooling2d, max_pooling3d"
         ),
     },
     "linalg": {
@@ -64,8 +97,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "losses": {
         "xlalite.ops.functions.losses": (
             "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
-            "get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, mean_pairwise_squared_error, "
-            "mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy"
+            "get_regularization_loss, get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, "
+            "mean_pairwise_squared_error, mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, "
+            "sparse_softmax_cross_entropy"
         ),
     },
     "manip": {

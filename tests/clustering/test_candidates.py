@@ -50,11 +50,18 @@ def test_a_mark_keeps_an_operation_out(graph: Graph, cluster: Make) -> None:
     assert clustered.reason(out) == "marked with _XlaCompile=false"
 
 
-def test_random_numbers_stay_outside(graph: Graph, cluster: Make) -> None:
+def test_random_numbers_are_drawn_inside(graph: Graph, cluster: Make) -> None:
     drawn = random_ops.random_normal([3], seed=1)
     clustered = cluster([chain(drawn, 4)[-1]])
-    (operation,) = (op for op in clustered.operations if op.type == "RandomStandardNormal")
-    assert clustered.reason(operation).startswith("cannot be compiled: it draws from a stream of random numbers")
+    (found,) = clustered.result.clusters
+    assert "RandomStandardNormal" in {operation.type for operation in found.operations}
+    assert [data.is_state for data in found.updates] == [True]
+
+
+def test_the_order_of_rows_is_drawn_outside(graph: Graph, cluster: Make) -> None:
+    drawn = random_ops.random_shuffle(fed(), seed=1)
+    clustered = cluster([chain(drawn, 4)[-1]], [drawn.op.inputs[0]])
+    assert clustered.reason(drawn).startswith("cannot be compiled: it draws from a stream of random numbers")
 
 
 def test_strings_stay_outside(graph: Graph, cluster: Make) -> None:

@@ -13,6 +13,7 @@ from xlalite.framework.meaning.lowering import (
     VariableArgument,
     lower_operations,
 )
+from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.types.dtype import DType
@@ -182,3 +183,7 @@ def test_declarations_are_complete(name: str) -> None:
     spec = OP_SPECS[name]
     assert spec.lower is not None or spec.host_kernel is not None
     assert spec.is_compilable or spec.why_host
+
+
+def test_the_default_of_what_may_be_fed_is_no_known_value(graph: Graph) -> None:
+    assert constant_value(a.placeholder_with_default(False, [])) is None

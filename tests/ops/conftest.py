@@ -8,6 +8,7 @@ import pytest
 from graphs import needed
 
 import xlalite.ops
+from xlalite.clustering.variable_order import variables_of
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.tensor import Tensor
@@ -21,6 +22,7 @@ from xlalite.framework.meaning.lowering import (
     lower_operations,
 )
 from xlalite.framework.meaning.op_execution import run_operation_on_host
+from xlalite.framework.meaning.operation_state import begin_states
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.verification.verifier import verify
@@ -69,7 +71,8 @@ class GraphRunner:
         arguments: list[Argument] = [
             ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape)) for tensor, array in arrays.items()
         ]
-        handles = {t.handle_data.name: t.handle_data for op in operations for t in op.inputs if t.handle_data}
+        begin_states(operations, self.context)
+        handles = {data.name: data for op in operations for data in variables_of(op)}
         for name, data in handles.items():
             value = self.context.read_variable(name)
             arguments.append(

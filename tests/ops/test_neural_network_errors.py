@@ -11,6 +11,8 @@ from xlalite.hlo.errors import XlaliteError
 from xlalite.ops.functions import (
     array as a,
     convolutions as c,
+    image,
+    image_colors as colors,
     normalization as n,
     pooling as p,
     quantization as q,
@@ -87,6 +89,19 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: q.fake_quant_with_min_max_vars_per_channel(IMAGE, [0.0] * 3, [1.0] * 3),
         r"shapes \(3,\) and \(4,\)",
     ),
+    "resizing": (
+        lambda: image.resize_bilinear(IMAGE, [2, 2], True, half_pixel_centers=True),
+        "align_corners and half_pixel_centers exclude each other",
+    ),
+    "rank of resizing": (lambda: image.resize_bilinear(IMAGE[0], [2, 2]), "must have rank 4"),
+    "method": (lambda: image.resize_images(IMAGE, [2, 2], "lanczos"), "'lanczos' is not one of"),
+    "rank of an image": (lambda: image.rot90(IMAGE[0, 0]), "must have rank 3 or 4"),
+    "box": (lambda: image.pad_to_bounding_box(IMAGE, 3, 0, 7, 7), "exceeds the target height"),
+    "crops of boxes": (lambda: image.crop_and_resize(IMAGE, [[0.0, 0.0, 1.0, 1.0]], [0], [2, 2], "cubic"), "'cubic'"),
+    "boxes": (lambda: image.crop_and_resize(IMAGE, [[0.0, 1.0]], [0], [2, 2]), r"\(1, 2\)"),
+    "scores": (lambda: image.non_max_suppression(IMAGE[0, 0], [0.5], 2), r"\(1,\)"),
+    "colours": (lambda: colors.rgb_to_hsv(IMAGE), r"\(2, 5, 5, 4\)"),
+    "contrast": (lambda: colors.random_contrast(IMAGE, 2.0, 1.0), "expected 0 <= lower < upper, found 2.0 and 1.0"),
     "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
 }
 

@@ -3,6 +3,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.stats
 
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.errors import ElementTypeError, InvalidArgumentError
@@ -41,11 +42,40 @@ def test_the_same_program_with_a_graph_seed_draws_the_same_numbers(run: Any) -> 
     def program() -> Any:
         with Graph().as_default():
             set_random_seed(7)
-            return run([random_uniform([3]), random_uniform([3])])
+            return type(run)()([random_uniform([3]), random_uniform([3])])
 
     first, second = program(), program()
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first[0], first[1])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: random_uniform([5, 7], -1.0, 3.0, seed=1),
+        lambda: random_uniform([5, 7], 10, 2**31 - 1, np.int32, seed=1),
+        lambda: random_uniform([5, 7], -(2**62), 2**62, np.int64, seed=1),
+        lambda: random_normal([5, 7], seed=1),
+        lambda: random_normal([3], dtype=np.float64, seed=1),
+        lambda: random_normal([0, 3], dtype=np.float16, seed=1),
+        lambda: truncated_normal([], dtype=ml_dtypes.bfloat16, seed=1),
+    ],
+)
+def test_a_stream_goes_on_alone_and_compiled(draw: Any, run: Any) -> None:
+    drawn = draw()
+    mixed = [run(drawn), *run.compiled([drawn]), run(drawn), *run.compiled([drawn])]
+    alone = type(run)()
+    for value in mixed:
+        np.testing.assert_array_equal(value, alone(drawn))
+
+
+def test_normal_numbers_follow_their_distribution(run: Any) -> None:
+    (normal,), (truncated,) = (
+        run.compiled([draw([100001], seed=3, dtype=np.float64)]) for draw in (random_normal, truncated_normal)
+    )
+    assert scipy.stats.kstest(normal, "norm").pvalue > 0.001
+    assert scipy.stats.kstest(truncated, scipy.stats.truncnorm(-2, 2).cdf).pvalue > 0.001
+    assert abs(np.corrcoef(normal[:-1], normal[1:])[0, 1]) < 0.01
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])

@@ -173,6 +173,8 @@ class JitFunction:
         operations = needed_operations(outputs, (), inputs)
         for operation in operations:
             reason = why_not_compilable(operation)
+            if reason is None and operation.spec.state is not None:
+                reason = f"{operation.type}: its stream of random numbers belongs to a session, and here is none"
             if reason is not None:
                 raise TracingError(f"{name} cannot be compiled: {reason}\n  in {operation.describe()}")
         decision = self._history.explain([tensor.op.name for tensor in inputs], signature)

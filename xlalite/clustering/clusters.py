@@ -11,6 +11,8 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.hlo.types.decision import Decision
 
+_MANY_ELEMENTS = 2**20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
@@ -44,9 +46,15 @@ class Cluster:
 
     @property
     def only_initializes(self) -> bool:
-        """Whether it does nothing but give variables values that are the same each time, unless the user marked it."""
-        takes_part = self.inputs or self.outputs or self.reads
-        return not takes_part and not any(operation.attrs.get(XLA_COMPILE) for operation in self.operations)
+        """Whether it does nothing but give variables first values, few enough to be made without being compiled.
+
+        What the user marked is none of those.
+        """
+        reads = any(not data.is_state for data in self.reads)
+        count = sum(data.shape.num_elements() or _MANY_ELEMENTS for data in self.updates)
+        if self.inputs or self.outputs or reads or count >= _MANY_ELEMENTS:
+            return False
+        return not any(operation.attrs.get(XLA_COMPILE) for operation in self.operations)
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.operations)} operations>"

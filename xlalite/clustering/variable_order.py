@@ -15,6 +15,7 @@ from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData
 from xlalite.framework.meaning.compilability import function_attributes
+from xlalite.framework.meaning.operation_state import state_of
 
 _CHANGES = frozenset({VariableAccess.WRITE, VariableAccess.MODIFY})
 
@@ -28,8 +29,11 @@ def variable_access(operation: Operation) -> VariableAccess:
 
 
 def variables_of(operation: Operation) -> Iterator[HandleData]:
-    """The variables that the operation touches, one for each handle it takes."""
-    return (tensor.handle_data for tensor in operation.inputs if tensor.handle_data is not None)
+    """The variables that the operation touches: one for each handle it takes, and what it keeps itself."""
+    yield from (tensor.handle_data for tensor in operation.inputs if tensor.handle_data is not None)
+    state = state_of(operation)
+    if state is not None:
+        yield state.data
 
 
 def ordered_by_variables(operations: Sequence[Operation]) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import HostValue
 from xlalite.framework.meaning.op_execution import run_operation_on_host
+from xlalite.framework.meaning.operation_state import begin_states
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation import CompilationCache
 from xlalite.runtime.operation_step import OperationStep, PlanRegisters, PlanStep, ReleaseStep
@@ -47,6 +48,7 @@ class PlanBuilder:
     def build(self, request: PlanRequest) -> Plan:
         """The plan for a request."""
         operations = needed_operations(request.fetches, request.targets, request.feeds)
+        begin_states(operations, self._store)
         fetched = [tensor for tensor in request.fetches if tensor not in request.feeds]
         clustering = self._partition(operations, fetched, request.feeds)
         parts = operations if clustering is None else clustering.parts

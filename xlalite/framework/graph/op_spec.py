@@ -10,16 +10,18 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import NotFoundError
 from xlalite.framework.graph.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from xlalite.framework.graph.indexed_slices import IndexedSlices
     from xlalite.framework.graph.operation import Operation
-    from xlalite.framework.graph.tensor import Tensor
+    from xlalite.framework.graph.tensor import HandleData, Tensor
     from xlalite.framework.meaning.host import HostContext, HostValue
     from xlalite.framework.meaning.lowering import LoweringContext
     from xlalite.hlo.building.builder import Handle
@@ -30,6 +32,22 @@ LowerFunction: TypeAlias = "Callable[[LoweringContext, Operation, tuple[Handle, 
 HostKernel: TypeAlias = "Callable[[HostContext, Operation, tuple[HostValue, ...]], Sequence[HostValue]]"
 Gradient: TypeAlias = "Tensor | IndexedSlices"
 GradientFunction: TypeAlias = "Callable[[Operation, tuple[Tensor | None, ...]], Sequence[Gradient | None]]"
+
+
+StateFunction: TypeAlias = "Callable[[Operation], OperationState]"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationState:
+    """What an operation keeps in a session.
+
+    Attributes:
+        data: The variable that holds it.
+        first: Makes its first value.
+    """
+
+    data: HandleData
+    first: Callable[[], np.ndarray[Any, Any]]
 
 
 class VariableAccess(enum.Enum):
@@ -72,8 +90,11 @@ class OpSpec:
         further_constant_inputs: Positions of inputs that must be known because of what this very operation is.
         is_stateful: Whether two runs may differ or leave a trace, so that it is never folded or merged.
         variable_access: What it does to variables.
+        state: What it keeps in the session between its runs: a variable of its own, and the first value; None for
+            nothing. Such an operation modifies a variable.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
+        is_default: Whether it stands for a value that is expected to be fed, so that the graph alone does not tell it.
         passes_on: Whether its outputs are its inputs: nothing is left to do once it is compiled.
         gradient_passes_on: Whether its gradient hands on what arrives, so that rows of a tensor stay rows.
         why_host: For an operation without `lower`, why it cannot be compiled.
@@ -93,8 +114,10 @@ class OpSpec:
     further_constant_inputs: Callable[[Operation], Sequence[int]] | None = None
     is_stateful: bool = False
     variable_access: VariableAccess = VariableAccess.NONE
+    state: StateFunction | None = None
     is_metadata: bool = False
     is_constant: bool = False
+    is_default: bool = False
     passes_on: bool = False
     gradient_passes_on: bool = False
     why_host: str = ""

@@ -26,11 +26,13 @@ class HandleData:
         dtype: Element type of the variable.
         shape: Its shape, perhaps partly unknown.
         name: The variable's name, which keys its value in a session.
+        is_state: Whether it is no variable of the user's but what an operation keeps.
     """
 
     dtype: DType
     shape: TensorShape
     name: str
+    is_state: bool = False
 
 
 class Tensor(TensorOperators):

@@ -37,6 +37,8 @@ def _why_bodies_are_not(operation: Operation, depth: int) -> str | None:
         for inner in function.get_operations():
             if inner in arguments:
                 continue
+            if inner.spec.state is not None:
+                return f"{operation.type}: {function.name} draws from a stream of random numbers ({inner.name!r})"
             if inner.spec.variable_access in (VariableAccess.WRITE, VariableAccess.MODIFY):
                 return f"{operation.type}: {function.name} assigns a variable ({inner.name!r})"
             reason = why_not_compilable(inner, depth + 1)

@@ -28,7 +28,9 @@ class ConstantResolver:
 
     run_operation: ClassVar[RunOperation]
 
-    def __init__(self) -> None:
+    def __init__(self, trusts_defaults: bool = True) -> None:
+        """Knows nothing yet; whether the default of what may be fed counts as its value."""
+        self._trusts_defaults = trusts_defaults
         self._values: dict[Tensor, Array] = {}
         self._dims: dict[Tensor, tuple[int, ...]] = {}
         self._inputs: set[Tensor] = set()
@@ -96,7 +98,7 @@ class ConstantResolver:
 
     def _may_fold(self, tensor: Tensor) -> bool:
         spec = tensor.op.spec
-        if tensor in self._inputs or spec.is_stateful:
+        if tensor in self._inputs or spec.is_stateful or (spec.is_default and not self._trusts_defaults):
             return False
         if spec.variable_access is not VariableAccess.NONE and not spec.is_metadata:
             return False

@@ -18,6 +18,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor, handle_data_of
 from xlalite.framework.meaning.constant_resolver import ConstantResolver
 from xlalite.framework.meaning.host import Array, uninitialized
+from xlalite.framework.meaning.operation_state import state_of
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ir.instruction import Metadata
@@ -269,6 +270,20 @@ class LoweringContext:
                 f"expected {data.dtype.name}{data.shape}"
             )
         self._variables.assign(data, value)
+
+    def state(self, operation: Operation) -> Handle:
+        """What the operation keeps, as its last run left it."""
+        state = state_of(operation)
+        value = None if state is None else self._variables.value(state.data)
+        if state is None or value is None:
+            raise InternalError(None, operation, "nothing was kept for it")
+        return value
+
+    def keep(self, operation: Operation, value: Handle) -> None:
+        """Says what the operation's next run finds."""
+        state = state_of(operation)
+        assert state is not None, f"{operation.name} keeps nothing"
+        self._variables.assign(state.data, value)
 
     def variables(self) -> list[tuple[HandleData, Handle]]:
         """All variables that have a value here."""

@@ -5,6 +5,7 @@ So an operation means the same whether it runs alone or in a compiled cluster. M
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from xlalite.framework.meaning.lowering import (
     VariableArgument,
     lower_operations,
 )
+from xlalite.framework.meaning.operation_state import begin_states, state_of
 from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
@@ -52,6 +54,16 @@ def run_operation_on_host(
             return tuple(kernel(context, operation, tuple(inputs)))
         except ShapeError as error:
             raise InvalidArgumentError(None, operation, str(error)) from None
+    state = state_of(operation)
+    if state is None:
+        return _run_lowered(operation, inputs, context)
+    begin_states([operation], context)
+    with context.state(operation, threading.Lock):
+        return _run_lowered(operation, [*inputs, state.data], context)
+
+
+def _run_lowered(operation: Operation, inputs: Sequence[HostValue], context: HostContext) -> tuple[HostValue, ...]:
+    """The outputs; behind the operation's inputs stands what it keeps, if anything."""
     values = [_current_value(each, context) for each in inputs]
     signature = _signature(operation, inputs, values)
     compiled = _CACHE.obtain(signature, lambda: _compile(operation, inputs, values))
@@ -120,7 +132,7 @@ def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence
     arguments: list[Argument] = []
     positions: list[int] = []
     seen: dict[object, int] = {}
-    for position, (tensor, given, value) in enumerate(zip(operation.inputs, inputs, values, strict=True)):
+    for position, (tensor, given, value) in enumerate(zip(_subjects(operation, inputs), inputs, values, strict=True)):
         subject = given.name if isinstance(given, HandleData) else tensor
         if subject in seen:
             continue
@@ -129,11 +141,12 @@ def _compile(operation: Operation, inputs: Sequence[HostValue], values: Sequence
             shape = None if value is None else Shape.array(given.dtype.hlo, value.shape)
             arguments.append(VariableArgument(given, shape))
             positions += [] if value is None else [position]
-        elif position in known:
-            assert value is not None
+            continue
+        assert tensor is not None
+        assert value is not None
+        if position in known:
             arguments.append(ConstantArgument(tensor, value))
         else:
-            assert value is not None
             arguments.append(ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, value.shape)))
             positions.append(position)
     outputs = [output for output in operation.outputs if not output.dtype.is_host_only]
@@ -176,6 +189,11 @@ def _known_positions(operation: Operation) -> frozenset[int]:
     return frozenset(position for position, tensor in enumerate(operation.inputs) if tensor in known_tensors)
 
 
+def _subjects(operation: Operation, inputs: Sequence[HostValue]) -> Sequence[Tensor | None]:
+    """The tensor behind each input; None behind what the operation keeps."""
+    return (*operation.inputs, None)[: len(inputs)]
+
+
 def _current_value(value: HostValue, context: HostContext) -> Array | None:
     return context.read_variable(value.name) if isinstance(value, HandleData) else np.asarray(value)
 
@@ -185,7 +203,7 @@ def _signature(operation: Operation, inputs: Sequence[HostValue], values: Sequen
     known = facts.known_positions
     first_use: dict[object, int] = {}
     parts: list[Hashable] = []
-    for position, (tensor, given, value) in enumerate(zip(operation.inputs, inputs, values, strict=True)):
+    for position, (tensor, given, value) in enumerate(zip(_subjects(operation, inputs), inputs, values, strict=True)):
         variable = (given.dtype.name, given.shape) if isinstance(given, HandleData) else None
         same_as = first_use.setdefault(given.name if isinstance(given, HandleData) else tensor, position)
         contents = value.tobytes() if value is not None and position in known else None

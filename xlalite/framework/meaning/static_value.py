@@ -27,7 +27,7 @@ def constant_value(tensor: Tensor) -> Array | None:
     """The value of `tensor` if the graph alone determines it, whatever is fed."""
     if tensor.dtype.is_host_only:
         return None
-    return ConstantResolver().resolve(tensor)
+    return ConstantResolver(trusts_defaults=False).resolve(tensor)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:

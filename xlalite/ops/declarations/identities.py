@@ -72,16 +72,19 @@ def _default_infer(op: Operation) -> Sequence[OutputType]:
     return [(value.dtype, shape)]
 
 
-declare_outputs(
-    "PlaceholderWithDefault",
-    ("input",),
-    _default_infer,
-    _pass_on,
-    _same_gradient,
-    MOVEMENT,
-    attrs=("shape",),
-    host_kernel=_pass_on_host,
-    passes_on=True,
+register(
+    OpSpec(
+        "PlaceholderWithDefault",
+        _default_infer,
+        inputs=("input",),
+        attrs=("shape",),
+        lower=_pass_on,
+        host_kernel=_pass_on_host,
+        gradient=_same_gradient,
+        group=MOVEMENT,
+        passes_on=True,
+        is_default=True,
+    )
 )
 
 

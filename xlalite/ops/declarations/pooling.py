@@ -21,6 +21,7 @@ from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
+from xlalite.ops.declarations.scattering import gather_slices, scatter_slices
 from xlalite.ops.helpers.declare import REAL_TYPES, declare, declare_outputs
 from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output, shape_tensor
@@ -342,24 +343,16 @@ def _places(b: Builder, op: Operation, argmax: Handle, dims: Sequence[int]) -> H
 def _arg_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     b, (image, grad, argmax) = ctx.builder, inputs
     zeros = b.full(0, grad.dtype, [math.prod(image.dims)])
-    attrs = OPS["scatter"].attrs(
-        inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,), index_vector_dim=1, update_window_dims=()
-    )
-    rows = b.reshape(grad, [grad.shape.element_count])
-    places = _places(b, op, argmax, image.dims)
-    added = b.op("scatter", (zeros, places, rows), attrs, (b.scalar_function("add", grad.dtype),))
-    return [b.reshape(added, image.dims)]
+    flat = b.reshape(grad, [grad.shape.element_count])
+    return [b.reshape(scatter_slices(b, zeros, _places(b, op, argmax, image.dims), flat, "add"), image.dims)]
 
 
 def _arg_grad_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     b, (image, grad, argmax) = ctx.builder, inputs
     if 0 in image.dims:
         return [b.full(0, grad.dtype, argmax.dims)]
-    attrs = OPS["gather"].attrs(
-        offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,), index_vector_dim=1, slice_sizes=(1,)
-    )
     flat = b.reshape(grad, [math.prod(image.dims)])
-    return [b.reshape(b.op("gather", (flat, _places(b, op, argmax, image.dims)), attrs), argmax.dims)]
+    return [b.reshape(gather_slices(b, flat, _places(b, op, argmax, image.dims)), argmax.dims)]
 
 
 def _arg_back_and_forth(op_type: str) -> GradientFunction:

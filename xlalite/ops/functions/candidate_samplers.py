@@ -21,9 +21,9 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.random_seed import get_seed
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.functions.random_ops import WHY_HOST, RandomStream, stream_for
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import operation
+from xlalite.ops.helpers.random_stream import WHY_HOST, RandomStream, stream_for
 from xlalite.ops.helpers.shape_rules import require_type
 
 Sampled = tuple[Tensor, Tensor, Tensor]

@@ -290,6 +290,12 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+    """The sum of all regularization losses; 0 when there are none."""
+    collected = get_regularization_losses(scope)
+    return add_n(collected, name=name) if collected else constant(0.0)
+
+
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
     """The sum of all collected losses.
 

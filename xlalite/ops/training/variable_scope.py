@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -137,7 +136,7 @@ def variable_scope(
         reuse=_combined(outer.reuse if not isinstance(name_or_scope, VariableScope) else base.reuse, reuse),
     )
     counts = _store(graph).scope_counts
-    before = dict(counts)
+    before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
     counts[inner.name] = counts.get(inner.name, 0) + 1
     try:
         if auxiliary_name_scope:
@@ -150,11 +149,12 @@ def variable_scope(
             yield inner
     finally:
         _STATE.set(graph, outer)
-        if isinstance(name_or_scope, VariableScope):
+        # Who opens a scope again finds the default names inside as they were the first time.
+        for scope in [scope for scope in counts if scope.startswith(f"{inner.name}/")]:
+            del counts[scope]
+        if before is not None:
             counts.clear()
             counts.update(before)
-        # Whoever opens the scope again finds the scopes inside under the same names.
-        counts.update({name: 0 for name in counts if name.startswith(f"{inner.name}/")})
 
 
 def get_variable(
@@ -272,9 +272,11 @@ def _unique_scope(graph: Graph, outer: VariableScope, default_name: str | None) 
     if default_name is None:
         raise GraphError("variable_scope: name_or_scope or default_name is needed")
     counts = _store(graph).scope_counts
-    prefix = f"{outer.name}/" if outer.name else ""
-    numbered = (default_name if number == 0 else f"{default_name}_{number}" for number in itertools.count())
-    return next(name for name in numbered if not counts.get(prefix + name))
+    full = f"{outer.name}/{default_name}" if outer.name else default_name
+    number = 0
+    while counts.get(f"{full}_{number}" if number else full):
+        number += 1
+    return f"{default_name}_{number}" if number else default_name
 
 
 def _store(graph: Graph) -> _Store:
