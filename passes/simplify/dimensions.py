@@ -50,6 +50,23 @@ def without_ones(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(size for size in dims if size != 1)
 
 
+def corresponding_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int, int]:
+    """Each dimension's number after a reshape that only inserts and drops dimensions of size 1; none for one dropped.
+
+    >>> corresponding_dimensions((1, 2, 1, 1, 3), (2, 1, 3, 1))
+    {1: 0, 2: 1, 4: 2}
+    """
+    found: dict[int, int] = {}
+    j = 0
+    for i, size in enumerate(before):
+        while size != 1 and after[j] == 1:
+            j += 1
+        if j < len(after) and after[j] == size:
+            found[i] = j
+            j += 1
+    return found
+
+
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes another."""
     result = [0] * len(permutation)

@@ -12,7 +12,7 @@ from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
-from xlalite.passes.simplify.dimensions import inverse, is_increasing, without_ones
+from xlalite.passes.simplify.dimensions import corresponding_dimensions, inverse, is_increasing, without_ones
 
 
 def dot_of_nothing(instruction: HloInstruction) -> RuleResult:
@@ -82,8 +82,7 @@ def dot_of_reshape(instruction: HloInstruction) -> RuleResult:
             continue
         if any(dims[dimension] == 1 for dimension in paired):
             continue
-        order = [d for d, size in enumerate(kept) if size != 1]
-        place = dict(zip((d for d, size in enumerate(dims) if size != 1), order, strict=True))
+        place = corresponding_dimensions(dims, kept)
         batch, contracting = (tuple(place[d] for d in dimensions) for dimensions in pairs)
         operands = list(instruction.operands)
         operands[side] = source

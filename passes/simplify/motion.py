@@ -14,7 +14,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
-from xlalite.passes.simplify.dimensions import without_ones
+from xlalite.passes.simplify.dimensions import corresponding_dimensions, without_ones
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
@@ -102,15 +102,12 @@ def _before_broadcast(operand: HloInstruction, dims: Sequence[int], instruction:
     return operand.operand(0)
 
 
-def _places_at(operand: HloInstruction, dims: Sequence[int]) -> list[int] | None:
-    """The dimensions of a broadcast array at sizes that differ in dimensions of size 1, in which it does not lie."""
+def _places_at(operand: HloInstruction, dims: Sequence[int]) -> dict[int, int] | None:
+    """Where dimensions of a broadcast array are found at sizes that differ in dimensions of size 1 only."""
     old = operand.shape.dims
     if operand.opcode != "broadcast" or splat_literal(operand) is not None or without_ones(old) != without_ones(dims):
         return None
-    long = [dimension for dimension, size in enumerate(dims) if size != 1]
-    place = dict(zip((dimension for dimension, size in enumerate(old) if size != 1), long, strict=True))
-    places = [place.get(dimension, -1) for dimension in operand.attrs.dimensions]
-    return None if -1 in places else places
+    return corresponding_dimensions(old, dims)
 
 
 def _before_reshape(operand: HloInstruction, dims: Sequence[int], instruction: HloInstruction) -> HloInstruction:
@@ -119,7 +116,9 @@ def _before_reshape(operand: HloInstruction, dims: Sequence[int], instruction: H
     places = _places_at(operand, dims)
     if places is None:
         return _splat_at(operand, dims, instruction)
-    return broadcast(operand.operand(0), dims, places)
+    kept = [dimension for dimension in operand.attrs.dimensions if dimension in places]
+    source = reshape(operand.operand(0), [operand.shape.dims[dimension] for dimension in kept])
+    return broadcast(source, dims, [places[dimension] for dimension in kept])
 
 
 def _before_transpose(

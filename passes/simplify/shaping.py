@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.hlo.building.construct import broadcast, iota, reshape, reverse, splat_like, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.rewriting.patterns import splat_literal
+from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
 
@@ -105,6 +105,21 @@ def reshape_of_iota(instruction: HloInstruction) -> RuleResult:
     return None
 
 
+def reshape_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """reshape(transpose(A)) = transpose(reshape(A)) when the reshape only drops dimensions of size 1."""
+    inner, dims = instruction.operand(0), instruction.shape.dims
+    if inner.opcode != "transpose" or not used_once(inner) or without_ones(inner.shape.dims) != without_ones(dims):
+        return None
+    if len(dims) >= inner.shape.rank:
+        return None
+    order = [d for d, size in zip(inner.attrs.dimensions, inner.shape.dims, strict=True) if size != 1]
+    source = inner.operand(0)
+    moved = transpose(
+        reshape(source, without_ones(source.shape.dims)), [sorted(order).index(dimension) for dimension in order]
+    )
+    return reshape(moved, dims)
+
+
 def transpose_nothing(instruction: HloInstruction) -> RuleResult:
     """transpose(A) by the identity = A."""
     identity = tuple(range(instruction.shape.rank))
@@ -189,6 +204,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("broadcast", broadcast_as_reshape),
     RewriteRule("reshape", reshape_of_broadcast),
     RewriteRule("reshape", reshape_of_iota),
+    RewriteRule("reshape", reshape_of_transpose),
     RewriteRule("transpose", transpose_as_reshape),
     RewriteRule("transpose", transpose_of_broadcast),
     RewriteRule("transpose", transpose_of_iota),
