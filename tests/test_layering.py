@@ -24,7 +24,15 @@ class Room:
 NUMERIC = ("numpy", "ml_dtypes")
 GRAPH = ("xlalite.hlo", "xlalite.framework", "xlalite.ops")
 FILES = ("xlalite.messages", "xlalite.files")
-BELOW_RUNTIME = (*GRAPH, *FILES, "xlalite.passes", "xlalite.backends", "xlalite.clustering", "xlalite.flags")
+BELOW_RUNTIME = (
+    *GRAPH,
+    *FILES,
+    "xlalite.passes",
+    "xlalite.backends",
+    "xlalite.clustering",
+    "xlalite.flags",
+    "xlalite.program_flags",
+)
 BELOW_CLIENT = (*BELOW_RUNTIME, "xlalite.runtime")
 BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite")
 
@@ -53,7 +61,8 @@ ROOMS: dict[str, Room] = {
     # level 4
     "xlalite.clustering": Room(GRAPH, NUMERIC),
     # level 5
-    "xlalite.flags": Room(("xlalite.hlo", "xlalite.passes")),
+    "xlalite.program_flags": Room(("xlalite.hlo",)),
+    "xlalite.flags": Room(("xlalite.hlo", "xlalite.passes", "xlalite.program_flags")),
     "xlalite.runtime": Room(BELOW_RUNTIME, (*NUMERIC, "platformdirs")),
     # level 6: the client, and the modules beside it that only gather names
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),

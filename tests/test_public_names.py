@@ -89,6 +89,10 @@ def test_no_name_is_listed_twice() -> None:
     assert not xlalite._MODULES.keys() & xlalite._EXPORTS.keys()
 
 
+def test_namespaces_may_lie_in_others() -> None:
+    assert xlalite.io.gfile.exists is xlalite.gfile.Exists
+
+
 @pytest.mark.parametrize("name", NAMESPACES)
 def test_namespaces_hold_what_their_modules_define(name: str) -> None:
     namespace = operator.attrgetter(name)(xlalite)

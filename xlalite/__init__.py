@@ -80,6 +80,13 @@ _NAMES: dict[str, str] = {
         "tuple, while_loop, with_dependencies"
     ),
     "xlalite.ops.helpers.gradients": "UnconnectedGradients, gradients",
+    "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
+    "xlalite.ops.functions.host_functions": (
+        "Print, assert_equal, assert_greater, assert_greater_equal, assert_integer, assert_less, assert_less_equal, "
+        "assert_near, assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive, "
+        "assert_rank, assert_rank_at_least, assert_rank_in, assert_scalar, assert_type, is_numeric_tensor, "
+        "numpy_function, print_ as print, py_func"
+    ),
     "xlalite.ops.training.initializers": (
         "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, ones_initializer, "
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "

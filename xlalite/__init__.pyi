@@ -28,6 +28,10 @@ from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from xlalite.hlo.errors import XlaliteError as XlaliteError
+from xlalite.messages.classes import (
+    Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
+    NodeDef as NodeDef, Summary as Summary
+)
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
     expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
@@ -55,6 +59,16 @@ from xlalite.ops.functions.diagonals import (
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
 )
 from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from xlalite.ops.functions.host_functions import (
+    Print as Print, assert_equal as assert_equal, assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal, assert_integer as assert_integer, assert_less as assert_less,
+    assert_less_equal as assert_less_equal, assert_near as assert_near, assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative, assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal, assert_positive as assert_positive, assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least, assert_rank_in as assert_rank_in, assert_scalar as assert_scalar,
+    assert_type as assert_type, is_numeric_tensor as is_numeric_tensor, numpy_function as numpy_function,
+    print_ as _print_, py_func as py_func
+)
 from xlalite.ops.functions.image import random_crop as random_crop
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
@@ -138,9 +152,9 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    errors as errors, image as image, initializers as initializers, layers as layers, linalg as linalg,
-    losses as losses, manip as manip, math as math, nn as nn, python_io as python_io, quantization as quantization,
-    train as train
+    errors as errors, gfile as gfile, image as image, initializers as initializers, io as io, layers as layers,
+    linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
+    python_io as python_io, quantization as quantization, summary as summary, train as train
 )
 
 bool = bool_
@@ -149,4 +163,5 @@ tensor_diag_part = diag_part
 tensor_scatter_add = tensor_scatter_nd_add
 tensor_scatter_sub = tensor_scatter_nd_sub
 tensor_scatter_update = tensor_scatter_nd_update
+print = _print_
 __version__: str

@@ -1,7 +1,8 @@
 """The flags of `XLALITE_FLAGS`: XLA's and TensorFlow's spellings where the meaning is the same.
 
 `Flags` is the table: a field is a flag, with its default, what it takes, and one line of help. The parser, the checks
-and the help text follow from it. Rooms below the runtime do not read flags; their callers turn flags into options.
+and the help text follow from it. Rooms below the runtime do not read flags; their callers turn flags
+into options. Beside them stand the flags of programs, as TensorFlow offers them (`program_flags`).
 """
 
 import dataclasses
@@ -15,6 +16,20 @@ from typing import Final, TypeVar
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import CPU_ISAS, DebugOptions
+from xlalite.program_flags import (
+    FLAGS as FLAGS,
+    DEFINE_bool as DEFINE_bool,
+    DEFINE_boolean as DEFINE_boolean,
+    DEFINE_enum as DEFINE_enum,
+    DEFINE_float as DEFINE_float,
+    DEFINE_integer as DEFINE_integer,
+    DEFINE_list as DEFINE_list,
+    DEFINE_multi_integer as DEFINE_multi_integer,
+    DEFINE_multi_string as DEFINE_multi_string,
+    DEFINE_string as DEFINE_string,
+    mark_flag_as_required as mark_flag_as_required,
+    mark_flags_as_required as mark_flags_as_required,
+)
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
 

@@ -72,6 +72,21 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "he_uniform"
         ),
     },
+    "gfile": {
+        "xlalite.files.gfile": (
+            "GFile, GFile as FastGFile, GFile as Open, copy as Copy, exists as Exists, find as Glob, "
+            "isdir as IsDirectory, listdir as ListDirectory, makedirs as MakeDirs, mkdir as MkDir, remove as Remove, "
+            "rename as Rename, rmtree as DeleteRecursively, stat as Stat, walk as Walk"
+        ),
+    },
+    "io": {
+        "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
+    },
+    "io.gfile": {
+        "xlalite.files.gfile": (
+            "GFile, copy, exists, find as glob, isdir, listdir, makedirs, mkdir, remove, rename, rmtree, stat, walk"
+        ),
+    },
     "layers": {
         "xlalite.ops.layers.base": "Layer",
         "xlalite.ops.layers.convolutional": (
@@ -123,6 +138,20 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.segments": (
             "bincount, segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max, "
             "unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
+        ),
+    },
+    "logging": {
+        "xlalite.program_logging": (
+            "DEBUG, ERROR, FATAL, INFO, WARN, debug, error, fatal, flush, get_verbosity, info, log, log_every_n, "
+            "log_first_n, log_if, set_verbosity, vlog, warn, warning"
+        ),
+    },
+    "metrics": {
+        "xlalite.ops.training.metrics": (
+            "accuracy, auc, false_negatives, false_positives, mean, mean_absolute_error, mean_cosine_distance, "
+            "mean_iou, mean_per_class_accuracy, mean_relative_error, mean_squared_error, mean_tensor, "
+            "percentage_below, precision, precision_at_thresholds, recall, recall_at_thresholds, "
+            "root_mean_squared_error, true_negatives, true_positives"
         ),
     },
     "nn": {
@@ -179,7 +208,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "python_io": {
         "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
     },
+    "summary": {
+        "xlalite.files.events": "FileWriter, FileWriterCache",
+        "xlalite.messages.classes": "Event, Summary, SessionLog",
+        "xlalite.ops.training.summary": ("get_summary_description, histogram, image, merge, merge_all, scalar, text"),
+    },
     "train": {
+        "xlalite.files.events": "FileWriter as SummaryWriter, summary_iterator",
         "xlalite.files.checkpoint_state": (
             "get_checkpoint_mtimes, get_checkpoint_state, latest_checkpoint, list_variables, load_checkpoint, "
             "load_variable, remove_checkpoint, update_checkpoint_state"
@@ -222,6 +257,8 @@ class Namespace(ModuleType):
         """Imports a name; it is an ordinary attribute from then on."""
         if name in self._inner:
             return namespace(self._inner[name])
+        if name in (inner := namespaces_of(self.__name__.removeprefix("xlalite."))):
+            return namespace(inner[name])
         if name not in self._exports:
             raise missing_name(self.__name__, name, self._exports)
         module, attribute = self._exports[name]

@@ -7,6 +7,7 @@ from xlalite.files.checkpoint_state import (
     update_checkpoint_state as update_checkpoint_state
 )
 from xlalite.files.checkpoints import CheckpointReader as _CheckpointReader, checkpoint_exists as checkpoint_exists
+from xlalite.files.events import FileWriter as _FileWriter, summary_iterator as summary_iterator
 from xlalite.messages.classes import (
     BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
     FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,
@@ -37,4 +38,5 @@ from xlalite.ops.training.optimizers import (
 )
 from xlalite.ops.training.saver import Saver as Saver
 
+SummaryWriter = _FileWriter
 NewCheckpointReader = _CheckpointReader
