@@ -1,7 +1,8 @@
 """The kernel of LAPACK's getrf: Gaussian elimination that brings the largest element of each column to the diagonal.
 
 Panel by panel: all that the panels before it contribute is taken away, four rows at a time; then its own columns are
-eliminated one after the other, and rows change places in all panels. The matrices of a batch are split over threads.
+eliminated one after the other, and rows change places in all panels. The matrices of a batch are split over threads;
+those that share one matrix take what a panel contributes away from all panels behind it, each from some.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.registers import Registers
+from xlalite.backends.codegen.kernels.fork import Fork, fork_of
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
@@ -26,7 +28,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
-from xlalite.backends.codegen.llvm import F32, I32, I64, Value, widened
+from xlalite.backends.codegen.llvm import F32, I32, I64, FunctionBuilder, Value, widened
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 
@@ -55,6 +57,11 @@ class LuKernel(BatchedKernel):
         return (matrix_bytes(self.form, self.columns),)
 
     @property
+    def forks(self) -> bool:
+        """If there are panels to share."""
+        return self.columns > self.form.width
+
+    @property
     def _steps(self) -> int:
         return min(self.form.rows, self.columns)
 
@@ -63,25 +70,44 @@ class LuKernel(BatchedKernel):
         fb, (factors, _, infos) = entry.fb, entry.outputs
         matrix = PanelMatrix(fb, self.form, self.columns, parts[0])
         matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
+        fork, width = fork_of(entry, self), self.form.width
         with fb.carried_loop(0, matrix.panels, 1, (fb.constant(I64, 0),)) as loop:
-            known = fb.smin(fb.mul(loop.index, self.form.width), self._steps)
+            known = fb.smin(fb.mul(loop.index, width), self._steps)
             panel = matrix.panel(loop.index)
-            with fb.if_(fb.icmp("sgt", known, 0)):
-                self._take_away(entry, matrix, panel, known)
+            if fork is None:
+                with fb.if_(fb.icmp("sgt", known, 0)):
+                    self._take_away(matrix, panel, fb.constant(I64, 0), known)
             loop.yield_(self._factor(entry, matrix, panel, batch, known, loop.values[0]))
+            if fork is not None:
+                end = fb.smin(fb.add(known, width), self._steps)
+                self._take_away_behind(fork, matrix, fb.add(loop.index, 1), known, end)
         matrix.write_to(factors, batch)
         infos.write(IndexMath(fb, 1), batch, fb.trunc(loop.results[0], I32))
 
-    def _take_away(self, entry: KernelEntry, matrix: PanelMatrix, panel: Panel, known: Value) -> None:
-        """Takes what the first `known` rows contribute from all rows behind them, themselves among these."""
-        fb = entry.fb
+    def _take_away_behind(self, fork: Fork, matrix: PanelMatrix, behind: Value, begin: Value, end: Value) -> None:
+        """Takes what the rows [begin, end) contribute from the panels from one on."""
+
+        def task(inner: FunctionBuilder, words: Sequence[Value], turn: Value, last: Value) -> None:
+            pointer, behind, begin, end = words
+            own = PanelMatrix(inner, self.form, self.columns, pointer)
+            with inner.loop(inner.add(behind, turn), inner.add(behind, last)) as number:
+                self._take_away(own, own.panel(number), begin, end)
+
+        fb = matrix.fb
+        turns = fb.sub(fb.constant(I64, matrix.panels), behind)
+        fork.loop(fb, turns, [matrix.pointer, behind, begin, end], task)
+
+    def _take_away(self, matrix: PanelMatrix, panel: Panel, begin: Value, known: Value) -> None:
+        """Takes what the rows [begin, known) contribute from all rows behind them, themselves among these."""
+        fb = matrix.fb
 
         def block(first: Value, count: int, carried: Registers) -> Registers:
             def coefficient(number: int, above: Value) -> Element:
                 return matrix.number(fb.add(first, number), above)
 
             numbers = [fb.add(first, number) for number in range(count)]
-            rows = panel.eliminate(first, count, coefficient, fb.smin(first, known))
+            held = [panel.row(number) for number in numbers]
+            rows = panel.take_from(held, coefficient, begin, fb.smin(first, known))
             with fb.if_(fb.icmp("slt", first, known)):
                 for i in range(count):
                     row = rows[i]
@@ -93,7 +119,7 @@ class LuKernel(BatchedKernel):
                     panel.set_row(number, row)
             return carried
 
-        in_blocks(fb, self.form, (), block)
+        in_blocks(fb, self.form, (), block, begin)
 
     def _factor(
         self, entry: KernelEntry, matrix: PanelMatrix, panel: Panel, batch: Index, known: Value, info: Value

@@ -228,8 +228,11 @@ def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator
 
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
 def test_threads_share_one_matrix(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
-    x = positive(rng, dtype, 331, 331)
-    for text in (cholesky(dtype, x.shape, "L"), cholesky(dtype, x.shape, "U"), qr(dtype, x.shape)):
+    square = positive(rng, dtype, 331, 331)
+    lower, upper = (cholesky(dtype, square.shape, letter) for letter in "LU")
+    programs = [(lower, square), (upper, square), (qr(dtype, square.shape), square)]
+    programs += [(lu(dtype, part.shape), part) for part in (square, square[:, :200], square[:200])]
+    for text, x in programs:
         executables = [compile_text(text, num_threads=threads) for threads in (1, 2, 5)]
         figures = [
             [d.numbers.get("threads", 1) for d in each.decisions() if "dims" in d.numbers] for each in executables
