@@ -168,6 +168,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler, "
             "learned_unigram_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler"
         ),
+        "xlalite.ops.functions.ctc": "ctc_loss, ctc_loss_v2",
         "xlalite.ops.functions.embedding": "embedding_lookup",
         "xlalite.ops.functions.sampled_losses": "nce_loss, sampled_softmax_loss",
         "xlalite.ops.functions.normalization": (

@@ -12,6 +12,7 @@ from xlalite.ops.declarations import (
     comparison as comparison,
     convolutions as convolutions,
     crop_and_resize as crop_and_resize,
+    ctc as ctc,
     cumulative as cumulative,
     diagonals as diagonals,
     elementwise_binary as elementwise_binary,
