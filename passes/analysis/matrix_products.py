@@ -10,8 +10,14 @@ from xlalite.hlo.types.dtype import DType
 
 _FEWEST_TERMS = 8
 _LEAST_FLOPS = 1 << 16
-_FEWEST_OF_GROUP = 4
-"""Output features of a group; with fewer, elements one by one leave fewer lanes idle."""
+_FEWEST_OF_GROUP = 16
+"""Output features of a group that fill a vector; with fewer, vectors of several groups leave fewer lanes idle."""
+
+_MOST_OF_GROUP = 16
+"""Input features of a group up to which there are such vectors."""
+
+_FEWEST_APART = 4
+"""Output features of a group that make a product where there are none."""
 
 
 def is_matrix_product(instruction: HloInstruction) -> bool:
@@ -28,12 +34,28 @@ def holds_product(convolution: HloInstruction) -> bool:
     types = (lhs.shape.dtype, rhs.shape.dtype, convolution.shape.dtype)
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     features = rhs.shape.dims[attrs.dim_labels.kernel_output_feature]
-    if DType.F8E8M0FNU in types or (groups > 1 and features < _FEWEST_OF_GROUP * groups):
+    inputs = rhs.shape.dims[attrs.dim_labels.kernel_input_feature]
+    together = attrs.batch_group_count == 1 and inputs <= _MOST_OF_GROUP
+    fewest = _FEWEST_OF_GROUP if together else _FEWEST_APART
+    if DType.F8E8M0FNU in types or (groups > 1 and features < fewest * groups):
         return False
     if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
         return False
     terms = math.prod(rhs.shape.dims) // max(1, features)
     return terms >= _FEWEST_TERMS and 2 * terms * convolution.shape.element_count >= _LEAST_FLOPS
+
+
+def is_grouped_convolution(instruction: HloInstruction) -> bool:
+    """Whether it is a convolution that is no product of matrices, in groups."""
+    if instruction.opcode != "convolution" or is_matrix_product(instruction):
+        return False
+    attrs: ConvolutionAttrs = instruction.attrs
+    return max(attrs.feature_group_count, attrs.batch_group_count) > 1
+
+
+def has_tiles(instruction: HloInstruction) -> bool:
+    """Whether a kernel computes it in tiles, out of operands in memory."""
+    return is_matrix_product(instruction) or is_grouped_convolution(instruction)
 
 
 def has_plain_window(convolution: HloInstruction) -> bool:

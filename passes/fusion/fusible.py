@@ -8,7 +8,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.passes.analysis.matrix_products import is_matrix_product
+from xlalite.passes.analysis.matrix_products import has_tiles
 
 _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "gather", "pad", "reverse"})
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
@@ -38,7 +38,7 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
     is_movement = instruction.opcode in _MOVEMENT or instruction.opcode == "bitcast-convert"
     if instruction.op.is_elementwise or is_movement or _is_small_window(instruction):
         return None
-    if instruction.opcode == "convolution" and not is_matrix_product(instruction):
+    if instruction.opcode == "convolution" and not has_tiles(instruction):
         return None
     return f"{instruction.opcode} has a kernel of its own"
 

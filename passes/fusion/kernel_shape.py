@@ -14,7 +14,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
-from xlalite.passes.analysis.matrix_products import is_matrix_product
+from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
 from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
 
@@ -42,6 +42,7 @@ class KernelKind(enum.Enum):
     ROW = "row"
     COLUMN = "column"
     CUMULATIVE = "cumulative"
+    CONVOLUTION = "convolution"
     LOOP = "loop"
 
     @property
@@ -137,6 +138,8 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
         yield (KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN), domain
     if accumulated_dimension(root) is not None:
         yield KernelKind.CUMULATIVE, whole
+    if any(map(is_grouped_convolution, members)):
+        yield KernelKind.CONVOLUTION, whole
     yield KernelKind.LOOP, whole
 
 

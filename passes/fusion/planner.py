@@ -15,7 +15,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ir.traversal import reachable
-from xlalite.passes.analysis.matrix_products import is_matrix_product
+from xlalite.passes.analysis.matrix_products import has_tiles, is_matrix_product
 from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import KernelGroup
@@ -195,7 +195,7 @@ class FusionPlanner:
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)
-        if is_matrix_product(producer) and self._dot_epilogues:
+        if has_tiles(producer) and self._dot_epilogues:
             return self._try_join_dot(producer, group)
         reason = why_not_fusible(producer) if producer.opcode != "concatenate" else self._why_not_split(producer, group)
         if reason is not None:
@@ -206,7 +206,7 @@ class FusionPlanner:
             return "it reads, or is, what the kernel updates in place"
         if group.kind is KernelKind.SCATTER and _is_scattered_into(producer, group.root):
             return "it reads, or is, what the kernel scatters into"
-        for product in filter(is_matrix_product, group.readers(producer)):
+        for product in filter(has_tiles, group.readers(producer)):
             return f"{product.opcode} takes its operands from memory"
         place, reads = group.place_of_operand(producer)
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
@@ -296,7 +296,7 @@ class FusionPlanner:
         return reduced_domain(reduce).column_count * size <= self._limits.row_bytes
 
     def _try_join_dot(self, producer: HloInstruction, group: KernelGroup) -> str | None:
-        """The elementwise work after a dot moves into the dot's kernel."""
+        """The elementwise work after a dot, or a convolution, moves into its kernel."""
         if group.kind is not KernelKind.LOOP or group.domain is None:
             return "only a loop over the dot's own result can follow it in its kernel"
         if producer.shape.dims != group.domain.dims or group.has_seams:
@@ -304,7 +304,7 @@ class FusionPlanner:
         place, _ = group.place_of_operand(producer)
         if place is not Place.FULL:
             return "the dot is not read at the kernel's own index"
-        group.kind = KernelKind.DOT
+        group.kind = KernelKind.DOT if is_matrix_product(producer) else KernelKind.CONVOLUTION
         self._add(producer, group, Place.FULL)
         return None
 

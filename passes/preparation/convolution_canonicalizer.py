@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
-from xlalite.passes.analysis.matrix_products import has_plain_window, holds_product
-from xlalite.passes.preparation.convolution_phases import padded, plain_convolution, without_holes
+from xlalite.hlo.types.window import Window, WindowDimension
+from xlalite.passes.analysis.matrix_products import has_plain_window, holds_product, is_grouped_convolution
+from xlalite.passes.preparation.convolution_phases import padded, phases_apart, plain_convolution, without_holes
 from xlalite.passes.rewriting.expander import OpExpander
+
+_MOST_PHASES = 16
+"""Phases of a convolution in groups that are worth a kernel each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,8 @@ class ConvolutionCanonicalizer(OpExpander):
     With holes between the elements of the input, as in the gradient of a convolution with strides, results fall into
     phases, which see a part of the kernel each: convolutions of their own, without holes, or output features of one.
 
-    Declines for convolutions too small for a product of matrices, in all or in each group.
+    Convolutions in groups of few features, which are no products, keep their padding. Declines for those too small for
+    a product of matrices.
     """
 
     name: ClassVar[str] = "convolution-canonicalizer"
@@ -28,7 +34,9 @@ class ConvolutionCanonicalizer(OpExpander):
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether the convolution holds a product and is not in the form yet."""
-        return holds_product(instruction) and not has_plain_window(instruction)
+        if holds_product(instruction):
+            return not has_plain_window(instruction)
+        return is_grouped_convolution(instruction) and 1 < _phases(instruction) <= _MOST_PHASES
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the convolution in the form, and what is before and behind it."""
@@ -38,7 +46,15 @@ class ConvolutionCanonicalizer(OpExpander):
         turned = [dim for dim, one in zip(labels.kernel_spatial, window, strict=True) if one.reversal and one.size > 1]
         if turned:
             rhs = builder.reverse(rhs, turned)
+        if not holds_product(instruction):
+            as_it_is = [WindowDimension(1)] * len(window)
+            return phases_apart(builder, attrs, instruction.shape, lhs, rhs, as_it_is)
         if any(one.lhs_dilate > 1 for one in window):
             return without_holes(builder, attrs, instruction.shape, lhs, rhs)
         filled = padded(builder, attrs, lhs, window)
         return plain_convolution(builder, attrs, instruction.shape, filled, rhs, window)
+
+
+def _phases(convolution: HloInstruction) -> int:
+    window: Window = convolution.attrs.window
+    return math.prod(one.lhs_dilate for one in window.dimensions)

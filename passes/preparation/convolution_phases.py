@@ -62,7 +62,7 @@ def without_holes(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: 
     """The convolution, whose kernel is read forwards."""
     if _are_better_together(attrs, rhs):
         return _together(builder, attrs, shape, lhs, rhs)
-    return _each_by_itself(builder, attrs, shape, lhs, rhs)
+    return phases_apart(builder, attrs, shape, lhs, rhs)
 
 
 def _are_better_together(attrs: ConvolutionAttrs, rhs: Handle) -> bool:
@@ -198,8 +198,18 @@ def _kernel_of_phases(builder: Builder, attrs: ConvolutionAttrs, rhs: Handle, ch
     return builder.reshape(kernel, dims)
 
 
-def _each_by_itself(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
-    """A convolution for each phase; their results alternate along the dimensions with holes."""
+def phases_apart(
+    builder: Builder,
+    attrs: ConvolutionAttrs,
+    shape: Shape,
+    lhs: Handle,
+    rhs: Handle,
+    around: Sequence[WindowDimension] | None = None,
+) -> Handle:
+    """A convolution for each phase; their results alternate along the dimensions with holes.
+
+    Before, the input gets the padding of a window, or what all phases need.
+    """
     labels, window = attrs.dim_labels, attrs.window.dimensions
     counts = [shape.dims[dim] for dim in labels.output_spatial]
     sizes = [lhs.dims[dim] for dim in labels.input_spatial]
@@ -207,7 +217,7 @@ def _each_by_itself(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs
         [_phase(*each, number) for number in range(_phase_count(each[0]))]
         for each in zip(window, sizes, counts, strict=True)
     ]
-    wide = _wide([*product(*([phase.window for phase in of_dimension] for of_dimension in phases))])
+    wide = around or _wide([*product(*([phase.window for phase in of_dimension] for of_dimension in phases))])
     filled = padded(builder, attrs, lhs, wide)
     part = list(shape.dims)
     for dim, one, count in zip(labels.output_spatial, window, counts, strict=True):

@@ -44,6 +44,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.ROW: "row:plan_row",
     KernelKind.COLUMN: "column:plan_column",
     KernelKind.CUMULATIVE: "cumulative:plan_cumulative",
+    KernelKind.CONVOLUTION: "convolution.kernel:plan_convolution",
     KernelKind.LOOP: "loop:plan_loop",
 }
 """How each kind plans a request of its shape, as module and function; which comes first is up to `KernelKind`.

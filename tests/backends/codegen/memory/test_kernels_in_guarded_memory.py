@@ -264,6 +264,28 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
 
 
+def groups(sizes: Sequence[int]) -> Iterator[str]:
+    """Convolutions of few features a group, and gradients of their kernels, in either order of dimensions."""
+    for n in filter(None, sizes):
+        for t in NUMBERS:
+            for side, step in ((3, 1), (9, 2)):
+                same = f"window={{size=2x{side} stride=1x{step} pad=1_0x2_2}}, dim_labels="
+                for outputs, inputs in ((1, 1), (2, 1), (3, 2)):
+                    by = f"feature_group_count={n}"
+                    width = (16 + 4 - side) // step + 1
+                    call = f"{t}[1,3,{width},{n * outputs}] convolution(p0, p1), {same}b01f_01io->b01f, {by}"
+                    yield program(call, f"{t}[1,3,16,{n * inputs}]", f"{t}[2,{side},{inputs},{n * outputs}]")
+                    width = (n + 8 + 4 - side) // step + 1
+                    call = f"{t}[2,{2 * outputs},3,{width}] convolution(p0, p1), {same}bf01_oi01->bf01, "
+                    call += "feature_group_count=2"
+                    yield program(call, f"{t}[2,{2 * inputs},3,{n + 8}]", f"{t}[{2 * outputs},{inputs},2,{side}]")
+            back = f"window={{size=3x12 pad=1_1x1_1}}, dim_labels=f01b_i01o->01bf, batch_group_count={n}"
+            yield program(f"{t}[3,3,1,{n}] convolution(p0, p1), {back}", f"{t}[2,3,12,{n}]", f"{t}[2,3,12,{n}]")
+            back = "window={size=3x12 pad=1_1x1_1}, dim_labels=fb01_io01->bf01, batch_group_count=2"
+            sizes_of = f"{t}[2,2,3,{n + 11}]", f"{t}[2,2,3,12]"
+            yield program(f"{t}[1,2,3,{n + 2}] convolution(p0, p1), {back}", *sizes_of)
+
+
 def systems(sizes: Sequence[int]) -> Iterator[str]:
     """Factors, NaN since nothing is positive definite here, and triangular systems from either side.
 
@@ -317,7 +339,7 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows, gaps, convolutions, systems, splits)
+FAMILIES = (reductions, moves, products, mixtures, orders, windows, gaps, convolutions, groups, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,0 +1,209 @@
+"""The kernel for convolutions in groups of few features, as in depthwise ones, and for their gradients.
+
+Such a convolution has no product of matrices that fills vectors: lanes run along the output features, or along space
+where that is the minor dimension. Sums of neighbours along the last spatial dimension are in registers together, so
+that an element of the input that several of them need is loaded once. At the borders, where what a neighbour needs lies
+in the padding is known now; along all other dimensions a loop over the window asks once for all of a tile.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, walk_of
+from xlalite.backends.codegen.kernels.convolution.tile import Tile
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.loop_nest import places_of
+from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.passes.fusion.domain import Place
+from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
+
+_NEIGHBOURS = (6, 5, 7, 4, 8)
+"""How many neighbours may be summed together, the best first."""
+
+_FEW_ROWS = 64
+"""With fewer rows, vectors of features are tasks, too."""
+
+
+def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionKernel | Declined:
+    """The kernel of a convolution in groups, and of what follows it element by element."""
+    convolution, *others = (one for one in request.body.instructions if one.opcode == "convolution")
+    attrs: ConvolutionAttrs = convolution.attrs
+    labels, dims = attrs.dim_labels, convolution.shape.dims
+    if others:
+        return Declined("there are several convolutions")
+    if shape.places.get(convolution) is not Place.FULL or any(r.shape.dims != dims for r in results_of(request.body)):
+        return Declined("it is read at another index")
+    if any(0 in one.shape.dims for one in (convolution, *convolution.operands)):
+        return Declined("there is nothing to sum")
+    if any(one.lhs_dilate > 1 for one in attrs.window.dimensions):
+        return Declined("there are holes in its input")
+    if labels.output_batch == len(dims) - 1 or not labels.output_spatial:
+        return Declined("its minor dimension is neither features nor space")
+    plan = walk_of(convolution, request.target)
+    if plan.per_vector and attrs.batch_group_count > 1 and plan.outputs > 1 and dims[labels.output_batch] > 1:
+        return Declined("groups of several features have several batches")
+    if plan.per_vector and plan.outputs > 1 and (plan.outputs > plan.lanes or plan.inputs > 2 * SPELT_OUT):
+        return Declined("a group has many features")
+    return ConvolutionKernel(request, convolution, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionKernel(Kernel):
+    """A convolution in groups of few features.
+
+    Attributes:
+        convolution: The instruction.
+        plan: How it is walked.
+    """
+
+    writes_once: ClassVar[bool] = True
+
+    convolution: HloInstruction
+    plan: ConvolutionPlan
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The dimensions of the result that tasks divide: all but the minor one and that of neighbours."""
+        labels = self.convolution.attrs.dim_labels
+        inner = {self.convolution.shape.rank - 1, labels.output_spatial[self.plan.along]}
+        return tuple(dim for dim in range(self.convolution.shape.rank) if dim not in inner)
+
+    @property
+    def outer_sizes(self) -> tuple[int, ...]:
+        """Sizes of these; of the features, how many groups of those that are summed together."""
+        labels, dims = self.convolution.attrs.dim_labels, self.convolution.shape.dims
+        return tuple(dims[dim] // (self.plan.together if dim == labels.output_feature else 1) for dim in self.outer)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of features, if these are tasks, too."""
+        is_few = self.plan.per_vector and math.prod(self.outer_sizes) < _FEW_ROWS
+        return -(-self.convolution.shape.dims[-1] // self.plan.step) if is_few else 1
+
+    @property
+    def extent(self) -> int:
+        """Rows of the result, or vectors of features of rows."""
+        return math.prod(self.outer_sizes) * self.vectors
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        """Walks over rows, tiles of neighbours and vectors."""
+        entry = open_kernel(module, name, self.request)
+        with entry.fb.loop(entry.begin, entry.end) as row:
+            _Row(entry, self, row).emit()
+        entry.close()
+        return entry.function
+
+
+class _Row:
+    """Emits the results of one row."""
+
+    def __init__(self, entry: KernelEntry, kernel: ConvolutionKernel, row: Value) -> None:
+        self._entry = entry
+        self._kernel = kernel
+        self._plan = kernel.plan
+        self._results = results_of(kernel.request.body)
+        self._dims = kernel.convolution.shape.dims
+        labels = kernel.convolution.attrs.dim_labels
+        self._size = self._dims[labels.output_spatial[kernel.plan.along]]
+        self._unit = 1 if kernel.plan.per_vector or kernel.plan.folds else kernel.plan.lanes
+        self._vector: Value | None = None
+        if kernel.vectors > 1:
+            self._vector = entry.fb.urem(row, kernel.vectors)
+            row = entry.fb.udiv(row, kernel.vectors)
+        places = places_of(entry.fb, row, kernel.outer_sizes)
+        self._outer: dict[int, Position] = dict(zip(kernel.outer, places, strict=True))
+        if not kernel.plan.per_vector:
+            feature = self._outer[labels.output_feature]
+            self._outer[labels.output_feature] = IndexMath(entry.fb, 1).scale(feature, kernel.plan.together)
+
+    def emit(self) -> None:
+        """Tiles of neighbours: those at the borders spelt out, a loop over those between them."""
+        unit = self._unit
+        begin, end = self._inside()
+        count = -(-self._size // unit)
+        if self._plan.is_long and count <= SPELT_OUT:
+            self._border(0, count)
+            return
+        size = next((n for n in _NEIGHBOURS if n <= end - begin and (end - begin) % n == 0), 0)
+        size = size or next((n for n in _NEIGHBOURS if n <= end - begin), 1)
+        tiles = (end - begin) // size
+        front = begin + (end - begin - tiles * size) // 2
+        back = front + tiles * size
+        self._border(0, front)
+        if tiles:
+            with self._entry.fb.loop(front * unit, back * unit, size * unit) as base:
+                self._tile(Affine(base, 0, (front * unit, (back - size) * unit)), range(size))
+        self._border(back, count)
+
+    def _inside(self) -> tuple[int, int]:
+        """The range of neighbours that need no padding and fill their vectors."""
+        convolution, plan = self._kernel.convolution, self._plan
+        one = convolution.attrs.window.dimensions[plan.along]
+        size = convolution.operand(0).shape.dims[convolution.attrs.dim_labels.input_spatial[plan.along]]
+        begin = -(-max(0, one.pad_low) // (one.stride * self._unit))
+        end = min((size - one.dilated_size + one.pad_low) // one.stride + 1, self._size) // self._unit
+        begin = min(begin, self._size // self._unit)
+        return begin, max(begin, end)
+
+    def _border(self, begin: int, end: int) -> None:
+        """Neighbours that may need padding or have no full vectors; of many, the full ones are a loop that asks."""
+        unit = self._unit
+        full = min(end, self._size // unit)
+        if full - begin > 2 * SPELT_OUT:
+            with self._entry.fb.loop(begin * unit, full * unit, unit) as base:
+                self._tile(Affine(base, 0, (begin * unit, (full - 1) * unit)), range(1))
+            begin = full
+        for start in range(begin, end, SPELT_OUT):
+            self._tile(Affine(start * unit), range(min(SPELT_OUT, end - start)))
+
+    def _tile(self, base: Affine, neighbours: range) -> None:
+        """All features of some neighbours, or the one vector of each that lies along space."""
+        fb, plan, width = self._entry.fb, self._plan, self._dims[-1]
+        if not plan.per_vector:
+            starts = [base.base + n * plan.lanes if isinstance(base.base, int) else None for n in neighbours]
+            masks = [
+                None
+                if plan.folds or start is None or start + plan.lanes <= width
+                else lanes_below(fb, start, width, plan.lanes)
+                for start in starts
+            ]
+            Tile(
+                self._entry, self._results, self._kernel.convolution, self._plan, self._outer, base, masks, ZERO
+            ).emit()
+            return
+
+        def vector(number: Affine, mask: Value | None) -> None:
+            Tile(
+                self._entry,
+                self._results,
+                self._kernel.convolution,
+                self._plan,
+                self._outer,
+                base,
+                [mask] * len(neighbours),
+                number,
+            ).emit()
+
+        whole, rest = divmod(width, plan.step)
+        part = lanes_below(fb, 0, plan.step, plan.lanes) if plan.step < plan.lanes else None
+        if self._vector is not None:
+            if rest:
+                left = fb.sub(constant(I64, width), fb.mul(self._vector, plan.step))
+                part = lanes_below(fb, 0, fb.smin(left, plan.step), plan.lanes)
+            vector(Affine(self._vector), part)
+            return
+        if whole > 1:
+            with fb.loop(0, whole) as number:
+                vector(Affine(number), part)
+        elif whole:
+            vector(ZERO, part)
+        if rest:
+            vector(Affine(whole), lanes_below(fb, 0, rest, plan.lanes))

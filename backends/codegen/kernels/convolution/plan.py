@@ -1,0 +1,78 @@
+"""How a convolution in groups is walked: what lanes run along, and what is summed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xlalite.backends.codegen.elements.dot import accumulator_dtype
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
+
+SPELT_OUT = 8
+"""Elements along the last dimension of a window, and neighbours at a border, beyond which there is a loop."""
+
+_OUTPUTS = 4
+"""Output features of a group that are summed together where lanes run along space."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionPlan:
+    """How a convolution is walked.
+
+    Attributes:
+        lanes: Lanes of a vector, along the minor dimension of the result.
+        step: Results of a vector: all lanes, or as many as whole groups fill.
+        inputs: Input features of a group.
+        outputs: Output features of a group.
+        per_vector: How many groups a vector of features has; 0 if lanes run along space.
+        along: Number of the last spatial dimension, along which neighbours are summed together.
+        is_long: Whether the window is long along it, and so walked through by a loop.
+        folds: Whether lanes run along the window instead, and are added together in the end.
+        features_first: Whether input features lie further apart than the elements of a window.
+    """
+
+    lanes: int
+    step: int
+    inputs: int
+    outputs: int
+    per_vector: int
+    along: int
+    is_long: bool
+    folds: bool
+    features_first: bool
+
+    @property
+    def together(self) -> int:
+        """Output features that are summed together where lanes run along space."""
+        return 1 if self.per_vector else next(n for n in range(_OUTPUTS, 0, -1) if self.outputs % n == 0)
+
+
+def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
+    """The plan for a convolution without holes in its input, whose minor dimension is features or space."""
+    attrs: ConvolutionAttrs = convolution.attrs
+    labels, dims = attrs.dim_labels, convolution.shape.dims
+    lhs, rhs = convolution.operands
+    outputs = dims[labels.output_feature] // max(attrs.feature_group_count, attrs.batch_group_count)
+    along = max(range(len(labels.output_spatial)), key=lambda number: labels.output_spatial[number])
+    is_long = attrs.window.dimensions[along].size > SPELT_OUT
+    by_features = labels.output_feature == len(dims) - 1
+    kept = accumulator_dtype(lhs.shape.dtype, rhs.shape.dtype, convolution.shape.dtype)
+    lanes = target.lanes(max(8, kept.component.bits if kept.is_complex else kept.bits))
+    folds = is_long and not by_features and dims[labels.output_spatial[along]] <= SPELT_OUT
+    if by_features and is_long and dims[-1] >= 2 * lanes and outputs == 1:
+        lanes *= 2  # Two chains of sums.
+    lanes = min(lanes, 1 << max((attrs.window.dimensions[along].size if folds else dims[-1]) - 1, 0).bit_length())
+    per_vector = max(1, lanes // outputs) if by_features else 0
+    has_vectors_of_groups = by_features and outputs > 1 and attrs.batch_group_count == 1
+    return ConvolutionPlan(
+        lanes,
+        min(lanes, per_vector * outputs) if by_features else lanes,
+        rhs.shape.dims[labels.kernel_input_feature],
+        outputs,
+        per_vector,
+        along,
+        is_long,
+        folds,
+        (labels.input_feature < max(labels.input_spatial) and not has_vectors_of_groups) or not by_features,
+    )

@@ -1,0 +1,372 @@
+"""The sums of some neighbouring results of a convolution, in registers together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.arrays.types import Element, zero_element
+from xlalite.backends.codegen.elements.conversion import convert_element
+from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_add
+from xlalite.backends.codegen.elements.elements import ElementEmitter, always
+from xlalite.backends.codegen.elements.region import Region
+from xlalite.backends.codegen.elements.registers import flatten, unflatten
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.llvm import Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.window import WindowDimension
+
+_Totals = tuple[Element, ...]
+
+
+class Tile:
+    """Emits the sums of some neighbours, a vector each.
+
+    With vectors along the features each neighbour has one vector of them, of a number; with vectors along space each
+    is a vector, and has all features that are summed together; with vectors along the window each is one result.
+    """
+
+    def __init__(
+        self,
+        entry: KernelEntry,
+        results: Sequence[HloInstruction],
+        convolution: HloInstruction,
+        plan: ConvolutionPlan,
+        outer: Mapping[int, Position],
+        base: Affine,
+        masks: Sequence[Value | None],
+        vector: Affine,
+    ) -> None:
+        self._entry = entry
+        self._results = results
+        self._plan = plan
+        self._convolution = convolution
+        self._attrs: ConvolutionAttrs = convolution.attrs
+        self._lhs, self._rhs = convolution.operands
+        self._base = base
+        self._masks = masks
+        self._window_mask: Value | None = None
+        self._vector = vector
+        self._labels = labels = self._attrs.dim_labels
+        self._kept = accumulator_dtype(self._lhs.shape.dtype, self._rhs.shape.dtype, convolution.shape.dtype)
+        self._math = math_ = IndexMath(entry.fb, plan.lanes)
+        self._index = dict(outer)
+        self._index[labels.output_spatial[plan.along]] = base
+        features = math_.add(math_.scale(vector, plan.step), Affine(0, 1)) if plan.per_vector else ZERO
+        self._features = features if plan.per_vector else outer[labels.output_feature]
+        self._index[labels.output_feature] = self._features
+
+    def emit(self) -> None:
+        """Sums, and all that follows from them."""
+        entry, plan, shape = self._entry, self._plan, self._convolution.shape
+        zeros = (zero_element(self._kept, plan.lanes),) * (len(self._masks) * self._plan.together)
+        sums = iter(self._feature_loop(zeros))
+        for number, mask in enumerate(self._masks):
+            for together in range(self._plan.together):
+                total = convert_element(entry.fb, self._folded(next(sums)), self._kept, shape.dtype)
+                index = {**self._index, self._labels.output_spatial[plan.along]: self._neighbour(number)}
+                index[self._labels.output_feature] = self._math.add_constant(self._features, together)
+                place = tuple(index[dim] for dim in range(shape.rank))
+                lanes = 1 if plan.folds else plan.lanes
+                emitter = entry.emitter(lanes, mask, {self._convolution: always(total)})
+                elements = [emitter.element(result, place) for result in self._results]
+                for view, element in zip(entry.outputs, elements, strict=True):
+                    view.write(emitter.math, place, element, mask)
+
+    def _folded(self, total: Element) -> Element:
+        """The sum of all lanes, where these run along the window."""
+        fb = self._entry.fb
+        if not self._plan.folds:
+            return total
+        if isinstance(total, tuple):
+            return fb.reduce(total[0], fb.fadd), fb.reduce(total[1], fb.fadd)
+        if self._kept is DType.PRED:
+            return fb.reduce(total, fb.or_)
+        return fb.reduce(total, fb.fadd if self._kept.is_floating else fb.add)
+
+    def _neighbour(self, number: int) -> Position:
+        """Where along the last spatial dimension a neighbour lies."""
+        if self._plan.per_vector or self._plan.folds:
+            return self._math.add_constant(self._base, number)
+        return self._math.add(self._base, Affine(number * self._plan.lanes, 1))
+
+    def _feature_loop(self, totals: _Totals) -> _Totals:
+        """The sums over all input features, where these are far from one another."""
+        others = [number for number in range(self._attrs.window.rank) if number != self._plan.along]
+        others.sort(key=lambda number: self._labels.input_spatial[number])
+        if not self._plan.features_first:
+            return self._windows(others, {}, None, totals)
+        if self._plan.inputs == 1:
+            return self._windows(others, {}, ZERO, totals)
+        with self._entry.fb.carried_loop(0, self._plan.inputs, 1, flatten(totals)) as loop:
+            inside = self._windows(others, {}, Affine(loop.index), unflatten(loop.values, totals))
+            loop.yield_(*flatten(inside))
+        return unflatten(loop.results, totals)
+
+    def _windows(
+        self,
+        others: Sequence[int],
+        offsets: Mapping[int, Affine],
+        feature: Affine | None,
+        totals: _Totals,
+        *,
+        is_padding: bool = False,
+    ) -> _Totals:
+        """The sums with the products of the window; along all dimensions but the last a tile is in the padding or not.
+
+        Padding is multiplied, too: it is zero, but an infinite weight makes it something else.
+        """
+        if not others:
+            return self._along(offsets, feature, totals, is_padding=is_padding)
+        fb, number = self._entry.fb, others[0]
+        one = self._attrs.window.dimensions[number]
+        size = self._lhs.shape.dims[self._labels.input_spatial[number]]
+        position = self._index[self._labels.output_spatial[number]]
+        last = (self._convolution.shape.dims[self._labels.output_spatial[number]] - 1) * one.stride + one.dilated_size
+        asks = not is_padding and (one.pad_low > 0 or last - one.pad_low > size)
+
+        def inside(offset: Affine, sums: _Totals, *, is_padding: bool) -> _Totals:
+            return self._windows(others[1:], {**offsets, number: offset}, feature, sums, is_padding=is_padding)
+
+        def summed(offset: Affine, sums: _Totals) -> _Totals:
+            if not asks:
+                return inside(offset, sums, is_padding=is_padding)
+            place = self._place(one, position, offset)
+            assert isinstance(place, Affine), "rows are the same for all lanes"
+            choice = fb.if_else(fb.icmp("ult", self._math.scalar(place.base), size), likely=True)
+            with choice.then():
+                choice.yield_(*flatten(inside(offset, sums, is_padding=False)))
+            with choice.otherwise():
+                choice.yield_(*flatten(inside(offset, sums, is_padding=True) if self._kept.is_floating else sums))
+            return unflatten(choice.results, sums)
+
+        if one.size == 1:
+            return summed(ZERO, totals)
+        with fb.carried_loop(0, one.size, 1, flatten(totals)) as loop:
+            loop.yield_(*flatten(summed(Affine(loop.index), unflatten(loop.values, totals))))
+        return unflatten(loop.results, totals)
+
+    def _place(self, one: WindowDimension, position: Position, offset: Position) -> Position:
+        """Where along a dimension of the input an offset in the window at a position lies."""
+        place = self._math.add(self._math.scale(position, one.stride), self._math.scale(offset, one.rhs_dilate))
+        return self._math.add_constant(place, -one.pad_low)
+
+    def _along(
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
+    ) -> _Totals:
+        """The sums with the products along the last spatial dimension."""
+        fb, along = self._entry.fb, self._plan.along
+        size = self._attrs.window.dimensions[along].size
+        if not self._plan.is_long:
+            known: dict[object, Element] = {}
+            for offset in range(size):
+                here = {**offsets, along: Affine(offset)}
+                totals = self._features_of(here, feature, totals, known, is_padding=is_padding)
+            return totals
+        if self._plan.folds:
+            return self._folding(offsets, feature, totals, is_padding=is_padding)
+        for begin, end in self._segments():
+            with fb.carried_loop(begin, end, 1, flatten(totals)) as loop:
+                here = {**offsets, along: Affine(loop.index, 0, (begin, end - 1))}
+                sums = unflatten(loop.values, totals)
+                loop.yield_(*flatten(self._features_of(here, feature, sums, {}, is_padding=is_padding)))
+            totals = unflatten(loop.results, totals)
+        return totals
+
+    def _folding(
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
+    ) -> _Totals:
+        """The sums with the products along the last spatial dimension, a vector of the window at a time."""
+        fb, along, lanes = self._entry.fb, self._plan.along, self._plan.lanes
+        size = self._attrs.window.dimensions[along].size
+
+        def products(start: Value | int, bounds: tuple[int, int], sums: _Totals) -> _Totals:
+            here = {**offsets, along: Affine(start, 1, bounds)}
+            return self._features_of(here, feature, sums, {}, is_padding=is_padding)
+
+        full = size - size % lanes
+        for begin, end in self._segments():
+            if end - begin == lanes:
+                totals = products(begin, (begin, end - 1), totals)
+            elif begin < end:
+                with fb.carried_loop(begin, end, lanes, flatten(totals)) as loop:
+                    sums = products(loop.index, (begin, end - 1), unflatten(loop.values, totals))
+                    loop.yield_(*flatten(sums))
+                totals = unflatten(loop.results, totals)
+        if full < size:
+            self._window_mask = lanes_below(fb, full, size, lanes)
+            totals = products(full, (full, size - 1), totals)
+            self._window_mask = None
+        return totals
+
+    def _segments(self) -> list[tuple[int, int]]:
+        """The parts of a long window: in between, no neighbour that is known now needs padding."""
+        one = self._attrs.window.dimensions[self._plan.along]
+        size = self._lhs.shape.dims[self._labels.input_spatial[self._plan.along]]
+        begin, end = 0, one.size
+        if isinstance(self._base.base, int):
+            ends = [self._math.bounds(self._neighbour(number)) for number in range(len(self._masks))]
+            first, last = min(low for low, _ in filter(None, ends)), max(high for _, high in filter(None, ends))
+            begin = -(-(one.pad_low - first * one.stride) // one.rhs_dilate)
+            end = (size - 1 + one.pad_low - last * one.stride) // one.rhs_dilate + 1
+        begin = min(max(begin, 0), one.size)
+        end = min(max(end, begin), one.size)
+        if self._plan.folds:
+            # Whole vectors: what is left of the last one is no part's.
+            lanes = self._plan.lanes
+            full = one.size - one.size % lanes
+            begin = min(-(-begin // lanes) * lanes, full)
+            end = min(max(begin, end // lanes * lanes), full)
+            return [(a, b) for a, b in ((0, begin), (begin, end), (end, full)) if a < b]
+        return [(a, b) for a, b in ((0, begin), (begin, end), (end, one.size)) if a < b]
+
+    def _features_of(
+        self,
+        offsets: Mapping[int, Affine],
+        feature: Affine | None,
+        totals: _Totals,
+        known: dict[object, Element],
+        *,
+        is_padding: bool,
+    ) -> _Totals:
+        """The sums with the products at an offset in the window, of one input feature or of all of a group."""
+
+        def products(feature: Affine, sums: _Totals, known: dict[object, Element]) -> _Totals:
+            weights = [self._weight(offsets, feature, together) for together in range(self._plan.together)]
+            emitter = self._emitter(0)
+            after: list[Element] = []
+            for number in range(len(self._masks)):
+                element = self._input(number, offsets, feature, known, is_padding=is_padding)
+                for weight in weights:
+                    after.append(multiply_add(emitter, self._kept, sums[len(after)], element, weight))
+            return tuple(after)
+
+        if feature is not None:
+            return products(feature, totals, known)
+        if self._plan.inputs > 2 * SPELT_OUT:
+            with self._entry.fb.carried_loop(0, self._plan.inputs, 1, flatten(totals)) as loop:
+                loop.yield_(*flatten(products(Affine(loop.index), unflatten(loop.values, totals), {})))
+            return unflatten(loop.results, totals)
+        for number in range(self._plan.inputs):
+            totals = products(Affine(number), totals, known)
+        return totals
+
+    def _emitter(self, number: int) -> ElementEmitter:
+        return self._entry.emitter(self._plan.lanes, self._window_mask or self._masks[number])
+
+    def _weight(self, offsets: Mapping[int, Affine], feature: Affine, together: int) -> Element:
+        """The element of the kernel at an offset, for one of the output features that are summed together."""
+        labels, emitter = self._labels, self._emitter(0)
+        index: dict[int, Position] = {
+            labels.kernel_input_feature: feature,
+            labels.kernel_output_feature: self._math.add_constant(self._features, together),
+        }
+        for number, one in enumerate(self._attrs.window.dimensions):
+            turned = self._math.add_constant(self._math.scale(offsets[number], -1), one.size - 1)
+            index[labels.kernel_spatial[number]] = turned if one.reversal else offsets[number]
+        element = emitter.element(self._rhs, tuple(index[dim] for dim in range(self._rhs.shape.rank)))
+        return emitter.spread(convert_element(emitter.fb, element, self._rhs.shape.dtype, self._kept))
+
+    def _input(
+        self,
+        number: int,
+        offsets: Mapping[int, Affine],
+        feature: Affine,
+        known: dict[object, Element],
+        *,
+        is_padding: bool,
+    ) -> Element:
+        """The element of the input that a neighbour sees at an offset."""
+        plan, dtype = self._plan, self._lhs.shape.dtype
+        one, offset = self._attrs.window.dimensions[plan.along], offsets[plan.along]
+        emitter = self._emitter(number)
+        if is_padding:
+            zero = zero_element(dtype, plan.lanes)
+            return emitter.spread(convert_element(emitter.fb, zero, dtype, self._kept))
+        place = self._place(one, self._neighbour(number), offset)
+        seen: object = (number, offset)
+        if plan.per_vector and isinstance(offset.base, int):
+            seen = number * one.stride + offset.base * one.rhs_dilate
+        if (seen, feature) not in known:
+            known[seen, feature] = self._read(emitter, place, seen, offsets, feature, known)
+        return known[seen, feature]
+
+    def _read(
+        self,
+        emitter: ElementEmitter,
+        place: Position,
+        seen: object,
+        offsets: Mapping[int, Affine],
+        feature: Affine,
+        known: dict[object, Element],
+    ) -> Element:
+        plan, labels = self._plan, self._labels
+        index: dict[int, Position] = {}
+        for number, one in enumerate(self._attrs.window.dimensions):
+            dim = labels.input_spatial[number]
+            position = self._index[labels.output_spatial[number]]
+            index[dim] = place if number == plan.along else self._place(one, position, offsets[number])
+        batch = self._index[labels.output_batch]
+        # Groups divide the features of the input, or its batch, each group having so many of them.
+        by_batch = self._attrs.batch_group_count > 1
+        grouped, other = labels.input_feature, labels.input_batch
+        within: Position = feature
+        rest, size = batch, plan.inputs
+        if by_batch:
+            grouped, other = other, grouped
+            within, rest, size = batch, feature, self._convolution.shape.dims[labels.output_batch]
+        index[other] = rest
+        shuffled = plan.per_vector and plan.outputs > 1
+        if shuffled:
+            key = seen, "groups", rest.base if isinstance(rest, Affine) and by_batch else None
+            return self._read_groups(place, key, index, grouped, within, size, known)
+        group = self._math.divide(self._features, plan.outputs) if not plan.per_vector else self._features
+        index[grouped] = self._math.add(self._math.scale(group, size), within)
+        return self._inside(emitter, place, index)
+
+    def _inside(self, emitter: ElementEmitter, place: Position, index: Mapping[int, Position]) -> Element:
+        """An element of the input in the type of sums, zero in the padding along the last spatial dimension."""
+        lhs = self._lhs
+        dim = self._labels.input_spatial[self._plan.along]
+        region = Region(emitter)
+        region.require_range(place, lhs.shape.dims[dim])
+        source = tuple(index[dim] for dim in range(lhs.shape.rank))
+        element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
+        return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
+
+    def _read_groups(
+        self,
+        place: Position,
+        key: object,
+        index: dict[int, Position],
+        grouped: int,
+        within: Position,
+        size: int,
+        known: dict[object, Element],
+    ) -> Element:
+        """The elements of a vector of groups, each as often as it has output features."""
+        plan, fb = self._plan, self._entry.fb
+        assert isinstance(within, Affine), "features of a group are spelt out"
+        assert isinstance(within.base, int) or size == 1, "features of a group are spelt out"
+        used = plan.per_vector * size
+        lanes = 1 << max(used - 1, 0).bit_length()
+        if key not in known:
+            first = self._math.scale(self._vector, used)
+            assert isinstance(first, Affine), "a vector's number is a scalar"
+            mask = None
+            if self._masks[0] is not None or lanes > used:
+                mask = lanes_below(fb, first.base, self._lhs.shape.dims[grouped], lanes)
+            index[grouped] = Affine(first.base, 1)
+            known[key] = self._inside(self._entry.emitter(lanes, mask), place, index)
+        element = known[key]
+        at = within.base if isinstance(within.base, int) and size > 1 else 0
+        order = [min(lane // plan.outputs, plan.per_vector - 1) * size + at for lane in range(plan.lanes)]
+        if lanes == 1:
+            return self._emitter(0).spread(element)
+        if isinstance(element, tuple):
+            return fb.shuffle(element[0], None, order), fb.shuffle(element[1], None, order)
+        return fb.shuffle(element, None, order)
