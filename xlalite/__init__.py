@@ -57,6 +57,7 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
     "xlalite.ops.functions.ordering": "argsort, searchsorted, sort",
+    "xlalite.ops.functions.products": "accumulate_n, count_nonzero, cross, einsum, norm, tensordot",
     "xlalite.ops.functions.scatter_updates": (
         "scatter_add, scatter_div, scatter_max, scatter_min, scatter_mul, scatter_nd_add, scatter_nd_sub, "
         "scatter_nd_update, scatter_sub, scatter_update"
@@ -72,6 +73,10 @@ _NAMES: dict[str, str] = {
         "tensor_scatter_nd_add, tensor_scatter_nd_max, tensor_scatter_nd_min, tensor_scatter_nd_sub, "
         "tensor_scatter_nd_update, tensor_scatter_nd_sub as tensor_scatter_sub, "
         "tensor_scatter_nd_update as tensor_scatter_update, unique, unique_with_counts, unravel_index"
+    ),
+    "xlalite.ops.functions.special": (
+        "acosh, angle, approximate_equal, asinh, atanh, betainc, check_numerics, complex, digamma, erfc, igamma, "
+        "igammac, lbeta, lgamma, polygamma, saturate_cast, zeta"
     ),
     "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",

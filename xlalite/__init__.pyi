@@ -91,6 +91,10 @@ from xlalite.ops.functions.math import (
 )
 from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
 from xlalite.ops.functions.ordering import argsort as argsort, searchsorted as searchsorted, sort as sort
+from xlalite.ops.functions.products import (
+    accumulate_n as accumulate_n, count_nonzero as count_nonzero, cross as cross, einsum as einsum, norm as norm,
+    tensordot as tensordot
+)
 from xlalite.ops.functions.quantization import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
@@ -130,6 +134,12 @@ from xlalite.ops.functions.space_blocks import (
     extract_image_patches as extract_image_patches, space_to_batch as space_to_batch,
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
+from xlalite.ops.functions.special import (
+    acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,
+    betainc as betainc, check_numerics as check_numerics, complex as complex, digamma as digamma, erfc as erfc,
+    igamma as igamma, igammac as igammac, lbeta as lbeta, lgamma as lgamma, polygamma as polygamma,
+    saturate_cast as saturate_cast, zeta as zeta
+)
 from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
@@ -152,9 +162,10 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    errors as errors, gfile as gfile, image as image, initializers as initializers, io as io, layers as layers,
-    linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
-    python_io as python_io, quantization as quantization, summary as summary, train as train
+    bitwise as bitwise, debugging as debugging, errors as errors, gfile as gfile, image as image,
+    initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
+    manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
+    summary as summary, train as train
 )
 
 bool = bool_

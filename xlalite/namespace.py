@@ -9,6 +9,11 @@ from types import ModuleType
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "bitwise": {
+        "xlalite.ops.functions.special": (
+            "bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, population_count, right_shift"
+        ),
+    },
     "contrib.crf": {
         "xlalite.ops.recurrent.conditional_random_field": (
             "crf_binary_score, crf_decode, crf_log_likelihood, crf_log_norm, crf_sequence_score, crf_unary_score, "
@@ -37,6 +42,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "contrib.seq2seq": {
         "xlalite.ops.recurrent.sequence_losses": "sequence_loss",
+    },
+    "debugging": {
+        "xlalite.ops.functions.special": "check_numerics",
     },
     "errors": {
         "xlalite.framework.graph.errors": (
@@ -108,6 +116,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "matrix_band_part as band_part, matrix_diag as diag, matrix_diag_part as diag_part, "
             "matrix_set_diag as set_diag, diag as tensor_diag, diag_part as tensor_diag_part, trace"
         ),
+        "xlalite.ops.functions.products": "cross, einsum, norm, tensordot",
     },
     "losses": {
         "xlalite.ops.functions.losses": (
@@ -135,9 +144,17 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "l2_normalize, log_sigmoid, log_softmax, softmax, softplus, softsign, zero_fraction"
         ),
         "xlalite.ops.functions.ordering": "bucketize, in_top_k, top_k",
+        "xlalite.ops.functions.products": (
+            "accumulate_n, count_nonzero, cumulative_logsumexp, reduce_euclidean_norm, reduce_std, reduce_variance"
+        ),
         "xlalite.ops.functions.segments": (
             "bincount, segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max, "
             "unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
+        ),
+        "xlalite.ops.functions.special": (
+            "acosh, angle, approximate_equal, asinh, atanh, bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, "
+            "complex, digamma, erfc, erfinv, igamma, igammac, lbeta, lgamma, multiply_no_nan, ndtri, nextafter, "
+            "polygamma, polyval, xdivy, xlog1py, zeta"
         ),
     },
     "logging": {

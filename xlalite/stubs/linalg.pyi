@@ -4,6 +4,7 @@ from xlalite.ops.functions.diagonals import (
     diag as _diag, diag_part as _diag_part, matrix_band_part as _matrix_band_part, matrix_diag as _matrix_diag,
     matrix_diag_part as _matrix_diag_part, matrix_set_diag as _matrix_set_diag, trace as trace
 )
+from xlalite.ops.functions.products import cross as cross, einsum as einsum, norm as norm, tensordot as tensordot
 
 band_part = _matrix_band_part
 diag = _matrix_diag

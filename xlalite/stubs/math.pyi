@@ -21,10 +21,21 @@ from xlalite.ops.functions.nn import (
     softplus as softplus, softsign as softsign, zero_fraction as zero_fraction
 )
 from xlalite.ops.functions.ordering import bucketize as bucketize, in_top_k as in_top_k, top_k as top_k
+from xlalite.ops.functions.products import (
+    accumulate_n as accumulate_n, count_nonzero as count_nonzero, cumulative_logsumexp as cumulative_logsumexp,
+    reduce_euclidean_norm as reduce_euclidean_norm, reduce_std as reduce_std, reduce_variance as reduce_variance
+)
 from xlalite.ops.functions.segments import (
     bincount as bincount, segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
     segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
     unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
     unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+)
+from xlalite.ops.functions.special import (
+    acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,
+    bessel_i0 as bessel_i0, bessel_i0e as bessel_i0e, bessel_i1 as bessel_i1, bessel_i1e as bessel_i1e,
+    betainc as betainc, complex as complex, digamma as digamma, erfc as erfc, erfinv as erfinv, igamma as igamma,
+    igammac as igammac, lbeta as lbeta, lgamma as lgamma, multiply_no_nan as multiply_no_nan, ndtri as ndtri,
+    nextafter as nextafter, polygamma as polygamma, polyval as polyval, xdivy as xdivy, xlog1py as xlog1py, zeta as zeta
 )
 

@@ -45,6 +45,17 @@ _INVERSE_ERF_FAR_TAIL = (
     -1.8100332718878167e-12, 2.9255407963971536e-13, -3.189723436808647e-14, 5.716041001701004e-17,
     1.0108026018691186e-15, -2.879487147676625e-16,
 )
+_NORMAL_TAIL = (
+    33.421808426285054, 10.73833018590546, -0.009068483452077846, 0.0021223953611413885, -0.0004555281517989224,
+    7.549945928085657e-05, -8.65913987257902e-07, -7.694056259649247e-06, 5.241090909670542e-06,
+    -2.6562325731841403e-06, 1.1968222661156217e-06, -5.061148066563598e-07, 2.0567694534825144e-07,
+    -8.132100699678403e-08, 3.150907647669588e-08, -1.2018833068389723e-08, 4.526900545846136e-09,
+    -1.6872017141117369e-09, 6.231834410995301e-10, -2.2836403341081077e-10, 8.309205911600897e-11,
+    -3.003857066124749e-11, 1.0794138695150555e-11, -3.8568704997811435e-12, 1.3706559006549118e-12,
+    -4.845536533134269e-13, 1.7041961848430026e-13, -5.963199094327311e-14, 2.0759348171348915e-14,
+    -7.189366767000834e-15, 2.476582645208282e-15, -8.484354614794874e-16, 2.8899047262963095e-16,
+    -9.783610213176705e-17, 3.289955547086017e-17, -1.097564992288708e-17, 3.628855235118432e-18,
+)
 _SCALED_ERFC = (
     1.0048897448717597, 0.10154483535843371, -0.05768339229678923, 0.024237709449058793, -0.008204071965732489,
     0.002291766000293965, -0.0005269054493939598, 9.692913239522505e-05, -1.3184586147281824e-05,
@@ -93,8 +104,26 @@ def short_erfc(x: Handle) -> Handle:
 
 def erf_inv(x: Handle) -> Handle:
     """The y with erf(y) = x, for f32 and f64: x * f(w), w = -log(1 - x^2)."""
+    return _from_logarithm(x, -unary("log", (1.0 - x) * (1.0 + x)))
+
+
+def normal_quantile(p: Handle) -> Handle:
+    """The y below which a standard normal number lies with probability p, of f64: sqrt(2) erf_inv(2 p - 1)."""
+    builder = p.builder
+    x = p * 2.0 - 1.0
+    w = -unary("log", (1.0 - p) * p * 4.0)
+    root = unary("sqrt", w)
+    far = _piece(root, 6.1, 27.5, _NORMAL_TAIL) * unary("sign", x)
+    found = builder.select(builder.compare(root, 6.1, "LT"), _from_logarithm(x, w), far) * math.sqrt(2.0)
+    found = builder.select(builder.compare(p, 0.0, "EQ"), p - math.inf, found)
+    found = builder.select(builder.compare(p, 1.0, "EQ"), p * math.inf, found)
+    inside = builder.compare(p, 0.0, "GE") & builder.compare(p, 1.0, "LE")
+    return builder.select(inside, found, p * math.nan)
+
+
+def _from_logarithm(x: Handle, w: Handle) -> Handle:
+    """The inverse of the error function, given -log(1 - x^2) as well, which may be known where x is almost 1."""
     builder = x.builder
-    w = -unary("log", (1.0 - x) * (1.0 + x))
     root = unary("sqrt", w)
     if x.dtype is DType.F32:
         factor = _piece(w, 0.0, 5.0, _INVERSE_ERF_F32_MIDDLE)
@@ -106,7 +135,7 @@ def erf_inv(x: Handle) -> Handle:
         far = _piece(root, 4.0, 6.1, _INVERSE_ERF_FAR_TAIL)
         tail = builder.select(builder.compare(w, 16.0, "LT"), tail, far)
         factor = builder.select(builder.compare(w, 6.25, "LT"), factor, tail)
-    at_end = builder.compare(unary("abs", x), 1.0, "EQ")
+    at_end = builder.compare(w, math.inf, "EQ")
     return builder.select(at_end, x * math.inf, x * factor)
 
 

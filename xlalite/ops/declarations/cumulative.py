@@ -1,10 +1,11 @@
-"""Running sums and products along a dimension."""
+"""Running sums and products along a dimension, and sums of exponentials."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from xlalite.framework.graph.dtypes import INTEGER_TYPES, NUMERIC_TYPES
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -20,7 +21,7 @@ Combine = Callable[[Handle, Handle], Handle]
 
 def _infer(op: Operation) -> Sequence[OutputType]:
     x, axis = op.inputs
-    require_type(x, NUMERIC_TYPES)
+    require_type(x, FLOATING_TYPES if op.type == "CumulativeLogsumexp" else NUMERIC_TYPES)
     require_type(axis, INTEGER_TYPES, "axis")
     require_scalar(axis, "axis")
     if x.shape.rank is not None:
@@ -28,13 +29,13 @@ def _infer(op: Operation) -> Sequence[OutputType]:
     return [(x.dtype, x.shape)]
 
 
-def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: int) -> Handle:
+def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: float) -> Handle:
     """`x` moved along `axis`, with the identity coming in at the front."""
     padding = [(distance, -distance, 0) if i == axis else (0, 0, 0) for i in range(x.shape.rank)]
     return b.pad(x, b.constant(identity, x.dtype), padding)
 
 
-def _declare(name: str, combine: Combine, identity: int, gradient: OneOutputGradient | None) -> None:
+def _declare(name: str, combine: Combine, identity: float, gradient: OneOutputGradient | None) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         """Doubles the span of each partial result until it covers the dimension (Hillis and Steele 1986)."""
         b, x = ctx.builder, inputs[0]
@@ -67,3 +68,32 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 
 _declare("Cumsum", lambda a, b: a + b, 0, _sum_gradient)
 _declare("Cumprod", lambda a, b: a * b, 1, _product_gradient)
+
+
+def _log_add(x: Handle, y: Handle) -> Handle:
+    """log(e^x + e^y), from the larger one."""
+    b = x.builder
+    larger = b.op("maximum", (x, y))
+    distance = b.op("abs", (x - y,))
+    total = larger + b.op("log-plus-one", (b.op("exponential", (-distance,)),))
+    return b.select(b.op("is-finite", (larger,)), total, larger)
+
+
+def _logsumexp_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    """Running sums from the other side of what arrived over e^y, positive and negative parts by their logarithms."""
+    x, axis = op.inputs
+    attrs = {"exclusive": op.get_attr("exclusive"), "reverse": not op.get_attr("reverse")}
+    nothing = node("ZerosLike", [grad])
+
+    def part(sign: int) -> Tensor:
+        signed = grad if sign > 0 else -grad
+        is_positive = node("Greater", [signed, nothing])
+        safe = node("SelectV2", [is_positive, signed, node("OnesLike", [grad])])
+        shifted = node("Log", [safe]) - op.outputs[0]
+        logarithm = node("SelectV2", [is_positive, shifted, nothing - math.inf])
+        return node("Exp", [node("CumulativeLogsumexp", [logarithm, axis], attrs) + x])
+
+    return [part(1) - part(-1), None]
+
+
+_declare("CumulativeLogsumexp", _log_add, -math.inf, _logsumexp_gradient)
