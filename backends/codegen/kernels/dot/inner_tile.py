@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.types import representation
@@ -44,18 +45,30 @@ class InnerTile(Tile):
         step = self.lanes * self.chains
         whole = self.depth - self.depth % step
         sums = builder.zeros(count * self.chains)
-        if whole:
-            with fb.carried_loop(0, whole, step, sums) as loop:
-                later = list(loop.values)
-                for chain in range(self.chains):
-                    part = slice(chain * count, (chain + 1) * count)
-                    later[part] = self._step(builder, loop.index, chain * self.lanes, self.lanes, later[part])
-                loop.yield_(*later)
-            sums = list(loop.results)
+        longest = (builder.numbers.longest_chain or whole) * step
+        if whole > longest:
+            with fb.carried_loop(0, whole, longest, sums) as pieces:
+                end = fb.smin(fb.add(pieces.index, longest), whole)
+                found = self._sums(builder, pieces.index, end, builder.zeros(count * self.chains))
+                pieces.yield_(*map(partial(builder.numbers.add, fb), pieces.values, found))
+            sums = list(pieces.results)
+        elif whole:
+            sums = self._sums(builder, 0, whole, sums)
         for chain, start in enumerate(range(whole, self.depth, self.lanes)):
             part = slice(chain * count, (chain + 1) * count)
             sums[part] = self._step(builder, None, start, self.depth - start, sums[part])
         self._store(builder, builder.joined(sums, count))
+
+    def _sums(self, builder: TileBuilder, start: Value | int, end: Value | int, sums: Sequence[Value]) -> list[Value]:
+        """Sums of all chains over a number of p that all chains have."""
+        count = self.rows * self.columns
+        with builder.fb.carried_loop(start, end, self.lanes * self.chains, sums) as loop:
+            later = list(loop.values)
+            for chain in range(self.chains):
+                part = slice(chain * count, (chain + 1) * count)
+                later[part] = self._step(builder, loop.index, chain * self.lanes, self.lanes, later[part])
+            loop.yield_(*later)
+        return list(loop.results)
 
     def _step(
         self, builder: TileBuilder, base: Value | None, offset: int, used: int, sums: Sequence[Value]

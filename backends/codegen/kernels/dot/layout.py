@@ -134,6 +134,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         )
     walk = plan.view.lhs.depth
     is_even = plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth
+    run = 0 if is_even else walk.run
+    piece = _chain_piece(plan, max(run, 1))
     return OuterTile(
         rows=rows,
         columns=columns,
@@ -142,11 +144,18 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         c_row=_up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
         chains=plan.chains,
         a_depth=layout.lhs.depth,
-        run=0 if is_even else walk.run,
+        run=run,
         jump=0 if is_even else walk.jump,
         b_depth=layout.rhs.depth,
-        adds=plan.depth_units > 1,
+        adds=plan.depth_units > 1 or piece > 0,
+        piece=piece,
     )
+
+
+def _chain_piece(plan: DotPlan, run: int) -> int:
+    """Terms, or words of them, after which a sum begins anew, in whole runs; 0 if there are not so many."""
+    most, depth = plan.numbers.longest_chain // plan.numbers.word, -(-plan.unit_depth // plan.numbers.word)
+    return _up(-(-depth // -(-depth // most)), run) if 0 < most < depth else 0
 
 
 def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:

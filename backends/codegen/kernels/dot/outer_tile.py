@@ -1,7 +1,7 @@
 """The tile in registers that sums outer products: vectors along one dimension, an element of the other in all lanes.
 
-c[i, j] (+)= sum over p of a[i, p] * b[p, j]. The sums are in one chain each, so that an element does not depend on the
-tile that it lies in.
+c[i, j] (+)= sum over p of a[i, p] * b[p, j]. The sums are in one chain each, or in one after another of equal lengths,
+so that an element does not depend on the tile that it lies in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
-from xlalite.backends.codegen.llvm import I64, Value
+from xlalite.backends.codegen.llvm import I1, I64, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class OuterTile(Tile):
         jump: Distance from where such a run ends to where the next one begins.
         b_depth: Distance of b's rows.
         adds: Whether `adds` counts: the sums may be added to those in c.
+        piece: Terms after which a sum is added to c and begins anew, a multiple of the run; 0 if it never does.
     """
 
     name: ClassVar[str] = "dot_tile"
@@ -33,6 +34,7 @@ class OuterTile(Tile):
     jump: int
     b_depth: int
     adds: bool
+    piece: int
 
     @property
     def _starts(self) -> range:
@@ -40,19 +42,33 @@ class OuterTile(Tile):
         return range(0, self.columns, self.lanes)
 
     def emit(self, builder: TileBuilder) -> None:
-        """Sums over p in a loop, then over what fills no round of chains."""
+        """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
         a, b, c, depth, adds = fb.parameters
+        if not self.piece:
+            _, _, *sums = self._sums(builder, a, b, depth)
+            self._store(builder, c, sums, adds)
+            return
+        with fb.carried_loop(0, depth, self.piece, [a, b, adds], nonempty=True) as loop:
+            terms = fb.smin(fb.sub(depth, loop.index), self.piece)
+            before, b, begun = loop.values
+            a, b, *sums = self._sums(builder, before, b, terms)
+            self._store(builder, c, sums, begun)
+            loop.yield_(a, b, fb.constant(I1, 1))
+
+    def _sums(self, builder: TileBuilder, a: Value, b: Value, depth: Value) -> list[Value]:
+        """Sums over p in a loop, then over what fills no round of chains; after a and b behind them."""
+        fb = builder.fb
         count = (self.rows + builder.numbers.flips) * len(self._starts)
         sums = builder.zeros(count * self.chains)
         if self.run:
             with fb.carried_loop(0, depth, self.run, [a, b, *sums]) as loop:
                 now, b, *later = self._run(builder, loop.values, fb.constant(I64, self.run), count)
                 loop.yield_(fb.gep(builder.kept, now, self.jump), b, *later)
-            sums = list(loop.results[2:])
+            a, b, *sums = loop.results
         else:
-            _, _, *sums = self._run(builder, [a, b, *sums], depth, count)
-        self._store(builder, c, builder.joined(sums, count), adds)
+            a, b, *sums = self._run(builder, [a, b, *sums], depth, count)
+        return [a, b, *builder.joined(sums, count)]
 
     def _run(self, builder: TileBuilder, values: Sequence[Value], depth: Value, count: int) -> list[Value]:
         """a, b and the sums of all chains after so many columns of a run."""

@@ -83,13 +83,13 @@ class StreamTile(Tile):
         fb, kept, numbers = builder.fb, builder.kept, builder.numbers
         b_memory = representation(self.b_type).memory
         places = [_element(fb, kept, here[1], start + i * self.c_row) for i in range(self.rows)]
-        sums = [builder.load(place, used) for place in places]
+        sums = builder.zeros(self.rows)
         for q in range(len(spread[0])):
             stored = builder.load(_element(fb, b_memory, here[0], start + q * self.b_depth), used, b_memory)
             line = numbers.take(fb, self.b_type, stored)
             sums = [numbers.multiply_add(fb, row[q], line, total) for row, total in zip(spread, sums, strict=True)]
-        for place, total in zip(places, sums, strict=True):
-            builder.store(total, place, used)
+        for place, found in zip(places, sums, strict=True):
+            builder.store(numbers.add(fb, builder.load(place, used), found), place, used)
 
 
 def _element(fb: FunctionBuilder, element: Type, pointer: Value, offset: int) -> Value:
