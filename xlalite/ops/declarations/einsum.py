@@ -24,7 +24,7 @@ from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor, sum_
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 
-# Stand for the dimensions of an ellipsis, from the last one on.
+# Stand for the dimensions of an ellipsis, from the last one on; in equations of gradients they stand for themselves.
 _UNNAMED = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
@@ -56,7 +56,10 @@ def parse_equation(text: str, ranks: Sequence[int | None]) -> Equation:
     labels = []
     for term, rank in zip(terms, ranks, strict=True):
         named = term.replace("...", "")
-        if not all(label.isalpha() and label.isascii() for label in named) or term.count("...") > 1:
+        if (
+            not all(label in _UNNAMED or (label.isalpha() and label.isascii()) for label in named)
+            or term.count("...") > 1
+        ):
             raise ShapeError(f"einsum {text!r}: the term {term!r} is not made of letters and at most one ellipsis")
         if "..." in term and rank is None:
             raise ShapeError(f"einsum {text!r} needs operands of known rank")
@@ -90,9 +93,8 @@ def _infer(op: Operation) -> Sequence[OutputType]:
     for labels, tensor in zip(equation.inputs, op.inputs, strict=True):
         for label, size in zip(labels, tensor.shape.dims or (), strict=True):
             known = sizes.get(label)
-            if known not in (None, 1, size) and size not in (None, 1):
-                raise ShapeError(f"einsum {op.get_attr('equation')!r}: sizes {known} and {size} of {label!r} differ")
-            if known not in (None, 1) and size != known and label not in _UNNAMED and size is not None:
+            repeats = label in _UNNAMED and 1 in (known, size)
+            if None not in (known, size) and known != size and not repeats:
                 raise ShapeError(f"einsum {op.get_attr('equation')!r}: sizes {known} and {size} of {label!r} differ")
             sizes[label] = size if known in (None, 1) else known
     return [(dtype, TensorShape([sizes[label] for label in equation.output]))]
@@ -102,10 +104,8 @@ def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> S
     b = ctx.builder
     equation = parse_equation(op.get_attr("equation"), [len(x.dims) for x in inputs])
     terms = [_without_repeats(b, x, labels) for x, labels in zip(inputs, equation.inputs, strict=True)]
-    wanted = [
-        equation.output + "".join(terms[i][1] for i in range(len(terms)) if i != own) for own in range(len(terms))
-    ]
-    terms = [_summed(b, x, labels, others) for (x, labels), others in zip(terms, wanted, strict=True)]
+    others = [terms[1][1], terms[0][1]] if len(terms) == 2 else [""]
+    terms = [_summed(b, x, own, equation.output + other) for (x, own), other in zip(terms, others, strict=True)]
     x, labels = terms[0] if len(terms) == 1 else _product(b, terms[0], terms[1], equation.output)
     x = b.transpose(x, [labels.index(label) for label in equation.output])
     return [x]
@@ -173,21 +173,9 @@ def _for_operand(op: Operation, equation: Equation, number: int, grad: Tensor) -
     others = [(t, labels) for i, (t, labels) in enumerate(zip(op.inputs, equation.inputs, strict=True)) if i != number]
     operands = [grad, *(conjugate(tensor) for tensor, _ in others)]
     labels = [equation.output, *(term for _, term in others)]
-    letters = {label: _as_letter(label, equation) for label in "".join([own, *labels])}
     found = "".join(dict.fromkeys(label for label in own if any(label in term for term in labels)))
-    text = ",".join("".join(letters[label] for label in term) for term in labels)
-    text += "->" + "".join(letters[label] for label in found)
-    value = node("Einsum", operands, {"equation": text})
+    value = node("Einsum", operands, {"equation": f"{','.join(labels)}->{found}"})
     return _spread(x, own, value, found)
-
-
-def _as_letter(label: str, equation: Equation) -> str:
-    """A letter for each label, as equations have letters only."""
-    if label.isascii():
-        return label
-    used = set("".join([*equation.inputs, equation.output]))
-    free = [chr(c) for c in (*range(65, 91), *range(97, 123)) if chr(c) not in used]
-    return free[_UNNAMED.index(label)]
 
 
 def _spread(x: Tensor, own: str, value: Tensor, found: str) -> Tensor:
