@@ -184,9 +184,7 @@ def test_a_loop_that_reads_a_variable_comes_between_its_updates(
     run_both(clustered, {x: [0.5, 1.0]}, v=[1, 2])
 
 
-def test_a_loop_that_assigns_a_variable_stays_outside_and_in_order(
-    graph: Graph, x: Tensor, v: Variable, cluster: Make
-) -> None:
+def test_a_loop_that_assigns_a_variable_keeps_its_place(graph: Graph, x: Tensor, v: Variable, cluster: Make) -> None:
     early = grown(v.read_value())
 
     def body(y: Tensor) -> Tensor:
@@ -196,5 +194,5 @@ def test_a_loop_that_assigns_a_variable_stays_outside_and_in_order(
     looped = control_flow.while_loop(lambda y: m.reduce_sum(y) < 4, body, [x])
     late = grown(v.read_value() * 2)
     clustered = cluster([early, looped, late], [x])
-    assert "assigns a variable" in clustered.reason(looped)
+    assert looped.op.name in set().union(*clustered.names)
     run_both(clustered, {x: [0.5, 1.0]}, v=[1, 2])

@@ -8,7 +8,6 @@ import pytest
 from graphs import needed
 
 import xlalite.ops
-from xlalite.clustering.variable_order import variables_of
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.tensor import Tensor
@@ -22,7 +21,7 @@ from xlalite.framework.meaning.lowering import (
     lower_operations,
 )
 from xlalite.framework.meaning.op_execution import run_operation_on_host
-from xlalite.framework.meaning.operation_state import begin_states
+from xlalite.framework.meaning.variable_use import begin_states, variables_of
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.verification.verifier import verify

@@ -6,7 +6,7 @@ import pytest
 from xlalite.framework.graph.errors import ElementTypeError, GraphError, InvalidArgumentError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.meaning.compilability import why_not_compilable
-from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.ops.functions import array as a, math as m
 from xlalite.ops.functions.control_flow import (
     Assert,
@@ -85,14 +85,46 @@ def test_cond_checks_predicate_and_results(graph: Graph) -> None:
     assert cond(p, lambda: constant([1.0]), lambda: constant([1.0, 2.0])).shape == [None]
 
 
-def test_branches_may_assign_when_they_run_on_the_host(run: Any) -> None:
-    v = Variable(1.0)
-    run(v.initializer)
+def test_branches_may_assign(run: Any) -> None:
+    v, w = Variable(1.0), Variable(5.0)
+    run([v.initializer, w.initializer])
     p = a.placeholder(np.bool_, [])
-    branch = cond(p, lambda: v.assign_add(1.0, read_value=False), lambda: v.assign(0.0, read_value=False))
-    run(branch, {p: True})
-    assert run(v) == 2
-    assert "assigns a variable" in str(why_not_compilable(branch))
+    branch = cond(p, lambda: v.assign_add(w), lambda: w.assign(0.0))
+    seen = []
+    for taken in (True, False, True):
+        for runs in (
+            lambda taken=taken: run(branch, {p: taken}),
+            lambda taken=taken: run.compiled([branch], {p: taken})[0],
+        ):
+            seen.append((float(runs()), float(run(v)), float(run(w))))
+    assert seen == [(6, 6, 5), (11, 11, 5), (0, 11, 0), (0, 11, 0), (11, 11, 0), (11, 11, 0)]
+
+
+def test_loops_may_assign(run: Any) -> None:
+    v, x = Variable(1.0), a.placeholder(np.float32, [])
+    run(v.initializer)
+
+    def body(i: Any, y: Any) -> Any:
+        with control_dependencies([v.assign_add(y)]):
+            return i + 1, y * 2
+
+    _, result = while_loop(lambda i, y: i < 3, body, [constant(0), x])
+    assert (run(result, {x: 1}), run(v)) == (8, 8)
+    assert (run.compiled([result], {x: 1})[0], run(v)) == (8, 15)
+
+
+def test_a_variable_that_changes_its_shape_in_a_compiled_loop_is_an_error(run: Any) -> None:
+    v = Variable(np.zeros(1, np.float32), validate_shape=False)
+    run(v.initializer)
+
+    def body(i: Any) -> Any:
+        return with_dependencies([v.assign(a.concat([v, v], 0), read_value=False)], i + 1)
+
+    result = while_loop(lambda i: i < 2, body, [constant(0)])
+    with pytest.raises(LoweringError, match=r"is f32\[1\].* and becomes f32\[2\].* compiled ones keep shapes"):
+        run.compiled([result])
+    run(result)
+    assert run(v).shape == (4,)
 
 
 def test_bodies_may_wait_for_outer_tensors_but_not_make_variables(run: Any) -> None:
@@ -167,10 +199,17 @@ def test_maximum_iterations_stop_a_loop(run: Any) -> None:
     assert run.compiled([result])[0] == 6
 
 
-def test_random_numbers_in_a_body_keep_it_on_the_host(run: Any) -> None:
-    result = while_loop(lambda t: t < 1, lambda t: t + random_uniform([], seed=1), [constant(0.0)])
-    assert "stream of random numbers" in str(why_not_compilable(result.op))
-    assert run(result) >= 1
+def test_random_numbers_in_a_body_go_on_alone_and_compiled(run: Any) -> None:
+    result = while_loop(lambda t: t < 9, lambda t: t + random_uniform([], seed=1), [constant(0.0)])
+    mixed = [run(result), *run.compiled([result]), run(result)]
+    alone = type(run)()
+    assert mixed == [alone(result) for _ in range(3)]
+
+
+def test_a_condition_that_draws_random_numbers_stays_on_the_host(run: Any) -> None:
+    result = while_loop(lambda i: i + random_uniform([], seed=1) < 5, lambda i: i + 1, [constant(0.0)])
+    assert "its condition assigns a variable" in str(why_not_compilable(result.op))
+    assert run(result) in (4, 5)
 
 
 def test_assertions_fail_the_step_with_their_data(run: Any) -> None:

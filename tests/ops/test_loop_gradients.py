@@ -101,9 +101,10 @@ def test_random_numbers_are_those_of_the_forward_run(run: Any) -> None:
     )[1]
     branch = cond(flag, lambda: x * random_uniform([8]), lambda: x * random_uniform([8]))
     for y, feeds in ((looped, {}), (branch, {flag: True}), (branch, {flag: False})):
-        value, gradient = run([y, gradients(y, [x])[0]], {x: np.full(8, 2), **feeds})
-        np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
-        assert len(set(value)) == 8
+        for runs in (run, run.compiled):
+            value, gradient = runs([y, gradients(y, [x])[0]], {x: np.full(8, 2), **feeds})
+            np.testing.assert_allclose(gradient, value / 2, rtol=1e-6)
+            assert len(set(value)) == 8
 
 
 def test_effects_happen_once_although_a_branch_is_replayed(run: Any) -> None:

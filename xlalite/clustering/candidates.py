@@ -11,7 +11,8 @@ from xlalite.clustering.options import ClusteringOptions
 from xlalite.framework.graph.jit_scope import XLA_COMPILE
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.meaning.compilability import function_attributes, why_not_compilable
+from xlalite.framework.meaning.compilability import why_not_compilable
+from xlalite.framework.meaning.variable_use import function_attributes
 from xlalite.hlo.types.decision import Number
 
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence, Set as AbstractSet
 from xlalite.clustering.clusters import Cluster, Part
 from xlalite.clustering.constants import needed_as_constants
 from xlalite.clustering.dependencies import Dependencies
-from xlalite.clustering.variable_order import variable_access, variables_of
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.framework.meaning.variable_use import variable_access, variables_of
 
 
 def make_clusters(

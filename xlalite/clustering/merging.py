@@ -18,10 +18,10 @@ from xlalite.clustering.contractible_graph import ContractibleGraph
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.devices import are_compatible, requests
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.clustering.variable_order import variable_access, variables_of
 from xlalite.framework.graph.jit_scope import XLA_SCOPE
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
+from xlalite.framework.meaning.variable_use import variable_access, variables_of
 
 
 class NotMerged(enum.Enum):

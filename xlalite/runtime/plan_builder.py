@@ -10,7 +10,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import HostValue
 from xlalite.framework.meaning.op_execution import run_operation_on_host
-from xlalite.framework.meaning.operation_state import begin_states
+from xlalite.framework.meaning.variable_use import begin_states
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation import CompilationCache
 from xlalite.runtime.operation_step import OperationStep, PlanRegisters, PlanStep, ReleaseStep

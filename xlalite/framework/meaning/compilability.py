@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from xlalite.framework.graph.function_graph import FunctionGraph
-from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
+from xlalite.framework.meaning.variable_use import function_attributes
 
 _MAX_NESTING = 50
 
@@ -24,11 +23,6 @@ def why_not_compilable(operation: Operation, depth: int = 0) -> str | None:
     return f"{operation.type}: {own}" if own is not None else _why_bodies_are_not(operation, depth)
 
 
-def function_attributes(operation: Operation) -> tuple[FunctionGraph, ...]:
-    """The functions that a loop or branch calls."""
-    return tuple(value for value in operation.attrs.values() if isinstance(value, FunctionGraph))
-
-
 def _why_bodies_are_not(operation: Operation, depth: int) -> str | None:
     for function in function_attributes(operation):
         if depth == _MAX_NESTING:
@@ -37,10 +31,6 @@ def _why_bodies_are_not(operation: Operation, depth: int) -> str | None:
         for inner in function.get_operations():
             if inner in arguments:
                 continue
-            if inner.spec.state is not None:
-                return f"{operation.type}: {function.name} draws from a stream of random numbers ({inner.name!r})"
-            if inner.spec.variable_access in (VariableAccess.WRITE, VariableAccess.MODIFY):
-                return f"{operation.type}: {function.name} assigns a variable ({inner.name!r})"
             reason = why_not_compilable(inner, depth + 1)
             if reason is not None:
                 return f"{operation.type}: in {function.name}, {reason}"

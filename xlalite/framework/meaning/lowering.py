@@ -13,12 +13,11 @@ from typing import TypeAlias
 
 from xlalite.framework.graph.errors import InternalError, InvalidArgumentError
 from xlalite.framework.graph.function_graph import FunctionGraph
-from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor, handle_data_of
 from xlalite.framework.meaning.constant_resolver import ConstantResolver
 from xlalite.framework.meaning.host import Array, uninitialized
-from xlalite.framework.meaning.operation_state import state_of
+from xlalite.framework.meaning.variable_use import CHANGES, state_of, variable_access
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ir.instruction import Metadata
@@ -283,7 +282,11 @@ class LoweringContext:
         """Says what the operation's next run finds."""
         state = state_of(operation)
         assert state is not None, f"{operation.name} keeps nothing"
-        self._variables.assign(state.data, value)
+        self.assign(state.data, value)
+
+    def assign(self, data: HandleData, value: Handle) -> None:
+        """Sets a variable to a value that is known to fit."""
+        self._variables.assign(data, value)
 
     def variables(self) -> list[tuple[HandleData, Handle]]:
         """All variables that have a value here."""
@@ -298,7 +301,12 @@ class LoweringContext:
                 self._lower(operation)
 
     def lower_function(
-        self, builder: Builder, function: FunctionGraph, inputs: Sequence[Handle | None], variables: Variables
+        self,
+        builder: Builder,
+        function: FunctionGraph,
+        inputs: Sequence[Handle | None],
+        variables: Variables,
+        also: Sequence[Tensor] = (),
     ) -> list[Handle]:
         """Lowers a function's body into another computation of the same module; gives its outputs.
 
@@ -306,7 +314,8 @@ class LoweringContext:
             builder: Builds that computation.
             function: The function.
             inputs: One for each input of the function; None for a variable's handle.
-            variables: Values of variables in that computation.
+            variables: Values of variables in that computation; the body leaves their new values there.
+            also: Further tensors of the body whose values are wanted, behind the outputs.
         """
         inner = LoweringContext(builder, variables, ConstantResolver())
         for placeholder, value in zip(function.inputs, inputs, strict=True):
@@ -314,8 +323,9 @@ class LoweringContext:
                 inner.define_input(placeholder, value)
         arguments = {placeholder.op for placeholder in function.inputs}
         operations = [operation for operation in function.get_operations() if operation not in arguments]
-        inner.lower_all(operations, function.outputs)
-        return [inner.handle(output) for output in function.outputs]
+        wanted = (*function.outputs, *also)
+        inner.lower_all(operations, wanted)
+        return [inner.handle(output) for output in wanted]
 
     def _lower(self, operation: Operation) -> None:
         spec = operation.spec
@@ -354,7 +364,7 @@ def _needed_operations(operations: Sequence[Operation], outputs: Sequence[Tensor
     as_constant: set[Operation] = set()
     for operation in reversed(operations):
         spec = operation.spec
-        if spec.variable_access in (VariableAccess.WRITE, VariableAccess.MODIFY):
+        if variable_access(operation) in CHANGES:
             as_value.add(operation)
         count = len(operation.inputs)
         if operation in as_value:

@@ -15,7 +15,6 @@ import numpy as np
 
 from xlalite.framework.graph.errors import InternalError, InvalidArgumentError
 from xlalite.framework.graph.function_graph import FunctionGraph
-from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.meaning.constant_resolver import ConstantResolver
@@ -27,8 +26,8 @@ from xlalite.framework.meaning.lowering import (
     VariableArgument,
     lower_operations,
 )
-from xlalite.framework.meaning.operation_state import begin_states, state_of
 from xlalite.framework.meaning.signatures import SignatureCache
+from xlalite.framework.meaning.variable_use import CHANGES, begin_states, state_of, variable_access
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
@@ -96,7 +95,7 @@ def _needed(function: FunctionGraph) -> list[Operation]:
     needed = {tensor.op for tensor in function.outputs}
     chosen: list[Operation] = []
     for operation in reversed(function.get_operations()):
-        writes = operation.spec.variable_access in (VariableAccess.WRITE, VariableAccess.MODIFY)
+        writes = variable_access(operation) in CHANGES
         if operation in arguments or not (operation in needed or writes or operation.spec.is_stateful):
             continue
         chosen.append(operation)

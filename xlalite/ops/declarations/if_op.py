@@ -15,11 +15,12 @@ from xlalite.framework.graph.errors import ElementTypeError
 from xlalite.framework.graph.function_graph import FunctionGraph, replay_function, trace_function
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
-from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.op_execution import run_function_on_host
+from xlalite.framework.meaning.variable_use import changed_in
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.ir.computation import HloComputation
@@ -28,7 +29,7 @@ from xlalite.ops.helpers.declare import declare_outputs
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.node import operation
-from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, zeros_for
+from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, shapes_inside, zeros_for
 
 
 def _if_infer(op: Operation) -> Sequence[OutputType]:
@@ -71,26 +72,59 @@ def _nothing(tensor: Tensor) -> Array:
 def _if_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     then_branch, else_branch = op.get_attr("then_branch"), op.get_attr("else_branch")
     b, variables, split = ctx.builder, ctx.variables(), 1 + len(then_branch.captures)
-    operands, computations = [], []
-    for function, tensors in ((then_branch, op.inputs[1:split]), (else_branch, op.inputs[split:])):
-        layout = PassedState(tensors, variables)
-        arrays = [ctx.handle(tensor) for tensor in tensors if not tensor.dtype.is_host_only]
-        operand = b.tuple([*arrays, *(value for _, value in variables)])
-        operands.append(operand)
-        computations.append(_branch(ctx, function, layout, operand.shape))
+    sides = [
+        _Side(ctx, function, tensors, variables)
+        for function, tensors in ((then_branch, op.inputs[1:split]), (else_branch, op.inputs[split:]))
+    ]
+    computations = [sides[0].lower(after=sides[1].recorded), sides[1].lower(before=sides[0].recorded)]
     shapes = [computation.program_shape.result for computation in computations]
     if not shapes[0].compatible(shapes[1]):
         raise LoweringError(f"{op.describe()}: the branches give {shapes[0].text()} and {shapes[1].text()}")
-    result = b.op("conditional", (inputs[0], *operands), None, tuple(computations))
+    result = b.op("conditional", (inputs[0], *(side.operand for side in sides)), None, tuple(computations))
+    changed = changed_in(then_branch) | changed_in(else_branch)
+    for place, (data, _) in enumerate(variables, len(op.outputs)):
+        if data.name in changed:
+            ctx.assign(data, result[place])
     return [result[i] for i in range(len(op.outputs))]
 
 
-def _branch(ctx: LoweringContext, function: FunctionGraph, layout: PassedState, state: Shape) -> HloComputation:
-    def build(inner: Builder, parameters: tuple[Handle, ...]) -> Handle:
-        values, inner_variables = layout.unpack(parameters[0])
-        return inner.tuple(ctx.lower_function(inner, function, values, inner_variables))
+class _Side:
+    """One branch while it is lowered: it gives its outputs, what both branches record, and the variables.
 
-    return ctx.builder.subcomputation(function.name, (state,), build)
+    Attributes:
+        operand: The tuple that is passed to it.
+        recorded: The shapes of what it records; the other branch gives zeros in their place.
+    """
+
+    def __init__(
+        self,
+        ctx: LoweringContext,
+        function: FunctionGraph,
+        tensors: Sequence[Tensor],
+        variables: Sequence[tuple[HandleData, Handle]],
+    ) -> None:
+        self._ctx = ctx
+        self._function = function
+        self._layout = PassedState(tensors, variables)
+        arrays = [ctx.handle(tensor) for tensor in tensors if not tensor.dtype.is_host_only]
+        passed = [*arrays, *(value for _, value in variables)]
+        self.operand = ctx.builder.tuple(passed)
+        self.recorded: list[Shape] = []
+        if function.recorded:
+            count = len(function.outputs)
+            self.recorded = shapes_inside(ctx, function, self._layout, passed, lambda values: values)[count:]
+
+    def lower(self, before: Sequence[Shape] = (), after: Sequence[Shape] = ()) -> HloComputation:
+        """The computation, with what the other branch records before or after its own."""
+        count = len(self._function.outputs)
+
+        def build(inner: Builder, parameters: tuple[Handle, ...]) -> Handle:
+            values, inner_variables = self._layout.unpack(parameters[0])
+            found = self._ctx.lower_function(inner, self._function, values, inner_variables, self._function.recorded)
+            recorded = [*map(inner.zeros, before), *found[count:], *map(inner.zeros, after)]
+            return inner.tuple([*found[:count], *recorded, *self._layout.variables_after(inner_variables)])
+
+        return self._ctx.builder.subcomputation(self._function.name, (self.operand.shape,), build)
 
 
 def _if_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:

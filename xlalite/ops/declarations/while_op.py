@@ -24,17 +24,17 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.op_execution import run_function_on_host
+from xlalite.framework.meaning.variable_use import changed_in
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
-from xlalite.hlo.types.shape import Shape
 from xlalite.ops.declarations.tensor_lists import carried_shape, is_blank
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.loop_bound import find_counter
 from xlalite.ops.helpers.node import node, operation
-from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, zeros_for
+from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, shapes_inside, zeros_for
 
 
 def _loop_count(op: Operation) -> int:
@@ -113,12 +113,23 @@ def _while_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     variables = ctx.variables()
     layout = PassedState(op.inputs, variables)
     arrays = [ctx.handle(tensor) for tensor in op.inputs if not tensor.dtype.is_host_only]
-    arrays[:count] = _with_lists_filled(ctx, op, arrays)
     read = _histories_read(op)
+
+    def body_arguments(values: list[Handle | None]) -> list[Handle | None]:
+        return [*values[:count], *values[first_body_capture:]]
+
+    each_time = [array.shape for array in arrays[:count]]
+    if any(map(is_blank, (shape.dims for shape in each_time))) or any(number >= count for number in read):
+        held = [*arrays, *(value for _, value in variables)]
+        inside = shapes_inside(ctx, body, layout, held, body_arguments)
+        # A list that waits for the shape of its elements has that which the body gives.
+        for place in [place for place, shape in enumerate(each_time) if is_blank(shape.dims)]:
+            arrays[place] = b.zeros(inside[place])
+        each_time = [*(array.shape for array in arrays[:count]), *inside[count:]]
+    passed = [*arrays, *(value for _, value in variables)]
     # A row at the least: what reads a history asks for one even in a loop that never runs.
     capacity = max(1, _capacity(ctx, op)) if read else 0
-    passed = [*arrays, *(value for _, value in variables)]
-    rows = [b.full(0, arrays[number].dtype, (capacity, *arrays[number].dims)) for number in read]
+    rows = [b.full(0, each_time[number].dtype, (capacity, *each_time[number].dims)) for number in read]
     start = b.tuple([*passed, b.constant(0, HloDType.S32), *rows])
 
     def condition_of(inner: Builder, parameters: tuple[Handle, ...]) -> Handle:
@@ -128,52 +139,38 @@ def _while_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
     def body_of(inner: Builder, parameters: tuple[Handle, ...]) -> Handle:
         state = parameters[0]
         values, inner_variables = layout.unpack(state)
-        arguments = [*values[:count], *values[first_body_capture:]]
-        results = ctx.lower_function(inner, body, arguments, inner_variables)
-        _check_invariant(op, start, results)
-        kept = [state[i] for i in range(count, len(passed))]
+        recorded = body.recorded if len(each_time) > count else ()
+        found = ctx.lower_function(inner, body, body_arguments(values), inner_variables, recorded)
+        _check_invariant(op, start, found[:count])
+        kept = [state[i] for i in range(count, len(arrays))]
         iteration = state[len(passed)]
+        before = [*(state[i] for i in range(count)), *found[count:]]
         histories = [
-            _with_row(inner, state[len(passed) + 1 + place], state[number], iteration)
+            _with_row(inner, state[len(passed) + 1 + place], before[number], iteration)
             for place, number in enumerate(read)
         ]
-        return inner.tuple([*results, *kept, iteration + 1, *histories])
+        return inner.tuple([*found[:count], *kept, *layout.variables_after(inner_variables), iteration + 1, *histories])
 
     called = (
         b.subcomputation(f"{body.name}_condition", (start.shape,), condition_of),
         b.subcomputation(f"{body.name}_body", (start.shape,), body_of),
     )
     result = b.op("while", (start,), None, called)
+    changed = changed_in(body)
+    for place, (data, _) in enumerate(variables, len(arrays)):
+        if data.name in changed:
+            ctx.assign(data, result[place])
     found = {number: result[len(passed) + 1 + place] for place, number in enumerate(read)}
     histories = [
-        found[number] if number in found else b.full(0, arrays[number].dtype, (0, *arrays[number].dims))
-        for number in range(count)
+        found[number] if number in found else _empty_history(b, op.outputs[count + 1 + number])
+        for number in range(count + len(body.recorded))
     ]
     return [*(result[i] for i in range(count)), result[len(passed)], *histories]
 
 
-def _with_lists_filled(ctx: LoweringContext, op: Operation, arrays: Sequence[Handle]) -> Sequence[Handle]:
-    """The starts of the loop variables; lists that wait for the shape of their elements have that which the body gives.
-
-    The body is lowered once for that, into a computation that is thrown away.
-    """
-    cond, body = op.get_attr("cond"), op.get_attr("body")
-    count = len(body.outputs)
-    starts = list(arrays[:count])
-    if not any(is_blank(start.dims) for start in starts):
-        return starts
-    variables = ctx.variables()
-    layout = PassedState(op.inputs, variables)
-    inner = Builder("trial")
-    passed = [*arrays, *(value for _, value in variables)]
-    state = inner.parameter(Shape.tuple([each.shape for each in passed]))
-    values, inner_variables = layout.unpack(state)
-    first_body_capture = count + len(cond.captures)
-    results = ctx.lower_function(inner, body, [*values[:count], *values[first_body_capture:]], inner_variables)
-    return [
-        ctx.builder.full(0, start.dtype, result.dims) if is_blank(start.dims) else start
-        for start, result in zip(starts, results, strict=True)
-    ]
+def _empty_history(b: Builder, history: Tensor) -> Handle:
+    """Stands for a history that nobody looks at."""
+    return b.full(0, history.dtype.hlo, [size or 0 for size in history.shape.dims or (0,)])
 
 
 def _capacity(ctx: LoweringContext, op: Operation) -> int:
@@ -204,6 +201,9 @@ def _counting_inputs(op: Operation) -> Sequence[int]:
 
 
 def _why_not_compilable(op: Operation) -> str | None:
+    changed = changed_in(op.get_attr("cond"))
+    if changed:
+        return f"its condition assigns a variable ({next(iter(changed))!r})"
     if _histories_read(op) and find_counter(op) is None:
         return "its gradient needs a limit on the iterations that is known; give maximum_iterations"
     return None
