@@ -51,6 +51,7 @@ VALUES: list[ValueCase] = [
         expected=lambda g, x: scipy.special.expit(x),
     ),
     value_of("SoftsignGrad", G, X, expected=lambda g, x: g / (1 + np.abs(x)) ** 2),
+    value_of("BiasAddV1", X, X[0], expected=np.add),
     value("crelu", nn.crelu, X, expected=lambda x: np.maximum(np.concatenate([x, -x], -1), 0)),
     value("swish", nn.swish, X, expected=lambda x: x * scipy.special.expit(x)),
     value("log_sigmoid", nn.log_sigmoid, 20 * X, expected=lambda x: -np.logaddexp(0, -x)),
@@ -80,6 +81,7 @@ G64, X64, BELOW = G.astype(np.float64), X.astype(np.float64) * 0.9, X.astype(np.
 GRADIENTS: list[GradientCase] = [
     *(gradient_of(name, G64, BELOW) for name in ("EluGrad", "SeluGrad")),
     *(gradient_of(name, G64, X64) for name in ("Relu6Grad", "SoftplusGrad", "SoftsignGrad")),
+    gradient_of("BiasAddV1", X64, G64[0]),
     gradient_of("LeakyReluGrad", G64, X64, attrs={"alpha": 0.2}),
     *(
         gradient(f"second derivative of {build.__name__}", lambda x, build=build: gradients(build(x), x)[0] * G64, X64)

@@ -43,7 +43,7 @@ class Graph(ScopedCreation, Collections):
         Args:
             op_type: A declared operation type.
             inputs: Tensors of this graph.
-            attrs: The declared attributes.
+            attrs: The declared attributes; those with defaults may be left out.
             name: Wanted name, the type by default; made unique. With a trailing `/` it is taken as it stands.
 
         Raises:
@@ -53,7 +53,7 @@ class Graph(ScopedCreation, Collections):
             FinalizedGraphError: the graph was finalised.
         """
         spec = find_spec(op_type)
-        given = dict(attrs or {})
+        given = {**spec.defaults, **(attrs or {})}
         assert spec.accepts_input_count(len(inputs)), f"{op_type} does not take {len(inputs)} inputs"
         assert set(spec.attrs) <= set(given), f"{op_type} lacks attributes {set(spec.attrs) - set(given)}"
         with self._lock:

@@ -77,6 +77,7 @@ class OpSpec:
         infer: Element types and (partial) shapes of the outputs; raises ShapeError or ElementTypeError.
         inputs: Names of the inputs in order; at most one ends in `*` and stands for any number of them.
         attrs: Names of the attributes that every such operation has.
+        defaults: Values of those that may be left out, as TensorFlow has them.
         lower: Builds HLO for concrete shapes; None when the operation cannot be compiled. It receives the handles of
             the array inputs in order and returns one for each array output; variable handles and inputs named in
             `constant_inputs` or `preferred_constant_inputs` are left out, the context gives their values.
@@ -107,6 +108,7 @@ class OpSpec:
     group: OpGroup | None
     inputs: tuple[str, ...] = ()
     attrs: tuple[str, ...] = ()
+    defaults: Mapping[str, object] = field(default_factory=dict)
     lower: LowerFunction | None = None
     host_kernel: HostKernel | None = None
     constant_inputs: tuple[str, ...] = ()
@@ -129,6 +131,7 @@ class OpSpec:
         )
         known = {name.rstrip("*") for name in self.inputs}
         assert {*self.constant_inputs, *self.preferred_constant_inputs} <= known, f"{self.name}: constant inputs"
+        assert set(self.defaults) <= set(self.attrs), f"{self.name}: defaults"
         assert sum(name.endswith("*") for name in self.inputs) <= 1, f"{self.name}: more than one variadic input"
 
     @property

@@ -15,6 +15,9 @@ from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import unchanged
 
+LEAK = 0.2
+"""What TensorFlow lets through below 0 when it is not said."""
+
 SELU_SCALE = 1.0507009873554805
 SELU_SCALE_ALPHA = SELU_SCALE * 1.6732632423543772
 
@@ -36,7 +39,9 @@ def _declare(
         again = node(op.type, [grad, op.inputs[1]], {name: op.get_attr(name) for name in attrs})
         return [again, slope(op, grad)]
 
-    declare(name, ("gradients", second), unchanged(allowed), lower, gradient, ELEMENTWISE, attrs=attrs)
+    inputs = ("gradients", second)
+    defaults = dict.fromkeys(attrs, LEAK)
+    declare(name, inputs, unchanged(allowed), lower, gradient, ELEMENTWISE, attrs=attrs, defaults=defaults)
 
 
 def _flat(op: Operation, grad: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.activation_gradients import (
+    LEAK,
     SELU_SCALE,
     SELU_SCALE_ALPHA,
     with_features,
@@ -47,6 +48,7 @@ declare(
     with_features("LeakyReluGrad"),
     ELEMENTWISE,
     attrs=("alpha",),
+    defaults={"alpha": LEAK},
 )
 
 
@@ -89,6 +91,11 @@ def _channel(rank: int, data_format: str) -> int:
     return 1 if data_format.startswith("NC") else rank - 1
 
 
+def _format(op: Operation) -> str:
+    """Channels are last in the first version of the operation."""
+    return str(op.attrs.get("data_format", "NHWC"))
+
+
 def _bias_add_infer(op: Operation) -> Sequence[OutputType]:
     value, bias = op.inputs
     dtype = require_same_type(op.inputs)
@@ -97,7 +104,7 @@ def _bias_add_infer(op: Operation) -> Sequence[OutputType]:
     shape = value.shape.with_rank_at_least(2)
     if shape.dims is None:
         return [(dtype, shape)]
-    axis = _channel(len(shape.dims), op.get_attr("data_format"))
+    axis = _channel(len(shape.dims), _format(op))
     expected = TensorShape([channels if i == axis else None for i in range(len(shape.dims))])
     if not shape.is_compatible_with(expected):
         raise ShapeError(f"bias of shape {bias.shape} does not fit dimension {axis} of a value of shape {shape}")
@@ -106,12 +113,12 @@ def _bias_add_infer(op: Operation) -> Sequence[OutputType]:
 
 def _bias_add_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     value, bias = inputs
-    axis = _channel(value.shape.rank, op.get_attr("data_format"))
+    axis = _channel(value.shape.rank, _format(op))
     return [value + ctx.builder.broadcast(bias, value.dims, [axis])]
 
 
 def _bias_add_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
-    return [grad, node("BiasAddGrad", [grad], {"data_format": op.get_attr("data_format")})]
+    return [grad, node("BiasAddGrad", [grad], {"data_format": _format(op)})]
 
 
 declare(
@@ -122,6 +129,17 @@ declare(
     _bias_add_gradient,
     ELEMENTWISE_WITH_REDUCTION,
     attrs=("data_format",),
+    defaults={"data_format": "NHWC"},
+)
+
+
+declare(
+    "BiasAddV1",
+    ("value", "bias"),
+    _bias_add_infer,
+    _bias_add_lower,
+    _bias_add_gradient,
+    ELEMENTWISE_WITH_REDUCTION,
 )
 
 
@@ -151,6 +169,7 @@ declare(
     _bias_grad_gradient,
     ELEMENTWISE_WITH_REDUCTION,
     attrs=("data_format",),
+    defaults={"data_format": "NHWC"},
 )
 
 

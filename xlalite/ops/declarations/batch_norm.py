@@ -28,8 +28,9 @@ from xlalite.ops.helpers.promotion import cast_to
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 from xlalite.ops.helpers.spatial import SpatialLayout, spatial_layout
 
-_GRAD_ATTRS = ("epsilon", "data_format", "is_training")
-_ATTRS = (*_GRAD_ATTRS, "exponential_avg_factor")
+_GRAD_DEFAULTS = {"epsilon": 1e-4, "data_format": "NHWC", "is_training": True}
+_DEFAULTS = {**_GRAD_DEFAULTS, "exponential_avg_factor": 1.0}
+_ATTRS = tuple(_DEFAULTS)
 
 
 def _layout(op: Operation) -> SpatialLayout:
@@ -89,7 +90,7 @@ def _declare(version: int) -> None:
             return [None] * 5
         statistics = op.outputs[3:] if op.get_attr("is_training") else (*op.inputs[3:], *op.outputs[5:])
         inputs = [grads[0], *op.inputs[:2], *statistics]
-        found = operation(f"FusedBatchNormGrad{suffix}", inputs, {name: op.get_attr(name) for name in _GRAD_ATTRS})
+        found = operation(f"FusedBatchNormGrad{suffix}", inputs, {name: op.get_attr(name) for name in _GRAD_DEFAULTS})
         return [*found.outputs[:3], None, None]
 
     def infer_grad(op: Operation) -> Sequence[OutputType]:
@@ -108,10 +109,17 @@ def _declare(version: int) -> None:
         return [*_grad_of_inference(b, op, grad, x, scale, mean, variance), *empty]
 
     inputs = ("x", "scale", "offset", "mean", "variance")
-    declare_outputs(f"FusedBatchNorm{suffix}", inputs, infer, lower, gradient, None, attrs=_ATTRS)
+    declare_outputs(f"FusedBatchNorm{suffix}", inputs, infer, lower, gradient, None, attrs=_ATTRS, defaults=_DEFAULTS)
     reserved = ("y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2", *extra)
     declare_outputs(
-        f"FusedBatchNormGrad{suffix}", reserved, infer_grad, lower_grad, _second_order, None, attrs=_GRAD_ATTRS
+        f"FusedBatchNormGrad{suffix}",
+        reserved,
+        infer_grad,
+        lower_grad,
+        _second_order,
+        None,
+        attrs=tuple(_GRAD_DEFAULTS),
+        defaults=_GRAD_DEFAULTS,
     )
 
 

@@ -27,7 +27,7 @@ from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
-from xlalite.ops.helpers.spatial import SpatialLayout, Steps, sizes_or_unknown, spatial_layout, steps_of
+from xlalite.ops.helpers.spatial import FORMATS, SpatialLayout, Steps, sizes_or_unknown, spatial_layout, steps_of
 
 _TYPES = FLOATING_TYPES | {int32}
 
@@ -59,6 +59,12 @@ class _Family:
         """Names of the attributes of all three."""
         optional = ("explicit_paddings",) if self.explicit else ()
         return ("strides", "padding", *optional, "data_format", "dilations")
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """Values of the attributes that may be left out."""
+        optional: dict[str, object] = {"explicit_paddings": ()} if self.explicit else {}
+        return {**optional, "data_format": FORMATS[self.rank][0], "dilations": (1,) * self.rank}
 
     def layout(self, op: Operation) -> SpatialLayout:
         """The order of dimensions; the window must stand still in batch and channels."""
@@ -262,7 +268,9 @@ def _declare_family(family: _Family) -> None:
             family.node(family.forward, [image, grad], op),
         ]
 
-    declare(family.forward, ("input", "filter"), infer, lower, gradient, None, attrs=family.attrs)
+    declare(
+        family.forward, ("input", "filter"), infer, lower, gradient, None, attrs=family.attrs, defaults=family.defaults
+    )
     declare(
         family.to_input,
         ("input_sizes", "filter", "out_backprop"),
@@ -271,6 +279,7 @@ def _declare_family(family: _Family) -> None:
         gradient_to_input,
         None,
         attrs=family.attrs,
+        defaults=family.defaults,
         constant_inputs=("input_sizes",),
     )
     declare(
@@ -281,6 +290,7 @@ def _declare_family(family: _Family) -> None:
         gradient_to_filter,
         None,
         attrs=family.attrs,
+        defaults=family.defaults,
         constant_inputs=("filter_sizes",),
     )
 

@@ -216,6 +216,7 @@ declare(
     _gradient,
     None,
     attrs=("method", "extrapolation_value"),
+    defaults={"method": "bilinear", "extrapolation_value": 0.0},
     constant_inputs=("crop_size",),
 )
 declare(
@@ -226,6 +227,7 @@ declare(
     None,
     None,
     attrs=("T", "method"),
+    defaults={"method": "bilinear"},
     constant_inputs=("image_size",),
 )
 declare(
@@ -236,4 +238,5 @@ declare(
     None,
     None,
     attrs=("method",),
+    defaults={"method": "bilinear"},
 )

@@ -22,6 +22,11 @@ from xlalite.ops.helpers.gradient_rules import of_one_output
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_type
 
+_DEFAULTS = {
+    "preprocess_collapse_repeated": False,
+    "ctc_merge_repeated": True,
+    "ignore_longer_outputs_than_inputs": False,
+}
 _WHY_HOST = "how long its labels are depends on their values"
 
 
@@ -171,7 +176,8 @@ register(
         "CTCLoss",
         _infer,
         inputs=("inputs", "labels_indices", "labels_values", "sequence_length"),
-        attrs=("preprocess_collapse_repeated", "ctc_merge_repeated", "ignore_longer_outputs_than_inputs"),
+        attrs=tuple(_DEFAULTS),
+        defaults=_DEFAULTS,
         host_kernel=_loss,
         gradient=of_one_output(_gradient),
         group=None,
@@ -221,6 +227,7 @@ register(
         _greedy_infer,
         inputs=("inputs", "sequence_length"),
         attrs=("merge_repeated",),
+        defaults={"merge_repeated": False},
         host_kernel=_greedy,
         gradient=None,
         group=None,
@@ -294,6 +301,7 @@ register(
         _beam_infer,
         inputs=("inputs", "sequence_length"),
         attrs=("beam_width", "top_paths", "merge_repeated"),
+        defaults={"merge_repeated": True},
         host_kernel=_beam,
         gradient=None,
         group=None,

@@ -29,6 +29,7 @@ from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_type
 
 _PLACES = ("align_corners", "half_pixel_centers")
+_DEFAULTS = dict.fromkeys(_PLACES, False)
 _TABLE_SIZE = 1024
 """TensorFlow reads the weights of cubic interpolation from a table of so many places between two elements."""
 
@@ -195,7 +196,15 @@ def _declare(name: str, taps: TapRule, result: DType | None, attrs: tuple[str, .
     has_gradient = attrs is _PLACES
     inputs = ("images", "size")
     declare(
-        name, inputs, infer, lower, gradient if has_gradient else None, None, attrs=attrs, constant_inputs=("size",)
+        name,
+        inputs,
+        infer,
+        lower,
+        gradient if has_gradient else None,
+        None,
+        attrs=attrs,
+        defaults=dict.fromkeys(attrs, False),
+        constant_inputs=("size",),
     )
     if has_gradient:
         _declare_gradient(name, taps, by_size=result is None)
@@ -231,7 +240,17 @@ def _declare_gradient(name: str, taps: TapRule, by_size: bool) -> None:
         return [node(name, [grad, sizes], {each: op.get_attr(each) for each in _PLACES}), None]
 
     second, constants = ("size", ("size",)) if by_size else ("original_image", ())
-    declare(f"{name}Grad", ("grads", second), infer, lower, gradient, None, attrs=_PLACES, constant_inputs=constants)
+    declare(
+        f"{name}Grad",
+        ("grads", second),
+        infer,
+        lower,
+        gradient,
+        None,
+        attrs=_PLACES,
+        defaults=_DEFAULTS,
+        constant_inputs=constants,
+    )
 
 
 _declare("ResizeBilinear", _linear, float32)

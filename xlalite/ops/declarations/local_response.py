@@ -18,7 +18,8 @@ from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 
-_ATTRS = ("depth_radius", "bias", "alpha", "beta")
+_DEFAULTS = {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
+_ATTRS = tuple(_DEFAULTS)
 
 
 def _infer(op: Operation) -> Sequence[OutputType]:
@@ -70,5 +71,14 @@ def _gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("LRNGrad", [grad, op.inputs[0], op.outputs[0]], attrs)]
 
 
-declare("LRN", ("input",), _infer, _lower, _gradient, None, attrs=_ATTRS)
-declare("LRNGrad", ("input_grads", "input_image", "output_image"), _infer, _grad_lower, None, None, attrs=_ATTRS)
+declare("LRN", ("input",), _infer, _lower, _gradient, None, attrs=_ATTRS, defaults=_DEFAULTS)
+declare(
+    "LRNGrad",
+    ("input_grads", "input_image", "output_image"),
+    _infer,
+    _grad_lower,
+    None,
+    None,
+    attrs=_ATTRS,
+    defaults=_DEFAULTS,
+)

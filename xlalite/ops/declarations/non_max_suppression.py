@@ -188,10 +188,10 @@ _INPUTS = {
     "NonMaxSuppressionV4": (*_BOXES, "iou_threshold", "score_threshold"),
     "NonMaxSuppressionV5": (*_BOXES, "iou_threshold", "score_threshold", "soft_nms_sigma"),
 }
-_ATTRS = {
-    "NonMaxSuppression": ("iou_threshold",),
-    "NonMaxSuppressionV4": ("pad_to_max_output_size",),
-    "NonMaxSuppressionV5": ("pad_to_max_output_size",),
+_DEFAULTS: dict[str, dict[str, object]] = {
+    "NonMaxSuppression": {"iou_threshold": 0.5},
+    "NonMaxSuppressionV4": {"pad_to_max_output_size": False},
+    "NonMaxSuppressionV5": {"pad_to_max_output_size": False},
 }
 for _name in _OUTPUTS:
     _compiles = _name == "NonMaxSuppressionV4"
@@ -201,7 +201,8 @@ for _name in _OUTPUTS:
             _name,
             _infer,
             inputs=_INPUTS[_name],
-            attrs=_ATTRS.get(_name, ()),
+            attrs=tuple(_DEFAULTS.get(_name, {})),
+            defaults=_DEFAULTS.get(_name, {}),
             lower=_lowering,
             host_kernel=_on_host,
             gradient=None,

@@ -27,10 +27,17 @@ from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
-from xlalite.ops.helpers.spatial import one_of_each, spatial_layout, steps_along
+from xlalite.ops.helpers.spatial import FORMATS, one_of_each, spatial_layout, steps_along
 
 _ATTRS = ("ksize", "strides", "padding", "data_format")
 _MAX_ATTRS = (*_ATTRS[:3], "explicit_paddings", "data_format")
+
+
+def _defaults(rank: int, attrs: Sequence[str]) -> dict[str, object]:
+    """Values of the attributes that may be left out."""
+    return {
+        name: value for name, value in (("explicit_paddings", ()), ("data_format", FORMATS[rank][0])) if name in attrs
+    }
 
 
 def _attributes_of(op: Operation) -> dict[str, object]:
@@ -137,7 +144,7 @@ def _declare_average(name: str, rank: int) -> None:
     def gradient_of_grad(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         return [None, node(name, [grad], _attributes_of(op))]
 
-    declare(name, ("value",), infer, lower, gradient, None, attrs=_ATTRS)
+    declare(name, ("value",), infer, lower, gradient, None, attrs=_ATTRS, defaults=_defaults(rank, _ATTRS))
     declare(
         f"{name}Grad",
         ("orig_input_shape", "grad"),
@@ -146,6 +153,7 @@ def _declare_average(name: str, rank: int) -> None:
         gradient_of_grad,
         None,
         attrs=_ATTRS,
+        defaults=_defaults(rank, _ATTRS),
         constant_inputs=("orig_input_shape",),
     )
 
@@ -260,6 +268,7 @@ def _declare_largest(
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         return [step(grad_name, op, grad), *(None for _ in sizes)]
 
+    defaults = _defaults(rank, attrs)
     three = ("orig_input", "orig_output", "grad", *sizes)
     declare(
         name,
@@ -276,7 +285,7 @@ def _declare_largest(
         (grad_grad_name, grad_name, True, _largest_grad_grad_lower),
     ):
         infer, onward = _infer_largest_grad(rank, of_gradient), back_and_forth(other)
-        declare(own, three, infer, lower, onward, None, attrs=attrs, constant_inputs=sizes)
+        declare(own, three, infer, lower, onward, None, attrs=attrs, defaults=defaults, constant_inputs=sizes)
 
 
 _declare_largest("MaxPool", "MaxPoolGrad", "MaxPoolGradGrad", 4, _MAX_ATTRS)
@@ -287,6 +296,7 @@ _declare_largest("MaxPoolV2", "MaxPoolGradV2", "MaxPoolGradGradV2", 4, _ATTRS[2:
 # MaxPoolWithArgmax(input): also where in its example (or among all) each largest element lies, channels last.
 
 _ARG_ATTRS = ("ksize", "strides", "padding", "Targmax", "include_batch_in_index")
+_ARG_DEFAULTS = {"Targmax": int64, "include_batch_in_index": False}
 
 
 def _arg_infer(op: Operation) -> Sequence[OutputType]:
@@ -365,11 +375,27 @@ def _arg_back_and_forth(op_type: str) -> GradientFunction:
     )
 
 
-declare_outputs("MaxPoolWithArgmax", ("input",), _arg_infer, _arg_lower, _arg_gradient, None, attrs=_ARG_ATTRS)
+declare_outputs(
+    "MaxPoolWithArgmax",
+    ("input",),
+    _arg_infer,
+    _arg_lower,
+    _arg_gradient,
+    None,
+    attrs=_ARG_ATTRS,
+    defaults=_ARG_DEFAULTS,
+)
 for _name, _other, _infer, _lower in (
     ("MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax", _arg_grad_infer, _arg_grad_lower),
     ("MaxPoolGradGradWithArgmax", "MaxPoolGradWithArgmax", _arg_grad_grad_infer, _arg_grad_grad_lower),
 ):
     declare_outputs(
-        _name, ("input", "grad", "argmax"), _infer, _lower, _arg_back_and_forth(_other), None, attrs=_ARG_ATTRS
+        _name,
+        ("input", "grad", "argmax"),
+        _infer,
+        _lower,
+        _arg_back_and_forth(_other),
+        None,
+        attrs=_ARG_ATTRS,
+        defaults=_ARG_DEFAULTS,
     )

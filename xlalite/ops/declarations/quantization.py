@@ -24,8 +24,8 @@ from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, r
 
 # FakeQuantWithMinMax...: the range is moved a little so that 0 is one of the numbers.
 
-_BITS = ("num_bits", "narrow_range")
-_RANGE = ("min", "max", *_BITS)
+_BITS = {"num_bits": 8, "narrow_range": False}
+_RANGE = {"min": -6.0, "max": 6.0, **_BITS}
 
 
 def _levels(op: Operation) -> tuple[int, int]:
@@ -100,7 +100,16 @@ def _args_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("FakeQuantWithMinMaxArgsGradient", [grad, op.inputs[0]], attrs)]
 
 
-declare("FakeQuantWithMinMaxArgs", ("inputs",), _args_infer, _args_lower, _args_gradient, None, attrs=_RANGE)
+declare(
+    "FakeQuantWithMinMaxArgs",
+    ("inputs",),
+    _args_infer,
+    _args_lower,
+    _args_gradient,
+    None,
+    attrs=tuple(_RANGE),
+    defaults=_RANGE,
+)
 declare(
     "FakeQuantWithMinMaxArgsGradient",
     ("gradients", "inputs"),
@@ -108,7 +117,8 @@ declare(
     _args_grad_lower,
     None,
     None,
-    attrs=_RANGE,
+    attrs=tuple(_RANGE),
+    defaults=_RANGE,
 )
 
 
@@ -151,9 +161,9 @@ def _declare_vars(suffix: str, per_channel: bool) -> None:
         attrs = {each: op.get_attr(each) for each in _BITS}
         return operation(f"{name}Gradient", [grad, *op.inputs], attrs).outputs
 
-    declare(name, ("inputs", "min", "max"), infer, lower, gradient, None, attrs=_BITS)
+    declare(name, ("inputs", "min", "max"), infer, lower, gradient, None, attrs=tuple(_BITS), defaults=_BITS)
     inputs = ("gradients", "inputs", "min", "max")
-    declare_outputs(f"{name}Gradient", inputs, infer_grad, lower_grad, None, None, attrs=_BITS)
+    declare_outputs(f"{name}Gradient", inputs, infer_grad, lower_grad, None, None, attrs=tuple(_BITS), defaults=_BITS)
 
 
 _declare_vars("", False)
@@ -162,7 +172,7 @@ _declare_vars("PerChannel", True)
 
 # QuantizeAndDequantize...: the range is given or that of the data, and its ends are numbers; 0 always is one.
 
-_QUANTIZE = ("signed_input", "range_given", "narrow_range", "axis")
+_QUANTIZE = {"signed_input": True, "range_given": True, "narrow_range": False, "axis": -1}
 
 
 def _quantize_infer(op: Operation) -> Sequence[OutputType]:
@@ -219,9 +229,27 @@ def _clipped_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 
 
 _INPUTS = ("input", "input_min", "input_max")
-_V2 = (*_QUANTIZE, "num_bits", "round_mode")
-declare("QuantizeAndDequantizeV2", _INPUTS, _quantize_infer, _quantize_lower, _straight_through, None, attrs=_V2)
-declare("QuantizeAndDequantizeV4", _INPUTS, _quantize_infer, _quantize_lower, _clipped_gradient, None, attrs=_V2)
+_V2 = {**_QUANTIZE, "range_given": False, "num_bits": 8, "round_mode": "HALF_TO_EVEN"}
+declare(
+    "QuantizeAndDequantizeV2",
+    _INPUTS,
+    _quantize_infer,
+    _quantize_lower,
+    _straight_through,
+    None,
+    attrs=tuple(_V2),
+    defaults=_V2,
+)
+declare(
+    "QuantizeAndDequantizeV4",
+    _INPUTS,
+    _quantize_infer,
+    _quantize_lower,
+    _clipped_gradient,
+    None,
+    attrs=tuple(_V2),
+    defaults=_V2,
+)
 declare(
     "QuantizeAndDequantizeV3",
     (*_INPUTS, "num_bits"),
@@ -229,7 +257,8 @@ declare(
     _quantize_lower,
     _straight_through,
     None,
-    attrs=_QUANTIZE,
+    attrs=tuple(_QUANTIZE),
+    defaults=_QUANTIZE,
     constant_inputs=("num_bits",),
 )
 
@@ -260,4 +289,5 @@ declare_outputs(
     None,
     None,
     attrs=("axis",),
+    defaults={"axis": -1},
 )

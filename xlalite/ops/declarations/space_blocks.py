@@ -196,7 +196,7 @@ def _declare_depth_move(
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         return [node(back, [grad], {each: op.get_attr(each) for each in attrs})]
 
-    declare(name, ("input",), infer, lower, gradient, None, attrs=attrs)
+    declare(name, ("input",), infer, lower, gradient, None, attrs=attrs, defaults={"data_format": "NHWC"})
 
 
 _declare_depth_move("SpaceToDepth", "DepthToSpace", True, _to_depth)
@@ -276,7 +276,8 @@ declare("ExtractImagePatches", ("images",), _patches_infer, _patches_lower, _pat
 
 # DataFormatDimMap(x): dimension numbers in another order; DataFormatVecPermute(x): one value for each, in that order.
 
-_FORMAT_ATTRS = ("src_format", "dst_format")
+_FORMATS = {"src_format": "NHWC", "dst_format": "NCHW"}
+_FORMAT_ATTRS = tuple(_FORMATS)
 
 
 def _formats(op: Operation, count: int) -> tuple[str, str]:
@@ -317,5 +318,7 @@ def _permute_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
     return [gather_rows(b, x, order, 0)]
 
 
-declare("DataFormatDimMap", ("x",), _dim_map_infer, _dim_map_lower, None, None, attrs=_FORMAT_ATTRS)
-declare("DataFormatVecPermute", ("x",), _permute_infer, _permute_lower, None, None, attrs=_FORMAT_ATTRS)
+declare("DataFormatDimMap", ("x",), _dim_map_infer, _dim_map_lower, None, None, attrs=_FORMAT_ATTRS, defaults=_FORMATS)
+declare(
+    "DataFormatVecPermute", ("x",), _permute_infer, _permute_lower, None, None, attrs=_FORMAT_ATTRS, defaults=_FORMATS
+)

@@ -28,6 +28,8 @@ from xlalite.ops.helpers.shape_rules import require_type
 
 Sampled = tuple[Tensor, Tensor, Tensor]
 _ATTRS = ("num_true", "num_sampled", "unique", "range_max", "seed", "seed2")
+_FIXED = {"vocab_file": "", "distortion": 1.0, "num_reserved_ids": 0, "num_shards": 1, "shard": 0, "unigrams": ()}
+_DEFAULTS = {"seed": 0, "seed2": 0, **_FIXED}
 
 
 class _Distribution(Protocol):
@@ -171,6 +173,7 @@ def _register(name: str, kernel: Callable[..., Sequence[HostValue]], attrs: tupl
             _infer,
             inputs=("true_classes",),
             attrs=attrs,
+            defaults={each: value for each, value in _DEFAULTS.items() if each in attrs},
             host_kernel=kernel,
             gradient=None,
             group=None,
@@ -192,7 +195,7 @@ _declare(
     "FixedUnigramCandidateSampler",
     _of_unigrams,
     False,
-    ("vocab_file", "distortion", "num_reserved_ids", "num_shards", "shard", "unigrams"),
+    tuple(_FIXED),
 )
 _register("AllCandidateSampler", _all, tuple(name for name in _ATTRS if name != "range_max"))
 
@@ -221,6 +224,7 @@ register(
         _hits_infer,
         inputs=("true_classes", "sampled_candidates"),
         attrs=("num_true", "seed", "seed2"),
+        defaults={"seed": 0, "seed2": 0},
         host_kernel=_hits,
         gradient=None,
         group=None,

@@ -97,12 +97,7 @@ def ctc_loss_v2(
         if blank != classes - 1:
             scores = concat([scores[:, :, :blank], scores[:, :, blank + 1 :], scores[:, :, blank : blank + 1]], 2)
             values = where_v2(less(values, constant(np.int32(blank))), values, values - 1)
-        attrs = {
-            "preprocess_collapse_repeated": False,
-            "ctc_merge_repeated": True,
-            "ignore_longer_outputs_than_inputs": False,
-        }
-        return _loss(scores, indices, values, logit_length, attrs)
+        return _loss(scores, indices, values, logit_length, {})
 
 
 def _loss(scores: Tensor, indices: Any, values: Any, lengths: Any, attrs: dict[str, bool]) -> Tensor:

@@ -5,7 +5,8 @@ What has an effect, or more to say about its inputs, is registered as an `OpSpec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, complex64, complex128
@@ -44,11 +45,14 @@ def declare(
     group: OpGroup | None,
     *,
     attrs: tuple[str, ...] = (),
+    defaults: Mapping[str, object] = MappingProxyType({}),
     constant_inputs: tuple[str, ...] = (),
 ) -> None:
     """Declares an operation without effects whose first output alone is differentiable, or none."""
     gradients = None if gradient is None else of_one_output(gradient)
-    declare_outputs(name, inputs, infer, lower, gradients, group, attrs=attrs, constant_inputs=constant_inputs)
+    declare_outputs(
+        name, inputs, infer, lower, gradients, group, attrs=attrs, defaults=defaults, constant_inputs=constant_inputs
+    )
 
 
 def declare_outputs(
@@ -60,6 +64,7 @@ def declare_outputs(
     group: OpGroup | None,
     *,
     attrs: tuple[str, ...] = (),
+    defaults: Mapping[str, object] = MappingProxyType({}),
     constant_inputs: tuple[str, ...] = (),
     host_kernel: HostKernel | None = None,
     passes_on: bool = False,
@@ -74,6 +79,7 @@ def declare_outputs(
             group=group,
             inputs=inputs,
             attrs=attrs,
+            defaults=defaults,
             lower=lower,
             host_kernel=host_kernel,
             constant_inputs=constant_inputs,
