@@ -93,7 +93,8 @@ _NAMES: dict[str, str] = {
         "numpy_function, print_ as print, py_func"
     ),
     "xlalite.ops.training.initializers": (
-        "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, ones_initializer, "
+        "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, identity_initializer, "
+        "ones_initializer, orthogonal_initializer, uniform_unit_scaling_initializer, "
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
         "variance_scaling_initializer, zeros_initializer"
     ),
@@ -122,7 +123,7 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.training.variable": (
         "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
-        "trainable_variables, variables_initializer"
+        "model_variables, trainable_variables, variables_initializer"
     ),
     "xlalite.ops.training.variable_scope": (
         "AUTO_REUSE, VariableScope, get_variable, get_variable_scope, variable_scope"

@@ -145,9 +145,11 @@ from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor
 from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
 from xlalite.ops.training.initializers import (
     constant_initializer as constant_initializer, glorot_normal_initializer as glorot_normal_initializer,
-    glorot_uniform_initializer as glorot_uniform_initializer, ones_initializer as ones_initializer,
+    glorot_uniform_initializer as glorot_uniform_initializer, identity_initializer as identity_initializer,
+    ones_initializer as ones_initializer, orthogonal_initializer as orthogonal_initializer,
     random_normal_initializer as random_normal_initializer, random_uniform_initializer as random_uniform_initializer,
     truncated_normal_initializer as truncated_normal_initializer,
+    uniform_unit_scaling_initializer as uniform_unit_scaling_initializer,
     variance_scaling_initializer as variance_scaling_initializer, zeros_initializer as zeros_initializer
 )
 from xlalite.ops.training.variable import (
@@ -155,7 +157,8 @@ from xlalite.ops.training.variable import (
     global_variables as global_variables, global_variables_initializer as global_variables_initializer,
     initialize_all_variables as initialize_all_variables, is_variable_initialized as is_variable_initialized,
     local_variables as local_variables, local_variables_initializer as local_variables_initializer,
-    trainable_variables as trainable_variables, variables_initializer as variables_initializer
+    model_variables as model_variables, trainable_variables as trainable_variables,
+    variables_initializer as variables_initializer
 )
 from xlalite.ops.training.variable_scope import (
     AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope, get_variable as get_variable,

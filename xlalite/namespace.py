@@ -25,6 +25,34 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "rnn_decoder, sequence_loss_of_lists as sequence_loss, sequence_loss_by_example"
         ),
     },
+    "contrib.framework": {
+        "xlalite.files.checkpoint_state": "list_variables, load_variable",
+        "xlalite.ops.layers.arg_scope": (
+            "add_arg_scope, arg_scope, arg_scoped_arguments, current_arg_scope, has_arg_scope"
+        ),
+        "xlalite.ops.layers.base": "smart_cond, static_truth as smart_constant_value",
+        "xlalite.ops.layers.slim_layers": "model_variable, variable",
+        "xlalite.ops.training.global_step": "create_global_step, get_global_step, get_or_create_global_step",
+        "xlalite.ops.training.variable": (
+            "global_variables as get_variables, model_variables as get_model_variables, "
+            "trainable_variables as get_trainable_variables"
+        ),
+    },
+    "contrib.layers": {
+        "xlalite.ops.layers.slim_layers": (
+            "avg_pool2d, batch_norm, conv2d, conv2d as convolution2d, conv2d as conv1d, conv2d as conv3d, "
+            "conv2d_transpose, conv2d_transpose as convolution2d_transpose, dropout, embed_sequence, flatten, "
+            "fully_connected, layer_norm, max_pool2d, model_variable, one_hot_encoding, repeat, separable_conv2d, "
+            "separable_conv2d as separable_convolution2d, softmax, stack"
+        ),
+        "xlalite.ops.training.initializers": (
+            "contrib_variance_scaling_initializer as variance_scaling_initializer, xavier_initializer, "
+            "xavier_initializer as xavier_initializer_conv2d"
+        ),
+        "xlalite.ops.training.regularizers": (
+            "apply_regularization, l1_l2_regularizer, l1_regularizer, l2_regularizer, sum_regularizer"
+        ),
+    },
     "contrib.opt": {
         "xlalite.ops.training.optimizers": "AdaMaxOptimizer, AddSignOptimizer, LazyAdamOptimizer, PowerSignOptimizer",
     },
@@ -45,6 +73,19 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "debugging": {
         "xlalite.ops.functions.special": "check_numerics",
+    },
+    "contrib.slim": {
+        "xlalite.ops.layers.arg_scope": "add_arg_scope, arg_scope",
+        "xlalite.ops.layers.slim_layers": (
+            "avg_pool2d, batch_norm, conv2d, conv2d_transpose, dropout, flatten, fully_connected, layer_norm, "
+            "max_pool2d, model_variable, one_hot_encoding, repeat, separable_conv2d, softmax, stack, variable"
+        ),
+        "xlalite.ops.training.global_step": "create_global_step, get_global_step, get_or_create_global_step",
+        "xlalite.ops.training.regularizers": "l1_regularizer, l2_regularizer, l1_l2_regularizer",
+        "xlalite.ops.training.variable": (
+            "global_variables as get_variables, model_variables as get_model_variables, "
+            "trainable_variables as get_trainable_variables"
+        ),
     },
     "errors": {
         "xlalite.framework.graph.errors": (
@@ -77,7 +118,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "TruncatedNormal as truncated_normal, VarianceScaling as variance_scaling, Zeros as zeros, Constant, "
             "Initializer, Ones, RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, Zeros, "
             "glorot_normal_initializer as glorot_normal, glorot_uniform_initializer as glorot_uniform, he_normal, "
-            "he_uniform"
+            "he_uniform, Identity, Identity as identity, Orthogonal, Orthogonal as orthogonal, UniformUnitScaling, "
+            "UniformUnitScaling as uniform_unit_scaling, lecun_normal, lecun_uniform"
         ),
     },
     "gfile": {

@@ -56,7 +56,7 @@ def test_dense_is_a_product_along_the_last_dimension(shape: tuple[int, ...], sta
     x = tf.placeholder(tf.float32, shape if static else [*[None] * (len(shape) - 1), 3])
     layer = tf.layers.Dense(4, activation=tf.tanh, bias_initializer=tf.ones_initializer())
     y, kernel = evaluate(layer(x), layer.kernel, feeds={x: value})
-    np.testing.assert_allclose(y, np.tanh(value @ kernel + 1), rtol=1e-5)
+    np.testing.assert_allclose(y, np.tanh(value @ kernel + 1), rtol=1e-5, atol=1e-6)
     assert layer.count_params() == 16
     assert [v.op.name for v in layer.trainable_weights] == ["dense/kernel", "dense/bias"]
 

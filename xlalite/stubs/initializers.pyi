@@ -1,10 +1,11 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite.ops.training.initializers import (
-    Constant as Constant, Initializer as Initializer, Ones as Ones, RandomNormal as RandomNormal,
-    RandomUniform as RandomUniform, TruncatedNormal as TruncatedNormal, VarianceScaling as VarianceScaling,
-    Zeros as Zeros, glorot_normal_initializer as _glorot_normal_initializer,
-    glorot_uniform_initializer as _glorot_uniform_initializer, he_normal as he_normal, he_uniform as he_uniform
+    Constant as Constant, Identity as Identity, Initializer as Initializer, Ones as Ones, Orthogonal as Orthogonal,
+    RandomNormal as RandomNormal, RandomUniform as RandomUniform, TruncatedNormal as TruncatedNormal,
+    UniformUnitScaling as UniformUnitScaling, VarianceScaling as VarianceScaling, Zeros as Zeros,
+    glorot_normal_initializer as _glorot_normal_initializer, glorot_uniform_initializer as _glorot_uniform_initializer,
+    he_normal as he_normal, he_uniform as he_uniform, lecun_normal as lecun_normal, lecun_uniform as lecun_uniform
 )
 
 constant = Constant
@@ -16,3 +17,6 @@ variance_scaling = VarianceScaling
 zeros = Zeros
 glorot_normal = _glorot_normal_initializer
 glorot_uniform = _glorot_uniform_initializer
+identity = Identity
+orthogonal = Orthogonal
+uniform_unit_scaling = UniformUnitScaling

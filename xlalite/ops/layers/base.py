@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from xlalite.framework.graph.default_graph import get_default_graph
@@ -24,7 +24,18 @@ LayerFunction = Callable[..., Tensor]
 
 
 class Layer:
-    """A layer. Subclasses make variables in `build` and use them in `call`."""
+    """A layer. Subclasses make variables in `build` and use them in `call`.
+
+    Attributes:
+        trainable: Whether optimisers change its variables by default.
+        built: Whether the variables are there.
+        updates: Operations that keep its statistics.
+        losses: Losses of its variables and outputs.
+        trainable_weights: The variables that optimisers change.
+        non_trainable_weights: The others.
+        renamed: Other names for some variables.
+        collections_of: The further collections that a variable of some name joins.
+    """
 
     def __init__(
         self,
@@ -59,6 +70,8 @@ class Layer:
         self._given_scope = _scope if _scope is not None else name
         self._reuse = _reuse
         self._scope: VariableScope | None = None
+        self.renamed: Mapping[str, str] = {}
+        self.collections_of: Callable[[str], list[Any]] = lambda name: []
 
     @property
     def name(self) -> str:
@@ -150,7 +163,12 @@ class Layer:
         changes = trainable and self.trainable
         wanted = as_dtype(dtype or self._dtype)
         kept = len(get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES))
-        made = get_variable(name, shape, wanted, initializer, regularizer, changes, constraint=constraint)
+        called = self.renamed.get(name, name)
+        further = self.collections_of(called)
+        collections = [GraphKeys.GLOBAL_VARIABLES, *further] if further else None
+        made = get_variable(
+            called, shape, wanted, initializer, regularizer, changes, collections, constraint=constraint
+        )
         self.losses += get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)[kept:]
         (self.trainable_weights if changes else self.non_trainable_weights).append(made)
         return made
@@ -168,6 +186,11 @@ class Layer:
         listed = list(losses) if isinstance(losses, list | tuple) else [losses]
         self.losses += listed
         get_default_graph().get_collection_ref(GraphKeys.REGULARIZATION_LOSSES).extend(listed)
+
+    def enter(self, scope: VariableScope) -> None:
+        """Makes the layer use a scope that is open already."""
+        self._scope = scope
+        self._reuse = scope.reuse
 
     def _new_scope(self) -> Any:
         if self._reuse:

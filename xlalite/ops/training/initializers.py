@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from xlalite.framework.graph.dtypes import as_dtype, float32
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import as_shape
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.functions.array import ones, zeros
+from xlalite.ops.functions.host_functions import py_func
 from xlalite.ops.functions.random_ops import random_normal, random_uniform, truncated_normal
 from xlalite.ops.helpers.constant import constant
 
@@ -156,6 +159,97 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Normally distributed, for layers that keep the scale of their inputs. LeCun et al. 1998."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Evenly distributed, for layers that keep the scale of their inputs. LeCun et al. 1998."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> VarianceScaling:
+    """Glorot's, under its other name."""
+    return VarianceScaling(1.0, "fan_avg", "uniform" if uniform else "truncated_normal", seed, dtype)
+
+
+def contrib_variance_scaling_initializer(
+    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = float32
+) -> VarianceScaling:
+    """`VarianceScaling` as `tf.contrib.layers` spells it."""
+    return VarianceScaling(factor, mode.lower(), "uniform" if uniform else "truncated_normal", seed, dtype)
+
+
+@dataclass(frozen=True)
+class UniformUnitScaling:
+    """Evenly distributed numbers that keep the scale of the inputs of a linear layer. Sussillo and Abbott 2014."""
+
+    factor: float = 1.0
+    seed: int | None = None
+    dtype: Any = float32
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value."""
+        inputs = math.prod(as_shape(shape).known_dims()[:-1])
+        limit = math.sqrt(3 / max(1.0, inputs)) * self.factor
+        return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
+
+
+@dataclass(frozen=True)
+class Orthogonal:
+    """Rows or columns, whichever are fewer, that are orthogonal and have length `gain`. Saxe et al. 2013."""
+
+    gain: float = 1.0
+    seed: int | None = None
+    dtype: Any = float32
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value.
+
+        Raises:
+            ShapeError: there are fewer than two dimensions.
+        """
+        dims = as_shape(shape).known_dims()
+        if len(dims) < 2:
+            raise ShapeError(f"Orthogonal: at least two dimensions are needed, found {dims}")
+        wanted = as_dtype(dtype or self.dtype)
+        rows, columns = math.prod(dims[:-1]), dims[-1]
+        drawn = random_normal([max(rows, columns), min(rows, columns)], dtype=wanted, seed=self.seed)
+
+        def orthogonal(numbers: Any) -> Any:
+            q, r = np.linalg.qr(numbers.astype(np.float64))
+            q = q * np.where(np.diag(r) < 0, -1, 1) * self.gain
+            return (q.T if rows < columns else q).reshape(dims).astype(numbers.dtype)
+
+        value: Tensor = py_func(orthogonal, [drawn], wanted)
+        value.set_shape(dims)
+        return value
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Ones on the diagonal of a matrix, times `gain`."""
+
+    gain: float = 1.0
+    dtype: Any = float32
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value.
+
+        Raises:
+            ShapeError: it is no matrix.
+        """
+        dims = as_shape(shape).known_dims()
+        if len(dims) != 2:
+            raise ShapeError(f"Identity: two dimensions are needed, found {dims}")
+        wanted = as_dtype(dtype or self.dtype)
+        return constant((np.eye(*dims) * self.gain).astype(wanted.as_numpy_dtype))
+
+
+orthogonal_initializer = Orthogonal
+identity_initializer = Identity
+uniform_unit_scaling_initializer = UniformUnitScaling
 zeros_initializer = Zeros
 ones_initializer = Ones
 constant_initializer = Constant

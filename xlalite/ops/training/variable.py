@@ -311,6 +311,11 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """Variables that belong to a model."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
 def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> Operation:
     """One operation that gives all listed variables their initial values."""
     listed = list(var_list)
