@@ -115,6 +115,21 @@ def store_turned(
         _exchange(fb, lanes, (lanes.at(fb, target, block), 1, 2 * registers), (tile, side, 1))
 
 
+def multiply_line(fb: FunctionBuilder, lanes: Lanes, source: Lines, target: Lines, table: Value) -> None:
+    """Writes a line that lies in memory, each element multiplied by one of a table."""
+    factors = Lines(table, source.length, source.step, 1, swaps=False)
+
+    def block(first: Value | int, size: int) -> None:
+        zero = fb.constant(I64, 0)
+        places = [_place(fb, lanes, lines, zero, first) for lines in (source, factors, target)]
+        one, other = (
+            _read(fb, lanes, lines, place, size) for lines, place in zip((source, factors), places, strict=False)
+        )
+        _write(fb, lanes, target, places[2], size, multiply(fb, one, other))
+
+    _blocks(fb, source.length, lanes.count, block)
+
+
 def _blocks(fb: FunctionBuilder, length: int, side: int, block: Callable[[Value | int, int], None]) -> None:
     whole = length - length % side
     if whole:

@@ -4,7 +4,8 @@ A length whose prime factors are all small goes through one pass for each radix.
 that does (Bluestein, "A linear filtering approach to the computation of discrete Fourier transform", 1970).
 
 A long line is cut in two (Bailey, "FFTs in external or hierarchical memory", 1990): as a matrix [rows, columns] its
-columns are transformed, each element is turned by an angle, and then its rows are transformed.
+columns are transformed, each element is turned by an angle, and then its rows are transformed. So is the convolution
+of a line that is transformed by one.
 """
 
 from __future__ import annotations
@@ -46,12 +47,24 @@ class SplitPlan:
     """A transform of one long line as a matrix [rows, columns].
 
     Attributes:
+        length: Elements of the line.
         rows: The transforms of columns.
         columns: The transforms of rows.
     """
 
+    length: int
     rows: LinePlan
     columns: LinePlan
+
+    @property
+    def size(self) -> int:
+        """Elements of the matrix."""
+        return self.rows.length * self.columns.length
+
+    @property
+    def is_convolution(self) -> bool:
+        """Whether the line is transformed by a convolution."""
+        return self.size != self.length
 
 
 def radices_of(length: int) -> tuple[int, ...] | None:
@@ -95,15 +108,14 @@ def _cost(radices: tuple[int, ...]) -> float:
 def split_line(length: int, lanes: int) -> tuple[SplitPlan, float] | None:
     """The split of a line that leaves fewest lanes idle, and the part of lanes that work; None if there is no split."""
     best: tuple[float, int] | None = None
-    if radices_of(length) is None:
-        return None
-    for rows in range(2, length // 2 + 1):
-        columns = length // rows
+    size = plan_line(length).size
+    for rows in range(2, size // 2 + 1):
+        columns = size // rows
         if rows > columns * 8:
             break
-        if length % rows or columns > rows * 8:
+        if size % rows or columns > rows * 8:
             continue
-        work = (-(-columns // lanes) * rows + -(-rows // lanes) * columns) * lanes / (2 * length)
+        work = (-(-columns // lanes) * rows + -(-rows // lanes) * columns) * lanes / (2 * size)
         # Of equal ones the one nearest to a square.
         penalty = work + 0.01 * max(rows, columns) / min(rows, columns)
         if best is None or penalty < best[0]:
@@ -111,4 +123,4 @@ def split_line(length: int, lanes: int) -> tuple[SplitPlan, float] | None:
     if best is None:
         return None
     rows = best[1]
-    return SplitPlan(plan_line(rows), plan_line(length // rows)), 1 / best[0]
+    return SplitPlan(length, plan_line(rows), plan_line(size // rows)), 1 / best[0]

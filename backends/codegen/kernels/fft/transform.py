@@ -20,13 +20,14 @@ from xlalite.backends.codegen.kernels.fft.moves import (
     Lines,
     load_columns,
     load_rows,
+    multiply_line,
     store_columns,
     store_rows,
     store_turned,
 )
 from xlalite.backends.codegen.kernels.fft.passes import Lanes, transform_lines
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
-from xlalite.backends.codegen.kernels.fft.twiddles import turns
+from xlalite.backends.codegen.kernels.fft.twiddles import chirp, turns
 from xlalite.backends.codegen.kernels.fork import Fork
 from xlalite.backends.codegen.kernels.scratch import aligned, parts_of, slot_in
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
@@ -105,9 +106,11 @@ class Dimensions:
             turned = _whole(self.along.columns.length, side) * -(-self.along.rows.length // side) * element
         number = 2 * self.lanes.scalar.size_bytes
         row = self.lengths[-1] * number if split and self.kind.is_real else 0
+        line = self.along.size * number if isinstance(self.along, SplitPlan) and self.along.is_convolution else 0
         is_kept = self.kind is FftType.IRFFT and len(self.lengths) > 1
         spectrum = math.prod(self.lengths[:-1]) * self.width * number if is_kept else 0
-        return buffer, buffer, side * element, turned, row, row if not self.is_halved else 0, spectrum
+        other_row = row if not self.is_halved else 0
+        return buffer, buffer, side * element, turned, row, other_row, line, line, spectrum
 
     @property
     def shared_bytes(self) -> int:
@@ -126,6 +129,8 @@ class Areas:
         turned: What lies between the two halves of a split line.
         row: A complex line.
         other_row: As much.
+        line: What a line is convolved in.
+        other_line: As much.
         spectrum: What lies between the dimensions across and the last one.
     """
 
@@ -135,6 +140,8 @@ class Areas:
     turned: Value
     row: Value
     other_row: Value
+    line: Value
+    other_line: Value
     spectrum: Value
 
 
@@ -276,25 +283,48 @@ class Transform:
         lanes, length = own.lanes, own.lengths[-1]
         match own.kind, own.is_halved:
             case FftType.RFFT, True:
-                self._split(plan, source, row)
+                self._whole_line(plan, source, row)
                 real.row_apart(fb, lanes, length // 2, row, target)
             case FftType.IRFFT, True:
                 real.row_together(fb, lanes, length // 2, source, row)
-                self._split(plan, row, target)
+                self._whole_line(plan, row, target)
             case FftType.RFFT, False:
                 real.row_with_zeros(fb, lanes, length, source, row)
-                self._split(plan, row, other)
+                self._whole_line(plan, row, other)
                 fb.memmove(target, other, own.width * 2 * lanes.scalar.size_bytes, align=lanes.scalar.size_bytes)
             case FftType.IRFFT, False:
                 real.mirror_row(fb, lanes, length, source, row)
-                self._split(plan, row, other)
+                self._whole_line(plan, row, other)
                 real.real_parts_of_row(fb, lanes, length, other, target)
             case _:
-                self._split(plan, source, target)
+                self._whole_line(plan, source, target)
 
-    def _split(self, plan: SplitPlan, source: Value, target: Value) -> None:
-        own = self.dimensions
-        lanes, swaps = own.lanes, own.is_inverse
+    def _whole_line(self, plan: SplitPlan, source: Value, target: Value) -> None:
+        """Transforms a complex line, perhaps by a convolution (`passes.transform_lines`)."""
+        fb, own, (line, other) = self.fb, self.dimensions, (self.areas.line, self.areas.other_line)
+        lanes, swaps, scale = own.lanes, own.is_inverse, self._scale(-1)
+        if not plan.is_convolution:
+            self._split(plan, source, target, swaps=swaps, scale=scale)
+            return
+        turns_of_line, kernel = (fb.module.constant_bytes(data) for data in chirp(plan, lanes.dtype))
+
+        def at(pointer: Value, length: int, *, swaps: bool, scale: float = 1.0) -> Lines:
+            return Lines(pointer, length, length, 1, swaps, scale)
+
+        number = 2 * lanes.scalar.size_bytes
+        rest = fb.gep(lanes.scalar, line, 2 * plan.length)
+        fb.memset(rest, 0, (plan.size - plan.length) * number, align=lanes.scalar.size_bytes)
+        origin, start = at(source, plan.length, swaps=swaps), at(line, plan.length, swaps=False)
+        multiply_line(fb, lanes, origin, start, turns_of_line)
+        self._split(plan, line, other, swaps=False, scale=1.0)
+        once, back = at(other, plan.size, swaps=False), at(other, plan.size, swaps=True)
+        multiply_line(fb, lanes, once, back, kernel)
+        self._split(plan, other, line, swaps=False, scale=1.0)
+        twice, found = at(line, plan.length, swaps=True), at(target, plan.length, swaps=swaps, scale=scale)
+        multiply_line(fb, lanes, twice, found, turns_of_line)
+
+    def _split(self, plan: SplitPlan, source: Value, target: Value, *, swaps: bool, scale: float) -> None:
+        lanes = self.dimensions.lanes
         rows, columns = plan.rows.length, plan.columns.length
         registers = -(-rows // lanes.count)
 
@@ -310,7 +340,7 @@ class Transform:
             fb, areas = code.fb, code.areas
             place = lanes.at(fb, areas.turned, fb.udiv(first, lanes.count))
             found = transform_lines(fb, lanes, plan.columns, (areas.buffer, areas.other), place, registers)
-            written = Lines(code._at(held[0], first), columns, rows, lines, swaps, self._scale(-1))
+            written = Lines(code._at(held[0], first), columns, rows, lines, swaps, scale)
             store_columns(fb, lanes, written, found)
 
         self._groups(columns, None, (source,), down)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.backends.codegen.kernels.fft.plan import LinePlan
+from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 
@@ -36,7 +36,7 @@ def turns(rows: Array, columns: int, count: int, lanes: int, dtype: DType) -> by
     return np.concatenate([blocks.real, blocks.imag], axis=2).astype(dtype.numpy).tobytes()
 
 
-def chirp(plan: LinePlan, dtype: DType) -> tuple[bytes, bytes]:
+def chirp(plan: LinePlan | SplitPlan, dtype: DType) -> tuple[bytes, bytes]:
     """What Bluestein's method multiplies by: elements of the line, and of the convolution's transform.
 
     The second is divided by the convolution's length, which its inverse transform leaves out.
