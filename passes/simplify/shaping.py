@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xlalite.hlo.building.construct import broadcast, iota, reshape, reverse, splat_like, transpose
+from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
@@ -154,6 +155,21 @@ def transpose_of_broadcast(instruction: HloInstruction) -> RuleResult:
     return broadcast(inner.operand(0), instruction.shape.dims, dimensions)
 
 
+def transpose_of_replicated(instruction: HloInstruction) -> RuleResult:
+    """transpose(broadcast(A) * broadcast(B)) = transpose(broadcast(A)) * transpose(broadcast(B)), for any function.
+
+    An outer product is written in the order in which it is wanted.
+    """
+    inner = instruction.operand(0)
+    if not inner.op.is_elementwise or not used_once(inner):
+        return None
+    if any(operand.shape.rank and operand.opcode != "broadcast" for operand in inner.operands):
+        return None
+    order = instruction.attrs.dimensions
+    operands = [transpose(operand, order) if operand.shape.rank else operand for operand in inner.operands]
+    return create(inner.opcode, operands, inner.attrs, shape=inner.shape.with_dims(instruction.shape.dims))
+
+
 def transpose_of_iota(instruction: HloInstruction) -> RuleResult:
     """transpose(iota) = iota along another dimension."""
     inner = instruction.operand(0)
@@ -207,6 +223,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("reshape", reshape_of_transpose),
     RewriteRule("transpose", transpose_as_reshape),
     RewriteRule("transpose", transpose_of_broadcast),
+    RewriteRule("transpose", transpose_of_replicated),
     RewriteRule("transpose", transpose_of_iota),
     RewriteRule("reverse", reverse_nothing),
     RewriteRule("reverse", reverse_of_reverse),

@@ -42,8 +42,7 @@ def workloads() -> list[Workload]:
             )
             for layer in ((8, 56, 64, 3, 1, 64), (8, 57, 61, 3, 2, 127), (8, 112, 3, 7, 2, 64))
         ]
-    depthwise = dict(zip(names[:-1], (8, 112, 64, 3, 1), strict=True))
-    return [*rows, workload("depthwise convolution" + sizes.removesuffix(" to {outputs}"), _depthwise, **depthwise)]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -183,30 +182,6 @@ def _kernel_text(layer: _Layer) -> str:
         f"  ROOT r = f32[{dims(layer.kernel('NHWC'))}] convolution(x, g), window={{{window}}}, "
         "dim_labels=f01b_i01o->01bf\n"
     )
-
-
-def _depthwise(batch: int = 2, size: int = 6, inputs: int = 5, side: int = 3, step: int = 1) -> Contest:
-    layer = _Layer(batch, size, inputs, side, step, inputs)
-    text = layer.text("NHWC").replace(f",{inputs},{inputs}] parameter(1)", f",1,{inputs}] parameter(1)")
-    text = text.replace("->b01f", f"->b01f, feature_group_count={inputs}")
-    x, k = signed(layer.images("NHWC"), (side, side, 1, inputs))
-
-    def plain(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-        return sum(view * k[i, j, 0] for i, j, view in _views(layer, x))  # type: ignore[no-any-return]
-
-    def in_jax(jax: Any) -> Callable[[Any, Any], Any]:
-        order, pads = ("NHWC", "HWIO", "NHWC"), [(layer.padding, layer.padding)] * 2
-        return lambda x, k: jax.lax.conv_general_dilated(
-            x, k, (step, step), pads, dimension_numbers=order, feature_group_count=inputs
-        )
-
-    def in_torch(torch: Any) -> Callable[[Any, Any], Any]:
-        convolve = torch.nn.functional.conv2d
-        return lambda x, k: convolve(
-            x.permute(0, 3, 1, 2), k.permute(3, 2, 0, 1), stride=step, padding=layer.padding, groups=inputs
-        ).permute(0, 2, 3, 1)
-
-    return text_contest(text, [x, k], numpy=lambda _: plain, jax=in_jax, torch=in_torch)
 
 
 def _views(layer: _Layer, x: np.ndarray) -> Any:

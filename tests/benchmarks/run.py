@@ -27,6 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import (
     arrays,
+    convolution_forms,
+    convolution_models,
     convolutions,
     indexing,
     linear_algebra,
@@ -47,6 +49,8 @@ ROOMS = (
     narrow,
     products,
     convolutions,
+    convolution_forms,
+    convolution_models,
     indexing,
     ordering,
     pooling,

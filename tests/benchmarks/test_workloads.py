@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import roofline, run
+from benchmarks import convolution_models, roofline, run
 from benchmarks.harness import Contest, DisagreementError, Workload, agree, measure, workload
 from benchmarks.programs import floats, text_contest
 
@@ -27,6 +27,14 @@ def test_a_workload_agrees_with_all_peers(kind: Workload) -> None:
     contest = kind.build()
     assert contest.tolerance is not None
     agree(contest.enter(), contest.tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [pytest.param(each, id=each.label) for each in convolution_models.workloads()])
+def test_a_model_agrees_with_jax(model: Workload) -> None:
+    contest = model.build()
+    assert contest.tolerance is not None
+    agree(contest.enter(["jax"]), contest.tolerance)
 
 
 def test_workloads_are_many_and_have_names_of_their_own() -> None:
