@@ -84,8 +84,13 @@ _NAMES: dict[str, str] = {
         "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
         "tuple, while_loop, with_dependencies"
     ),
-    "xlalite.ops.helpers.gradients": "UnconnectedGradients, gradients",
+    "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
+    "xlalite.ops.functions.custom_gradients": "custom_gradient, hessians",
+    "xlalite.ops.helpers.gradient_registry": (
+        "RegisterGradient, no_gradient as NoGradient, no_gradient as NotDifferentiable"
+    ),
+    "xlalite.ops.training.template": "make_template",
     "xlalite.ops.functions.host_functions": (
         "Print, assert_equal, assert_greater, assert_greater_equal, assert_integer, assert_less, assert_less_equal, "
         "assert_near, assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive, "

@@ -54,6 +54,7 @@ from xlalite.ops.functions.control_flow import (
     name_scope as name_scope, no_op as no_op, tuple as tuple, while_loop as while_loop,
     with_dependencies as with_dependencies
 )
+from xlalite.ops.functions.custom_gradients import custom_gradient as custom_gradient, hessians as hessians
 from xlalite.ops.functions.diagonals import (
     diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
@@ -142,7 +143,10 @@ from xlalite.ops.functions.special import (
 )
 from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
-from xlalite.ops.helpers.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
+from xlalite.ops.helpers.gradient_registry import RegisterGradient as RegisterGradient, no_gradient as _no_gradient
+from xlalite.ops.helpers.gradients import (
+    AggregationMethod as AggregationMethod, UnconnectedGradients as UnconnectedGradients, gradients as gradients
+)
 from xlalite.ops.training.initializers import (
     constant_initializer as constant_initializer, glorot_normal_initializer as glorot_normal_initializer,
     glorot_uniform_initializer as glorot_uniform_initializer, identity_initializer as identity_initializer,
@@ -152,6 +156,7 @@ from xlalite.ops.training.initializers import (
     uniform_unit_scaling_initializer as uniform_unit_scaling_initializer,
     variance_scaling_initializer as variance_scaling_initializer, zeros_initializer as zeros_initializer
 )
+from xlalite.ops.training.template import make_template as make_template
 from xlalite.ops.training.variable import (
     Variable as Variable, assign as assign, assign_add as assign_add, assign_sub as assign_sub,
     global_variables as global_variables, global_variables_initializer as global_variables_initializer,
@@ -177,5 +182,7 @@ tensor_diag_part = diag_part
 tensor_scatter_add = tensor_scatter_nd_add
 tensor_scatter_sub = tensor_scatter_nd_sub
 tensor_scatter_update = tensor_scatter_nd_update
+NoGradient = _no_gradient
+NotDifferentiable = _no_gradient
 print = _print_
 __version__: str

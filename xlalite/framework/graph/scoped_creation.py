@@ -6,8 +6,8 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from xlalite.framework.graph.device import DeviceSpec
 from xlalite.framework.graph.errors import GraphError
@@ -15,6 +15,9 @@ from xlalite.framework.graph.scopes import ControlFrame, Scopes
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.operation import Operation
+
+GRADIENT_OVERRIDE: Final = "_gradient_op_type"
+"""The annotation with the name under which an operation's gradient is registered."""
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
@@ -112,6 +115,17 @@ class ScopedCreation(ABC):
             yield
         finally:
             self._scopes.attributes = outer
+
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Gives operations created inside, by type, the names under which their gradients are registered."""
+        outer = self._scopes.attributes.get(GRADIENT_OVERRIDE)
+        names = dict(op_type_map)
+
+        def override(operation: Operation) -> str | None:
+            inherited: str | None = None if outer is None else outer(operation)
+            return names.get(operation.type, inherited)
+
+        return self.attribute_scope({GRADIENT_OVERRIDE: override})
 
     @property
     def attribute_scope_values(self) -> Mapping[str, Any]:

@@ -19,10 +19,20 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
+from xlalite.ops.helpers.gradient_registry import gradient_of, is_overridden
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.indexed_slices import dense, join_slices
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
+
+
+class AggregationMethod:
+    """How terms of a gradient are added; all ways are the same here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
 
 
 class UnconnectedGradients(enum.Enum):
@@ -135,14 +145,18 @@ class _Sweep:
                 self._through(operation)
 
     def _through(self, operation: Operation) -> None:
-        gradient = operation.spec.gradient
+        gradient = gradient_of(operation)
         if gradient is None:
             return
         with self._surroundings(operation):
             incoming = [None if tensor in self._stops else self.total(tensor) for tensor in operation.outputs]
             if all(arrived is None for arrived in incoming):
                 return
-            if operation.spec.gradient_passes_on and len(incoming) == len(operation.inputs):
+            if (
+                operation.spec.gradient_passes_on
+                and not is_overridden(operation)
+                and len(incoming) == len(operation.inputs)
+            ):
                 found: Sequence[Gradient | None] = incoming
             else:
                 found = gradient(operation, tuple(None if each is None else dense(each) for each in incoming))
@@ -168,7 +182,7 @@ class _Sweep:
                     self._origins[stand_in] = tensor
                     fresh.append(stand_in)
             for consumer in tensor.consumers():
-                if consumer not in visited and consumer.spec.gradient is not None:
+                if consumer not in visited and gradient_of(consumer) is not None:
                     visited.add(consumer)
                     fresh += [output for output in consumer.outputs if output not in reached]
             reached.update(fresh)
