@@ -56,6 +56,11 @@ _NAMES: dict[str, str] = {
         "diag_part as tensor_diag_part, trace"
     ),
     "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
+    "xlalite.ops.functions.linalg": (
+        "cholesky, cholesky_solve, eye, det as matrix_determinant, inv as matrix_inverse, solve as matrix_solve, "
+        "lstsq as matrix_solve_ls, matrix_transpose, triangular_solve as matrix_triangular_solve, qr, "
+        "eigh as self_adjoint_eig, eigvalsh as self_adjoint_eigvals, svd"
+    ),
     "xlalite.ops.functions.ordering": "argsort, searchsorted, sort",
     "xlalite.ops.functions.products": "accumulate_n, count_nonzero, cross, einsum, norm, tensordot",
     "xlalite.ops.functions.scatter_updates": (
@@ -74,6 +79,7 @@ _NAMES: dict[str, str] = {
         "tensor_scatter_nd_update, tensor_scatter_nd_sub as tensor_scatter_sub, "
         "tensor_scatter_nd_update as tensor_scatter_update, unique, unique_with_counts, unravel_index"
     ),
+    "xlalite.ops.functions.signal": "fft, fft2d, fft3d, ifft, ifft2d, ifft3d",
     "xlalite.ops.functions.special": (
         "acosh, angle, approximate_equal, asinh, atanh, betainc, check_numerics, complex, digamma, erfc, igamma, "
         "igammac, lbeta, lgamma, polygamma, saturate_cast, zeta"

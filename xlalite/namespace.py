@@ -158,6 +158,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "matrix_band_part as band_part, matrix_diag as diag, matrix_diag_part as diag_part, "
             "matrix_set_diag as set_diag, diag as tensor_diag, diag_part as tensor_diag_part, trace"
         ),
+        "xlalite.ops.functions.linalg": (
+            "adjoint, cholesky, cholesky_solve, det, eigh, eigvalsh, eye, inv, logdet, lstsq, matrix_transpose, qr, "
+            "slogdet, solve, svd, triangular_solve"
+        ),
         "xlalite.ops.functions.products": "cross, einsum, norm, tensordot",
     },
     "losses": {
@@ -267,6 +271,17 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "python_io": {
         "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
+    },
+    "signal": {
+        "xlalite.ops.functions.signal": (
+            "fft, fft2d, fft3d, frame, hamming_window, hann_window, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, "
+            "rfft, rfft2d, rfft3d, stft"
+        ),
+    },
+    "spectral": {
+        "xlalite.ops.functions.signal": (
+            "fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, rfft, rfft2d, rfft3d"
+        ),
     },
     "summary": {
         "xlalite.files.events": "FileWriter, FileWriterCache",

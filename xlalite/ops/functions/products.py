@@ -15,6 +15,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.einsum import parse_equation
 from xlalite.ops.functions.array import concat, gather, reshape, roll, shape, transpose
+from xlalite.ops.functions.linalg import svd
 from xlalite.ops.functions.math import (
     abs as magnitude,
     add_n,
@@ -138,7 +139,7 @@ def norm(
             return sqrt(reduce_sum(squares, axis, keep))
         sizes = magnitude(x)
         if of_matrices:
-            return _matrix_norm(sizes, ord, axis, keep)
+            return _matrix_norm(x, sizes, ord, axis, keep)
         if ord in (np.inf, "inf"):
             return reduce_max(sizes, axis, keep)
         if isinstance(ord, int | float) and ord > 0:
@@ -154,12 +155,22 @@ def sizes_norm(sizes: Tensor, order: float, axis: Any, keep: bool) -> Tensor:
     return result
 
 
-def _matrix_norm(sizes: Tensor, order: Any, axes: Sequence[int], keep: bool) -> Tensor:
+def _matrix_norm(x: Tensor, sizes: Tensor, order: Any, axes: Sequence[int], keep: bool) -> Tensor:
     if order in (1, np.inf, "inf"):
         summed, largest = (axes[0], axes[1]) if order == 1 else (axes[1], axes[0])
         totals = reduce_sum(sizes, [summed], True)
         found = reduce_max(totals, [largest], True)
         return found if keep else node("Squeeze", [found], {"squeeze_dims": tuple(axes)})
+    if order == 2:
+        rank = x.shape.rank
+        if rank is None:
+            raise ShapeError("norm: the rank is not known")
+        last = [normalize_axis(int(i), rank) for i in axes]
+        moved = transpose(x, [i for i in range(rank) if i not in last] + last)
+        found = reduce_max(svd(moved, compute_uv=False), [-1])
+        for axis in sorted(last) if keep else ():
+            found = node("ExpandDims", [found, convert_to_tensor(axis)])
+        return found
     raise ShapeError(f"norm: there is no norm {order!r} of matrices")
 
 
