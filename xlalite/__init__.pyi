@@ -71,6 +71,11 @@ from xlalite.ops.functions.host_functions import (
     print_ as _print_, py_func as py_func
 )
 from xlalite.ops.functions.image import random_crop as random_crop
+from xlalite.ops.functions.linalg import (
+    cholesky as cholesky, cholesky_solve as cholesky_solve, det as _det, eigh as _eigh, eigvalsh as _eigvalsh,
+    eye as eye, inv as _inv, lstsq as _lstsq, matrix_transpose as matrix_transpose, qr as qr, solve as _solve,
+    svd as svd, triangular_solve as _triangular_solve
+)
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
     atan as atan, atan2 as atan2, bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, cast as cast,
@@ -130,6 +135,9 @@ from xlalite.ops.functions.selection import (
     tensor_scatter_nd_update as tensor_scatter_nd_update, unique as unique, unique_with_counts as unique_with_counts,
     unravel_index as unravel_index
 )
+from xlalite.ops.functions.signal import (
+    fft as fft, fft2d as fft2d, fft3d as fft3d, ifft as ifft, ifft2d as ifft2d, ifft3d as ifft3d
+)
 from xlalite.ops.functions.space_blocks import (
     batch_to_space as batch_to_space, batch_to_space_nd as batch_to_space_nd, depth_to_space as depth_to_space,
     extract_image_patches as extract_image_patches, space_to_batch as space_to_batch,
@@ -173,12 +181,19 @@ from xlalite.stubs import (
     bitwise as bitwise, debugging as debugging, errors as errors, gfile as gfile, image as image,
     initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
     manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
-    summary as summary, train as train
+    signal as signal, spectral as spectral, summary as summary, train as train
 )
 
 bool = bool_
 tensor_diag = diag
 tensor_diag_part = diag_part
+matrix_determinant = _det
+matrix_inverse = _inv
+matrix_solve = _solve
+matrix_solve_ls = _lstsq
+matrix_triangular_solve = _triangular_solve
+self_adjoint_eig = _eigh
+self_adjoint_eigvals = _eigvalsh
 tensor_scatter_add = tensor_scatter_nd_add
 tensor_scatter_sub = tensor_scatter_nd_sub
 tensor_scatter_update = tensor_scatter_nd_update

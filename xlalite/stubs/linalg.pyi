@@ -4,6 +4,12 @@ from xlalite.ops.functions.diagonals import (
     diag as _diag, diag_part as _diag_part, matrix_band_part as _matrix_band_part, matrix_diag as _matrix_diag,
     matrix_diag_part as _matrix_diag_part, matrix_set_diag as _matrix_set_diag, trace as trace
 )
+from xlalite.ops.functions.linalg import (
+    adjoint as adjoint, cholesky as cholesky, cholesky_solve as cholesky_solve, det as det, eigh as eigh,
+    eigvalsh as eigvalsh, eye as eye, inv as inv, logdet as logdet, lstsq as lstsq,
+    matrix_transpose as matrix_transpose, qr as qr, slogdet as slogdet, solve as solve, svd as svd,
+    triangular_solve as triangular_solve
+)
 from xlalite.ops.functions.products import cross as cross, einsum as einsum, norm as norm, tensordot as tensordot
 
 band_part = _matrix_band_part
