@@ -66,6 +66,7 @@ def open_kernel(
     reads: Sequence[HloInstruction] | None = None,
     *,
     ahead: int = 0,
+    calls_only: bool = False,
 ) -> KernelEntry:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
@@ -75,9 +76,18 @@ def open_kernel(
         request: What the kernel computes.
         reads: The parameters whose addresses are needed, if not all.
         ahead: `ArrayView.ahead` of parameters that the second cache does not hold.
+        calls_only: Whether it does nothing but call other functions: optimising it takes longer than it ever gains.
     """
-    attributes = ("noalias readonly", "", "")
-    fb = module.function(name, VOID, (PTR, I64, I64), parameter_attributes=attributes, linkage="hidden")
+    parameter_attributes = ("noalias readonly", "", "")
+    attributes = ("nounwind", "noinline", "optnone") if calls_only else ("nounwind",)
+    fb = module.function(
+        name,
+        VOID,
+        (PTR, I64, I64),
+        parameter_attributes=parameter_attributes,
+        attributes=attributes,
+        linkage="hidden",
+    )
     arguments, begin, end = fb.parameters
     body, places = request.body, request.places
     bases = {number: fb.held_pointer(arguments, number) for number in dict.fromkeys(p.argument for p in places)}

@@ -41,8 +41,12 @@ class Scalars:
             return a
         return self._fb.sub(self.value(a), b, "nsw")
 
-    def multiply(self, a: Scalar, factor: int) -> Scalar:
+    def multiply(self, a: Scalar, factor: Scalar) -> Scalar:
         """Product."""
+        if not isinstance(factor, int):
+            a, factor = factor, a
+        if not isinstance(factor, int):
+            return self._fb.mul(self.value(a), factor, "nsw")
         if isinstance(a, int) or factor == 0:
             return a * factor if isinstance(a, int) else 0
         return a if factor == 1 else self._fb.mul(a, factor, "nsw")

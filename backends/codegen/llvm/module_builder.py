@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
@@ -18,6 +19,7 @@ from xlalite.hlo.ir.traversal import reachable
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
+_SHARED = "xlalite.shared"
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -43,6 +45,7 @@ class ModuleBuilder(ModuleSymbols):
         """An empty module, for this machine unless a target is given."""
         super().__init__(name, target, contract=contract)
         self._functions: list[FunctionBuilder] = []
+        self._shared_texts: dict[str, str] = {}
 
     def function(
         self,
@@ -84,6 +87,50 @@ class ModuleBuilder(ModuleSymbols):
         builder = FunctionBuilder(self, handle, header, self.contract if contract is None else contract)
         self._functions.append(builder)
         return builder
+
+    def shared_function(
+        self,
+        key: Hashable,
+        stem: str,
+        return_type: Type,
+        parameter_types: Sequence[Type],
+        parameter_attributes: Sequence[str],
+        build: Callable[[FunctionBuilder], None],
+    ) -> Function:
+        """A function that stands in a module of its own, the same in all programs that have it; see `shared_texts`.
+
+        Args:
+            key: What the function is made from.
+            stem: Beginning of its name; the rest is a digest of its text.
+            return_type: VOID or any first-class type.
+            parameter_types: Types of the parameters.
+            parameter_attributes: One string for each parameter.
+            build: Writes the body.
+        """
+
+        def make() -> Function:
+            own = ModuleBuilder(_SHARED, self.target, contract=self.contract)
+            attributes = ("nounwind", "noinline")
+            fb = own.function(
+                _SHARED,
+                return_type,
+                parameter_types,
+                parameter_attributes=parameter_attributes,
+                attributes=attributes,
+                linkage="hidden",
+            )
+            build(fb)
+            text = own.text()
+            name = f"{stem}.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+            self._shared_texts[name] = text.replace(fb.function.text, f'@"{name}"')
+            return self.declare(name, return_type, parameter_types)
+
+        return self.define_once(key, make)
+
+    @property
+    def shared_texts(self) -> tuple[str, ...]:
+        """Modules to be linked with this one, each of one function that others may have, too."""
+        return tuple(self._shared_texts.values())
 
     def text(self) -> str:
         """The module as LLVM IR text."""

@@ -40,7 +40,7 @@ from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, e
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, declare_random_state, emit_advance
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
@@ -102,7 +102,8 @@ class _ModuleEmitter:
         self._emit_computation(self._hlo.entry_computation)
         self._slots.write_back_results()
         self._fb.ret(0)
-        self._emitted.text = NEXT_MODULE.join(self._module.texts(_LINES_IN_MODULE))
+        shared = (SHARED_MODULE + text for text in self._module.shared_texts)
+        self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE), *shared))
         return self._emitted
 
     def _base_pointer(self, allocation: Allocation) -> Value:

@@ -12,15 +12,16 @@ import enum
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
 
 
@@ -111,8 +112,20 @@ class LinkedModule:
             raise CodegenError(f"no symbol {symbol!r} in this module; it defines {defined}") from None
 
 
-def generate_code(text: str, wanted: CodeForm, options: JitOptions | None = None) -> GeneratedCode:
+Keeper = Callable[[str, Callable[[], bytes]], bytes]
+"""(text of a shared module, what makes its object code) -> its object code, kept or made."""
+
+
+def generate_code(
+    text: str, wanted: CodeForm, options: JitOptions | None = None, keeper: Keeper | None = None
+) -> GeneratedCode:
     """Parses and optimises LLVM IR for this host, once, and makes of it what is wanted.
+
+    Args:
+        text: One module or several.
+        wanted: What to make.
+        options: How.
+        keeper: Who has object code of modules that programs share.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
@@ -124,6 +137,9 @@ def generate_code(text: str, wanted: CodeForm, options: JitOptions | None = None
     images: list[bytes] = []
     exports: list[str] = []
     for one in text.split(NEXT_MODULE):
+        if keeper is not None and wanted is CodeForm.OBJECT and one.startswith(SHARED_MODULE):
+            images.append(keeper(one, partial(_object_image, one, options, machine)))
+            continue
         with _optimized(one, options, machine) as module:
             if CodeForm.IR in wanted:
                 optimized_irs.append(str(module))
@@ -136,6 +152,11 @@ def generate_code(text: str, wanted: CodeForm, options: JitOptions | None = None
                 exports += _exported_names(module)
     image = joined(images) if images else b""
     return GeneratedCode(NEXT_MODULE.join(optimized_irs), NEXT_MODULE.join(assemblies), image, tuple(exports))
+
+
+def _object_image(text: str, options: JitOptions, machine: llvm.TargetMachine) -> bytes:
+    with _optimized(text, options, machine) as module:
+        return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
 def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCode:

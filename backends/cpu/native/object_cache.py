@@ -3,7 +3,7 @@
 A key holds everything that decides the code: what the caller names (IR text, or a fingerprint of what the text is made
 from), the options, the versions of llvmlite and LLVM, the CPU with its features. On a hit the IR is not even written.
 Entries carry a small JSON record and the constants that were made on the way, so that an executable can be rebuilt
-from the cache alone.
+from the cache alone. Functions that many programs have, such as the tiles of products, are entries of their own.
 
 Environment: `XLALITE_CACHE_DIR` moves the directory, `XLALITE_CACHE=0` keeps everything in memory.
 """
@@ -29,7 +29,7 @@ from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import FORMAT
 from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.jit import JitOptions, LinkedModule, compile_ir, host_fingerprint, link
-from xlalite.backends.cpu.native.object_code import IrSource, ObjectCode
+from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.hlo.errors import CacheError, XlaliteError
 
 _LOG = logging.getLogger("xlalite")
@@ -139,6 +139,15 @@ class ObjectCache:
         self._count("misses", 1)
         self._store(key, code)
         self._remember(key, code)
+
+    def kept_image(self, options: JitOptions, text: str, make: Callable[[], bytes]) -> bytes:
+        """The object code of a module that programs share; made only when no cache has it."""
+        key = cache_key(("shared", text), options)
+        image = self.use(key, lambda code: code.image)
+        if image is None:
+            image = make()
+            self.add(key, ObjectCode(image, (), summary=CodeSummary("(shared)")))
+        return image
 
     def stats(self) -> CacheStats:
         """What the cache has done so far."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from xlalite.backends.cpu.native.aligned_memory import ByteArray
 
 NEXT_MODULE = "\n; Here the next module begins.\n"
+SHARED_MODULE = "; Programs share this module.\n"
+"""Begins the text of a module whose object code is worth keeping by itself."""
 
 _ARCHIVE = b"!<arch>\n"
 _MEMBER_HEADER_BYTES = 60

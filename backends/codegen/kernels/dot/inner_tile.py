@@ -26,6 +26,8 @@ class InnerTile(Tile):
     """A tile with at most as many columns as lanes.
 
     Attributes:
+        a_row: Distance of a's rows.
+        c_row: Distance of c's rows.
         depth: Number of p.
         a_type: Element type of a in memory; None for the type of sums.
         b_type: Element type of b in memory; None for the type of sums.
@@ -34,6 +36,8 @@ class InnerTile(Tile):
 
     name: ClassVar[str] = "dot_inner"
 
+    a_row: int
+    c_row: int
     depth: int
     a_type: DType | None
     b_type: DType | None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
-from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, layout_of, tile_of
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, arguments_of, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
@@ -41,6 +41,9 @@ from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
+
+_LONG_TILE = 256
+"""Terms from which on a tile takes so long that what calls it need not be fast."""
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
@@ -139,7 +142,8 @@ class DotKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
-        entry = open_kernel(module, name, self.request)
+        calls_only = self.stores_result and self.plan.unit_depth >= _LONG_TILE
+        entry = open_kernel(module, name, self.request, calls_only=calls_only)
         if self.plan.extent:
             _DotEmitter(module, entry, self).emit()
         entry.fb.ret()
@@ -312,7 +316,7 @@ class _DotEmitter:
         if least is not None:
             fb.store(constant(I32, -1), least, 4)
         if not operand.tile_extent:
-            fb.call(pack, source, target, *map(math.value, (term, first, terms, extent)))
+            fb.call(pack, source, target, *map(math.value, (term, first, terms, extent, *packing.strides)))
             return
         # Lines that several tiles share are copied for all of them while they are in the nearest cache.
         step, most = (
@@ -327,7 +331,7 @@ class _DotEmitter:
             sizes = math.piece(start, step, extent), math.piece(begin, most, terms)
             positions = math.add(first, start), math.add(term, begin)
             place_of_part = math.address(numbers.kept, target, place)
-            found = fb.call(pack, source, place_of_part, *map(math.value, (*positions, *sizes)))
+            found = fb.call(pack, source, place_of_part, *map(math.value, (*positions, *sizes, *packing.strides)))
             if least is not None:
                 fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)
 
@@ -382,11 +386,12 @@ class _DotEmitter:
         adds = fb.icmp("ne", math.value(tile.start), math.value(piece.start))
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
-        fb.call_pointer(self._tile_function(area.height, area.width), VOID, (lhs, rhs, own, math.value(depth), adds))
+        given = map(math.value, arguments_of(plan, layout))
+        function = self._tile_function(area.height, area.width)
+        fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
             turn = packer(self._module, plan.numbers, layout.turning)
-            zero = constant(I64, 0)
-            fb.call(turn, own, sums, zero, zero, math.value(area.height), math.value(area.width))
+            fb.call(turn, own, sums, *map(math.value, (0, 0, area.height, area.width, *layout.turning.strides)))
         if self._stores_result or plan.parts > 1:
             return
         row, column = math.add(piece.area.row, area.row), math.add(piece.area.column, area.column)

@@ -132,30 +132,39 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=plan.numbers.rhs,
             streams=plan.streams,
         )
-    walk = plan.view.lhs.depth
-    is_even = plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth
-    run = 0 if is_even else walk.run
-    piece = _chain_piece(plan, max(run, 1))
     return OuterTile(
         rows=rows,
         columns=columns,
         lanes=plan.lanes,
-        a_row=layout.lhs.outer,
-        c_row=_up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line,
         chains=plan.chains,
-        a_depth=layout.lhs.depth,
-        run=run,
-        jump=0 if is_even else walk.jump,
-        b_depth=layout.rhs.depth,
-        adds=plan.depth_units > 1 or piece > 0,
-        piece=piece,
+        a_row=layout.lhs.outer if plan.packs_lhs or layout.lhs.outer == 1 else None,
+        a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
+        b_depth=layout.rhs.depth if plan.packs_rhs else None,
+        run=_run(plan),
+        jump=plan.view.lhs.depth.jump if _run(plan) else 0,
+        adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
+        begins_anew=_chain_piece(plan) > 0,
     )
 
 
-def _chain_piece(plan: DotPlan, run: int) -> int:
+def arguments_of(plan: DotPlan, layout: DotLayout) -> tuple[int, ...]:
+    """Strides and other distances that are arguments of the tiles; see `OuterTile`."""
+    if plan.form in (Form.DEPTH, Form.STREAM):
+        return ()
+    c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
+    return layout.lhs.outer, layout.lhs.depth, layout.rhs.depth, c_row, _chain_piece(plan)
+
+
+def _run(plan: DotPlan) -> int:
+    """Terms of a run if tiles go through several; else 0."""
+    walk = plan.view.lhs.depth
+    return 0 if plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth else walk.run
+
+
+def _chain_piece(plan: DotPlan) -> int:
     """Terms, or words of them, after which a sum begins anew, in whole runs; 0 if there are not so many."""
     most, depth = plan.numbers.longest_chain // plan.numbers.word, -(-plan.unit_depth // plan.numbers.word)
-    return _up(-(-depth // -(-depth // most)), run) if 0 < most < depth else 0
+    return _up(-(-depth // -(-depth // most)), max(_run(plan), 1)) if 0 < most < depth else 0
 
 
 def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:

@@ -11,30 +11,48 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, I64, Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The distances of rows of a, columns of a, rows of b and rows of c, and the terms after which sums begin anew."""
+
+    a_row: Scalar
+    a_depth: Scalar
+    b_depth: Scalar
+    c_row: Scalar
+    piece: Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterTile(Tile):
     """A tile whose last vectors may be partly used; both operands are in the type of sums.
 
+    The strides of operands that lie as the program has them are arguments, so that products of all sizes share tiles;
+    those of packed ones are known.
+
     Attributes:
-        a_depth: Distance of a's columns.
+        a_row: Distance of a's rows; None if it is an argument.
+        a_depth: Distance of a's columns, likewise.
+        b_depth: Distance of b's rows, likewise.
         run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
         jump: Distance from where such a run ends to where the next one begins.
-        b_depth: Distance of b's rows.
         adds: Whether `adds` counts: the sums may be added to those in c.
-        piece: Terms after which a sum is added to c and begins anew, a multiple of the run; 0 if it never does.
+        begins_anew: Whether sums are added to c and begin anew after some terms, a multiple of the run.
     """
 
     name: ClassVar[str] = "dot_tile"
+    arguments: ClassVar[int] = 5
 
-    a_depth: int
+    a_row: int | None
+    a_depth: int | None
+    b_depth: int | None
     run: int
     jump: int
-    b_depth: int
     adds: bool
-    piece: int
+    begins_anew: bool
 
     @property
     def _starts(self) -> range:
@@ -44,33 +62,37 @@ class OuterTile(Tile):
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
-        a, b, c, depth, adds = fb.parameters
-        if not self.piece:
-            _, _, *sums = self._sums(builder, a, b, depth)
-            self._store(builder, c, sums, adds)
+        a, b, c, depth, adds, *arguments = fb.parameters
+        known = (self.a_row, self.a_depth, self.b_depth, None, None)
+        given = _Arguments(*(number if one is None else one for one, number in zip(known, arguments, strict=True)))
+        if not self.begins_anew:
+            _, _, *sums = self._sums(builder, given, a, b, depth)
+            self._store(builder, c, given.c_row, sums, adds)
             return
-        with fb.carried_loop(0, depth, self.piece, [a, b, adds], nonempty=True) as loop:
-            terms = fb.smin(fb.sub(depth, loop.index), self.piece)
+        with fb.carried_loop(0, depth, given.piece, [a, b, adds], nonempty=True) as loop:
+            terms = fb.smin(fb.sub(depth, loop.index), given.piece)
             before, b, begun = loop.values
-            a, b, *sums = self._sums(builder, before, b, terms)
-            self._store(builder, c, sums, begun)
+            a, b, *sums = self._sums(builder, given, before, b, terms)
+            self._store(builder, c, given.c_row, sums, begun)
             loop.yield_(a, b, fb.constant(I1, 1))
 
-    def _sums(self, builder: TileBuilder, a: Value, b: Value, depth: Value) -> list[Value]:
+    def _sums(self, builder: TileBuilder, given: _Arguments, a: Value, b: Value, depth: Value) -> list[Value]:
         """Sums over p in a loop, then over what fills no round of chains; after a and b behind them."""
         fb = builder.fb
         count = (self.rows + builder.numbers.flips) * len(self._starts)
         sums = builder.zeros(count * self.chains)
         if self.run:
             with fb.carried_loop(0, depth, self.run, [a, b, *sums]) as loop:
-                now, b, *later = self._run(builder, loop.values, fb.constant(I64, self.run), count)
+                now, b, *later = self._run(builder, given, loop.values, fb.constant(I64, self.run), count)
                 loop.yield_(fb.gep(builder.kept, now, self.jump), b, *later)
             a, b, *sums = loop.results
         else:
-            a, b, *sums = self._run(builder, [a, b, *sums], depth, count)
+            a, b, *sums = self._run(builder, given, [a, b, *sums], depth, count)
         return [a, b, *builder.joined(sums, count)]
 
-    def _run(self, builder: TileBuilder, values: Sequence[Value], depth: Value, count: int) -> list[Value]:
+    def _run(
+        self, builder: TileBuilder, given: _Arguments, values: Sequence[Value], depth: Value, count: int
+    ) -> list[Value]:
         """a, b and the sums of all chains after so many columns of a run."""
         fb, chains = builder.fb, self.chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
@@ -78,31 +100,37 @@ class OuterTile(Tile):
             now, later = loop.values[:2], list(loop.values[2:])
             for chain in range(chains):
                 part = slice(chain * count, (chain + 1) * count)
-                later[part] = self._step(builder, now[0], now[1], later[part], chain)
-            loop.yield_(*self._advanced(builder, now[0], now[1], chains), *later)
+                later[part] = self._step(builder, given, now, later[part], chain)
+            loop.yield_(*self._advanced(builder, given, now, chains), *later)
         a, b, *sums = loop.results
         if chains == 1:
             return [a, b, *sums]
         with fb.carried_loop(whole, depth, 1, [a, b, *sums[:count]]) as loop:
-            later = self._step(builder, loop.values[0], loop.values[1], loop.values[2:], 0)
-            loop.yield_(*self._advanced(builder, loop.values[0], loop.values[1], 1), *later)
+            now = loop.values[:2]
+            later = self._step(builder, given, now, loop.values[2:], 0)
+            loop.yield_(*self._advanced(builder, given, now, 1), *later)
         return [*loop.results, *sums[count:]]
 
-    def _advanced(self, builder: TileBuilder, a: Value, b: Value, steps: int) -> tuple[Value, Value]:
-        fb, kept = builder.fb, builder.kept
-        return fb.gep(kept, a, self.a_depth * steps), fb.gep(kept, b, self.b_depth * steps)
+    def _advanced(self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], steps: int) -> list[Value]:
+        math = Scalars(builder.fb)
+        distances = (math.multiply(stride, steps) for stride in (given.a_depth, given.b_depth))
+        return [math.address(builder.kept, place, one) for place, one in zip(now, distances, strict=True)]
 
-    def _step(self, builder: TileBuilder, a: Value, b: Value, sums: Sequence[Value], ahead: int) -> list[Value]:
+    def _step(
+        self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], sums: Sequence[Value], ahead: int
+    ) -> list[Value]:
         """The outer product at one p."""
-        fb, kept = builder.fb, builder.kept
+        fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
+        a, b = now
         lines = []
         for start in self._starts:
-            offset = start + ahead * self.b_depth
-            lines.append(builder.load(fb.gep(kept, b, offset) if offset else b, self.columns - start))
+            offset = math.add(start, math.multiply(given.b_depth, ahead))
+            lines.append(builder.load(math.address(kept, b, offset), self.columns - start))
         after: list[Value] = []
+        across = math.multiply(given.a_depth, ahead)
         for row in range(self.rows):
-            offset = row * self.a_row + ahead * self.a_depth
-            element = fb.load(kept, fb.gep(kept, a, offset) if offset else a, kept.size_bytes)
+            offset = math.add(math.multiply(given.a_row, row), across)
+            element = fb.load(kept, math.address(kept, a, offset), kept.size_bytes)
             spread = fb.splat(element, self.lanes)
             for number, line in enumerate(lines):
                 after.append(builder.numbers.multiply_add(fb, spread, line, sums[row * len(lines) + number]))
@@ -111,9 +139,9 @@ class OuterTile(Tile):
             after.extend(builder.numbers.add_flip(fb, line, total) for line, total in flips)
         return after
 
-    def _store(self, builder: TileBuilder, c: Value, sums: Sequence[Value], adds: Value) -> None:
+    def _store(self, builder: TileBuilder, c: Value, c_row: Scalar, sums: Sequence[Value], adds: Value) -> None:
         """Writes the sums to c; with `adds`, to those that are there."""
-        fb = builder.fb
+        fb, math = builder.fb, Scalars(builder.fb)
         if builder.numbers.flips:
             across = len(self._starts)
             flips = sums[self.rows * across :]
@@ -121,8 +149,10 @@ class OuterTile(Tile):
                 builder.numbers.without_flip(fb, total, flips[number % across])
                 for number, total in enumerate(sums[: self.rows * across])
             ]
-        offsets = [row * self.c_row + start for row in range(self.rows) for start in self._starts]
-        addresses = [fb.gep(builder.kept, c, offset) if offset else c for offset in offsets]
+        lines = [c]
+        for _ in range(1, self.rows):
+            lines.append(math.address(builder.kept, lines[-1], c_row))
+        addresses = [math.address(builder.kept, line, start) for line in lines for start in self._starts]
         used = [self.columns - start for _ in range(self.rows) for start in self._starts]
         if self.adds:
             choice = fb.if_else(adds)

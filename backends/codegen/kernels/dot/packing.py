@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.kernels.scalars import Scalars
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
@@ -56,6 +56,16 @@ class Packing:
     word: int = 1
     flips: bool = False
 
+    @property
+    def general(self) -> Packing:
+        """What the function that packs is made from: one serves all sizes, and all strides as far as each is single."""
+        return replace(self, source_x=self.source_x.general, source_y=self.source_y.general, target_line=0)
+
+    @property
+    def strides(self) -> tuple[int, int, int]:
+        """The arguments of that function which say where elements lie."""
+        return self.source_x.stride, self.source_y.stride, self.target_line
+
 
 @dataclass(frozen=True, slots=True)
 class Strip:
@@ -73,9 +83,10 @@ class Strip:
 
 
 class Packer:
-    """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height)`.
+    """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height, i64 dx, i64 dy, i64 line)`.
 
-    The source is that of (0, 0), the target that of the first (x, y) to be copied.
+    The source is that of (0, 0), the target that of the first (x, y) to be copied; dx and dy are the strides in the
+    source, where one stride walks through it.
     """
 
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
@@ -87,7 +98,11 @@ class Packer:
         self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
         self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
-        self._first_x, self._first_y, self._width, self._height = fb.parameters[2:]
+        self._first_x, self._first_y, self._width, self._height, dx, dy, self._target_line = fb.parameters[2:]
+        self._x_stride, self._y_stride = (
+            dynamic if walk.is_single and not walk.is_contiguous else walk.stride
+            for walk, dynamic in ((packing.source_x, dx), (packing.source_y, dy))
+        )
 
     def emit(self) -> Value | None:
         """Writes the body of the function; gives what it returns."""
@@ -106,23 +121,37 @@ class Packer:
         dtype = self._packing.dtype
         return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
 
-    def _at(self, pointer: Value, walk: Walk, position: Value) -> Value:
-        return self._math.address(self._memory, pointer, walk.place(self._math, position))
+    def _at_x(self, pointer: Value, position: Value) -> Value:
+        return self._math.address(self._memory, pointer, self._place(self._packing.source_x, self._x_stride, position))
+
+    def _at_y(self, pointer: Value, position: Value) -> Value:
+        return self._math.address(self._memory, pointer, self._y_place(position))
+
+    def _y_place(self, position: Value) -> Value:
+        return self._place(self._packing.source_y, self._y_stride, position)
+
+    def _y_offset(self, number: Scalar) -> Value:
+        """Where the y of a number after another one lies, in the same run."""
+        return self._math.value(self._math.multiply(number, self._y_stride))
+
+    def _place(self, walk: Walk, stride: Scalar, position: Value) -> Value:
+        place = self._math.multiply(position, stride) if walk.is_single else walk.place(self._math, position)
+        return self._math.value(place)
 
     def _line(self, y: Value, x: Value) -> Value:
         """Where the target's elements from (x, y) on lie."""
         fb = self._fb
-        return fb.gep(self._kept, fb.parameters[1], fb.add(fb.mul(y, self._packing.target_line), x))
+        return fb.gep(self._kept, fb.parameters[1], fb.add(fb.mul(y, self._target_line), x))
 
     def _copy_lines(self) -> None:
         """Lines that are contiguous, in whole vectors and what is left of one."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        source = self._at(fb.parameters[0], packing.source_x, self._first_x)
+        source = self._at_x(fb.parameters[0], self._first_x)
         whole = fb.sub(self._width, fb.urem(self._width, lanes))
         with fb.loop(0, self._height) as y:
-            read = self._at(source, packing.source_y, fb.add(self._first_y, y))
+            read = self._at_y(source, fb.add(self._first_y, y))
             # Of lines from memory, tiles take a part each; those of the next round arrive meanwhile.
-            fb.prefetch(self._at(source, packing.source_y, fb.add(self._first_y, fb.add(y, TERMS_AT_ONCE))))
+            fb.prefetch(self._at_y(source, fb.add(self._first_y, fb.add(y, TERMS_AT_ONCE))))
             with fb.loop(0, whole, lanes) as x:
                 line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
                 fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
@@ -146,14 +175,14 @@ class Packer:
 
     def _copy_strips(self, copy: Callable[[Strip], None]) -> None:
         """Copies as many x at a time as there are lanes."""
-        fb, packing, lanes = self._fb, self._packing, self._packing.lanes
+        fb, lanes = self._fb, self._packing.lanes
         last = fb.sub(self._width, 1)
         # The places of the lines do not fit into registers beside each other; said so, they are quick to compile.
         places = fb.alloca(PTR, lanes, align=8)
         with fb.loop(0, self._width, lanes) as x:
             with fb.loop(0, lanes) as number:
                 position = fb.add(self._first_x, fb.smin(fb.add(x, number), last))
-                fb.store(self._at(fb.parameters[0], packing.source_x, position), fb.gep(PTR, places, number), 8)
+                fb.store(self._at_x(fb.parameters[0], position), fb.gep(PTR, places, number), 8)
             copy(Strip(x, fb.smin(fb.sub(self._width, x), lanes), places))
 
     def _copy_strip(self, strip: Strip) -> None:
@@ -171,9 +200,9 @@ class Packer:
             left = fb.smin(fb.sub(run, fb.urem(first, run)), count)
             in_first = lanes_below(fb, constant(I64, 0), left, lanes)
             in_last = fb.and_(inside, fb.not_(in_first))
-            begin = self._at(fb.parameters[0], packing.source_x, first)
+            begin = self._at_x(fb.parameters[0], first)
             last = fb.sub(count, 1)
-            end = self._at(fb.parameters[0], packing.source_x, fb.add(first, last))
+            end = self._at_x(fb.parameters[0], fb.add(first, last))
             end = fb.gep(self._memory, end, fb.neg(last))
             with self._places() as (y, offset):
                 line = fb.masked_load(wide, fb.gep(self._memory, begin, offset), in_first, zero(wide), self._align)
@@ -186,11 +215,11 @@ class Packer:
     @contextmanager
     def _places(self) -> Iterator[tuple[Value, Value]]:
         """Every y, and where it lies."""
-        fb, math, walk = self._fb, self._math, self._packing.source_y
+        fb = self._fb
         with self._runs() as (first, length):
-            origin = walk.place(math, fb.add(self._first_y, first))
+            origin = self._y_place(fb.add(self._first_y, first))
             with fb.loop(0, length) as number:
-                yield fb.add(first, number), math.value(math.add(origin, fb.mul(number, walk.stride)))
+                yield fb.add(first, number), fb.add(origin, self._y_offset(number))
 
     def _copy_elements(self, strip: Strip, y: Value, offset: Value) -> None:
         fb = self._fb
@@ -206,15 +235,14 @@ class Packer:
             branch = fb.if_else(fb.icmp("sge", length, self._quad))
             with branch.then():
                 last, end = fb.sub(fb.add(first, length), self._quad), fb.add(first, length)
-                origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
+                origin = self._y_place(fb.add(self._first_y, first))
                 with fb.loop(first, end, self._quad) as start:
                     y = fb.smin(start, last)
                     self._turn_square(strip, y, fb.add(origin, fb.sub(y, first)), mask)
                 branch.yield_()
             with branch.otherwise():
                 with fb.loop(first, fb.add(first, length)) as y:
-                    offset = packing.source_y.place(self._math, fb.add(self._first_y, y))
-                    self._copy_elements(strip, y, self._math.value(offset))
+                    self._copy_elements(strip, y, self._y_place(fb.add(self._first_y, y)))
                 branch.yield_()
 
     @contextmanager
@@ -238,7 +266,7 @@ class Packer:
             pieces.append(fb.load(vector(self._memory, self._quad), fb.gep(self._memory, place, offset), self._align))
         write = self._line(y, strip.x)
         for row, line in enumerate(self._turned(pieces)):
-            address = fb.gep(self._kept, write, row * packing.target_line) if row else write
+            address = self._math.address(self._kept, write, self._math.multiply(self._target_line, row))
             if mask is None:
                 fb.store(line, address, self._kept.size_bytes)
             else:

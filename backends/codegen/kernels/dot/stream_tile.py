@@ -24,6 +24,8 @@ class StreamTile(Tile):
     """A tile of all rows and of many columns, whose sums are in one chain each.
 
     Attributes:
+        a_row: Distance of a's rows.
+        c_row: Distance of c's rows.
         a_depth: Distance of a's columns.
         a_type: Element type of a.
         b_depth: Distance of b's rows.
@@ -33,6 +35,8 @@ class StreamTile(Tile):
 
     name: ClassVar[str] = "dot_stream"
 
+    a_row: int
+    c_row: int
     a_depth: int
     a_type: DType
     b_depth: int

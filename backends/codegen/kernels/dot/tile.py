@@ -1,7 +1,7 @@
 """What tiles in registers have in common: the function that they are, lines of lanes, and sums in several chains.
 
-`void tile(ptr a, ptr b, ptr c, i64 depth, i1 adds)` computes a tile of the result of a product. All kernels of a module
-share its functions.
+`void tile(ptr a, ptr b, ptr c, i64 depth, i1 adds, i64...)` computes a tile of the result of a product; the last
+arguments are what the tile does not know, strides first. All programs share its functions.
 """
 
 from __future__ import annotations
@@ -37,37 +37,33 @@ class Tile(ABC):
         rows: Number of i.
         columns: Number of j.
         lanes: Lanes of a vector.
-        a_row: Distance of a's rows.
-        c_row: Distance of c's rows.
         chains: Number of vectors that a sum is split into, added at the end.
+        arguments: How many numbers are further arguments.
     """
 
     name: ClassVar[str]
+    arguments: ClassVar[int] = 0
 
     rows: int
     columns: int
     lanes: int
-    a_row: int
-    c_row: int
     chains: int
 
     def function(self, module: ModuleBuilder, numbers: Numbers) -> Function:
         """The function of the tile in the types of a product."""
 
-        def build() -> Function:
-            fb = module.function(
-                module.unique_name(f"{self.name}_{self.rows}x{self.columns}"),
-                VOID,
-                (PTR, PTR, PTR, I64, I1),
-                parameter_attributes=("noalias readonly", "noalias readonly", "noalias", "", ""),
-                attributes=("nounwind", "noinline"),
-                linkage="internal",
-            )
+        def build(fb: FunctionBuilder) -> None:
             self.emit(TileBuilder(fb, numbers, self.lanes))
             fb.ret()
-            return fb.function
 
-        return module.define_once((self.name, numbers.kind, self), build)
+        return module.shared_function(
+            (self.name, numbers.kind, self),
+            f"{self.name}_{self.rows}x{self.columns}",
+            VOID,
+            (PTR, PTR, PTR, I64, I1, *(I64,) * self.arguments),
+            ("noalias readonly", "noalias readonly", "noalias", *("",) * (2 + self.arguments)),
+            build,
+        )
 
     @abstractmethod
     def emit(self, builder: TileBuilder) -> None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 
+_ANY = 1 << 62
+"""A size or a stride that only an argument says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -50,6 +53,11 @@ class Walk:
     def is_contiguous(self) -> bool:
         """Whether neighbours in a run touch."""
         return self.stride in (0, 1)
+
+    @property
+    def general(self) -> Walk:
+        """What code for any size and stride is made from, if one stride walks through all; neighbours may touch."""
+        return Walk(((_ANY, 1 if self.is_contiguous else _ANY),)) if self.is_single else self
 
     @property
     def span(self) -> int:

@@ -91,13 +91,13 @@ class WordPacker(Packer):
     def _copy_lines(self) -> None:
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         wide, memory, word = vector(self._memory, lanes), self._memory, packing.word
-        source = self._at(fb.parameters[0], packing.source_x, self._first_x)
+        source = self._at_x(fb.parameters[0], self._first_x)
         with self._runs() as (first, length):
-            origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
+            origin = self._y_place(fb.add(self._first_y, first))
             with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, self._width, lanes) as x:
                 mask = lanes_below(fb, x, self._width, lanes)
-                place = fb.gep(memory, source, fb.add(fb.add(origin, fb.mul(y, packing.source_y.stride)), x))
-                places = [fb.gep(memory, place, t * packing.source_y.stride) for t in range(word)]
+                place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x))
+                places = [fb.gep(memory, place, self._y_offset(t)) for t in range(word)]
                 stored = [fb.masked_load(wide, one, mask, zero(wide), self._align) for one in places]
                 fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
@@ -107,7 +107,7 @@ class WordPacker(Packer):
         word, memory = packing.word, self._memory
         step = _SQUARE * word
         with self._runs() as (first, length):
-            origin = self._math.value(packing.source_y.place(self._math, fb.add(self._first_y, first)))
+            origin = self._y_place(fb.add(self._first_y, first))
             whole = fb.sub(length, fb.urem(length, step))
             with fb.loop(0, whole, step) as y:
                 pieces = []
@@ -123,26 +123,24 @@ class WordPacker(Packer):
                 fb.store(self._finished(self._line_of_words(place, I32)), write, I32.size_bytes)
 
     def _copy_strip(self, strip: Strip) -> None:
-        fb, stride, word, memory = self._fb, self._packing.source_y.stride, self._packing.word, self._memory
+        fb, word, memory = self._fb, self._packing.word, self._memory
         with self._runs() as (first, length):
-            origin = self._math.value(self._packing.source_y.place(self._math, fb.add(self._first_y, first)))
+            origin = self._y_place(fb.add(self._first_y, first))
             with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
                 place = fb.gep(
-                    memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, fb.mul(y, stride))
+                    memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, self._y_offset(y))
                 )
-                stored = [fb.load(memory, fb.gep(memory, place, t * stride), self._align) for t in range(word)]
+                stored = [fb.load(memory, fb.gep(memory, place, self._y_offset(t)), self._align) for t in range(word)]
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
                 fb.store(self._words(stored), write, I32.size_bytes)
 
     def _copy_rest(self, x: Value, y: Value, rest: Value) -> None:
-        fb, packing = self._fb, self._packing
-        place = self._at(fb.parameters[0], packing.source_x, fb.add(self._first_x, x))
-        place = self._at(place, packing.source_y, fb.add(self._first_y, y))
+        fb = self._fb
+        place = self._at_x(fb.parameters[0], fb.add(self._first_x, x))
+        place = self._at_y(place, fb.add(self._first_y, y))
         write = self._word_line(y, x)
         with fb.carried_loop(0, rest, 1, [zero(I32)]) as loop:
-            stored = fb.load(
-                self._memory, fb.gep(self._memory, place, fb.mul(loop.index, packing.source_y.stride)), self._align
-            )
+            stored = fb.load(self._memory, fb.gep(self._memory, place, self._y_offset(loop.index)), self._align)
             part = self._parts(stored)
             shift = fb.trunc(fb.mul(loop.index, part.type.bits), I32)
             loop.yield_(fb.or_(loop.values[0], fb.shl(fb.zext(part, I32), shift)))

@@ -118,7 +118,7 @@ def test_machines_without_wide_vectors_have_words_too(features: tuple[str, ...],
     dot = parse(product((64, 64, 64), ("s8", "s8", "s32"), (False, False))).entry_computation.root
     plan = plan_dot(dot, target)
     tile_of(plan, layout_of(plan, stores_result=True), plan.rows, plan.columns).function(module, plan.numbers)
-    text = module.text().replace(" internal ", " ")
+    (text,) = module.shared_texts
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as parsed:
         parsed.verify()
         assert instruction in target.create_machine().emit_assembly(parsed)

@@ -1,0 +1,68 @@
+"""Tiles and packing functions: one serves products of all sizes, and programs share its object code."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.cpu.native.jit import CodeForm, JitOptions, generate_code
+from xlalite.backends.cpu.native.object_cache import ObjectCache
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
+from xlalite.hlo import parse
+
+
+def product(m: int, k: int, n: int, dtype: str = "f32") -> str:
+    return f"""HloModule m
+ENTRY e {{
+  x = {dtype}[{m},{k}] parameter(0)
+  y = {dtype}[{k},{n}] parameter(1)
+  ROOT d = {dtype}[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+
+
+def shared_modules(text: str) -> set[str]:
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=2)).text
+    return {module for module in ir.split(NEXT_MODULE) if module.startswith(SHARED_MODULE)}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8"])
+def test_products_of_all_sizes_share_functions(dtype: str) -> None:
+    first = shared_modules(product(512, 512, 512, dtype))
+    assert first
+    assert shared_modules(product(524, 640, 1024, dtype)) == first
+
+
+def test_other_types_and_remainders_have_functions_of_their_own() -> None:
+    first = shared_modules(product(512, 512, 512))
+    assert not first & shared_modules(product(512, 512, 512, "f64"))
+    assert 0 < len(first & shared_modules(product(513, 512, 512))) < len(first)
+
+
+def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:
+    cache, options = ObjectCache.at(tmp_path), JitOptions()
+    (text, *_) = sorted(shared_modules(product(512, 512, 512)))
+    made = []
+
+    def keep(text: str, make: object) -> bytes:
+        def counted() -> bytes:
+            made.append(text)
+            return make()  # type: ignore[operator, no-any-return]
+
+        return cache.kept_image(options, text, counted)
+
+    alone = generate_code(text, CodeForm.OBJECT, options)
+    assert [generate_code(text, CodeForm.OBJECT, options, keep).image for _ in range(2)] == [alone.image] * 2
+    assert made == [text]
+    cache = ObjectCache.at(tmp_path)
+    assert generate_code(text, CodeForm.OBJECT, options, keep).image == alone.image
+    assert made == [text]
+    assert generate_code(text, CodeForm.ALL, options, keep).assembly
+
+
+def test_kept_code_computes_the_same(rng: np.random.Generator) -> None:
+    arrays = [rng.standard_normal(dims).astype(np.float32) for dims in ((29, 300), (300, 41))]
+    backend = get_backend("cpu")
+    text = product(29, 300, 41)
+    results = [backend.compile(parse(text), CompileOptions(use_cache=keep))(*arrays) for keep in (False, True)]
+    np.testing.assert_array_equal(*results)
