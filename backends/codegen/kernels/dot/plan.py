@@ -6,6 +6,7 @@ here depends on sizes, types and the target only, never on the number of threads
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,6 +39,9 @@ _LEAST_ROWS = 8
 
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
+
+_PUT_TOGETHER = 2.0
+"""How many times as long it takes to pack a vector of words."""
 
 _QUAD = 4
 """Neighbours that are worth turning together."""
@@ -228,8 +232,8 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = _Packing(
-        _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
-        _packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
+        _PUT_TOGETHER * _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
+        _PUT_TOGETHER * _packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
     )
     pieces = -(-view.k // (_MOST_WORDS * word))
     depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
@@ -353,6 +357,9 @@ def _finished(
 
 def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     best = min(inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
+    taken = 0.0 if numbers.is_direct(numbers.lhs) else view.m * -(-view.n // best.columns)
+    taken += 0.0 if numbers.is_direct(numbers.rhs) else view.n * -(-view.m // best.rows)
+    best = replace(best, cycles=best.cycles + taken * view.k / lanes)
     packing = _Packing(
         *(
             0.0
@@ -384,6 +391,12 @@ def _units(
         again += _ADD * rows * columns / lanes if parts > 1 else 0.0
         return again / work(*piece)
 
+    def unevenness(piece: tuple[int, int, int]) -> float:
+        # Of an operand that is read where it lies, long runs are worth more than even pieces.
+        if not (packing.lhs and packing.rhs):
+            return 0.0
+        return math.prod(piece[:2]) * 2 * count / (piece[2] * view.m * view.n * view.batch_count) - 1
+
     count = view.batch_count
     while True:
         packed = _packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
@@ -395,7 +408,7 @@ def _units(
         if 2 * parts <= most_parts and not large:
             choices.append((rows, columns, 2 * parts))
         choices = [choice for choice in choices if choice != (rows, columns, parts)]
-        best = min(choices, key=lambda piece: (waste(piece), piece[0] != rows), default=None)
+        best = min(choices, key=lambda piece: (waste(piece) + unevenness(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
             return rows, columns, parts
         rows, columns, parts = best
