@@ -56,6 +56,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "contrib.opt": {
         "xlalite.ops.training.optimizers": "AdaMaxOptimizer, AddSignOptimizer, LazyAdamOptimizer, PowerSignOptimizer",
     },
+    "contrib.resampler": {
+        "xlalite.ops.functions.morphology": "resampler",
+    },
     "contrib.rnn": {
         "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
         "xlalite.ops.recurrent.cells": (
@@ -221,7 +224,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.convolutions": (
             "atrous_conv2d, atrous_conv2d_transpose, conv1d, conv1d_transpose, conv2d, conv2d_backprop_filter, "
             "conv2d_backprop_input, conv2d_transpose, conv3d, conv3d_backprop_filter, conv3d_backprop_filter_v2, "
-            "conv3d_transpose, convolution, depthwise_conv2d, depthwise_conv2d_native, "
+            "conv3d_transpose, conv_transpose, convolution, depthwise_conv2d, depthwise_conv2d_native, "
             "depthwise_conv2d_native_backprop_filter, "
             "depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter, "
             "depthwise_conv2d_native_backprop_input, "
@@ -234,6 +237,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.ctc": "ctc_loss, ctc_loss_v2",
         "xlalite.ops.functions.embedding": "embedding_lookup",
         "xlalite.ops.functions.sampled_losses": "nce_loss, sampled_softmax_loss",
+        "xlalite.ops.functions.morphology": "dilation2d, erosion2d",
         "xlalite.ops.functions.normalization": (
             "batch_norm_with_global_normalization, fused_batch_norm, local_response_normalization, "
             "local_response_normalization as lrn, normalize_moments, sufficient_statistics, weighted_moments"

@@ -13,6 +13,7 @@ from xlalite.ops.functions import (
     convolutions as c,
     image,
     image_colors as colors,
+    morphology,
     normalization as n,
     pooling as p,
     quantization as q,
@@ -102,6 +103,15 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "scores": (lambda: image.non_max_suppression(IMAGE[0, 0], [0.5], 2), r"\(1,\)"),
     "colours": (lambda: colors.rgb_to_hsv(IMAGE), r"\(2, 5, 5, 4\)"),
     "contrast": (lambda: colors.random_contrast(IMAGE, 2.0, 1.0), "expected 0 <= lower < upper, found 2.0 and 1.0"),
+    "dilation": (
+        lambda: morphology.dilation2d(IMAGE, KERNEL[..., 0], [2, 1, 1, 1], [1] * 4, "SAME"),
+        "strides and rates of batch and channels must be 1",
+    ),
+    "channels of dilation": (
+        lambda: morphology.dilation2d(IMAGE, KERNEL[:, :, 0], [1] * 4, [1] * 4, "SAME"),
+        "an image of 4 channels does not fit a filter for 2",
+    ),
+    "places": (lambda: morphology.resampler(IMAGE, IMAGE[..., :3]), r"\(2, 5, 5, 3\)"),
     "element types": (lambda: c.conv2d(IMAGE.astype(bool), KERNEL.astype(bool), 1, "SAME"), "element type bool"),
 }
 

@@ -12,8 +12,8 @@ from xlalite.ops.functions.convolutions import (
     conv1d_transpose as conv1d_transpose, conv2d as conv2d, conv2d_backprop_filter as conv2d_backprop_filter,
     conv2d_backprop_input as conv2d_backprop_input, conv2d_transpose as conv2d_transpose, conv3d as conv3d,
     conv3d_backprop_filter as conv3d_backprop_filter, conv3d_backprop_filter_v2 as conv3d_backprop_filter_v2,
-    conv3d_transpose as conv3d_transpose, convolution as convolution, depthwise_conv2d as depthwise_conv2d,
-    depthwise_conv2d_native as depthwise_conv2d_native,
+    conv3d_transpose as conv3d_transpose, conv_transpose as conv_transpose, convolution as convolution,
+    depthwise_conv2d as depthwise_conv2d, depthwise_conv2d_native as depthwise_conv2d_native,
     depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
     separable_conv2d as separable_conv2d
@@ -21,6 +21,7 @@ from xlalite.ops.functions.convolutions import (
 from xlalite.ops.functions.ctc import ctc_loss as ctc_loss, ctc_loss_v2 as ctc_loss_v2
 from xlalite.ops.functions.embedding import embedding_lookup as embedding_lookup
 from xlalite.ops.functions.math import sigmoid as sigmoid, tanh as tanh
+from xlalite.ops.functions.morphology import dilation2d as dilation2d, erosion2d as erosion2d
 from xlalite.ops.functions.nn import (
     batch_normalization as batch_normalization, bias_add as bias_add, crelu as crelu, dropout as dropout, elu as elu,
     l2_loss as l2_loss, l2_normalize as l2_normalize, leaky_relu as leaky_relu, log_poisson_loss as log_poisson_loss,

@@ -35,6 +35,11 @@ _DEFAULTS = {"seed": 0, "seed2": 0, **_FIXED}
 class _Distribution(Protocol):
     """How classes are drawn."""
 
+    @property
+    def possible(self) -> int:
+        """How many classes can be drawn."""
+        ...
+
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """That many classes."""
         ...
@@ -50,6 +55,10 @@ class _Uniform:
 
     size: int
 
+    @property
+    def possible(self) -> int:
+        return self.size
+
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         return rng.integers(0, self.size, count)
 
@@ -62,6 +71,10 @@ class _LogUniform:
     """Roughly Zipf's: class k with probability log(1 + 1 / (k + 1)) / log(size + 1)."""
 
     size: int
+
+    @property
+    def possible(self) -> int:
+        return self.size
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         drawn = np.exp(rng.random(count) * np.log(self.size + 1)).astype(np.int64) - 1
@@ -76,6 +89,10 @@ class _Weighted:
     """Each class by its weight."""
 
     weights: Array
+
+    @property
+    def possible(self) -> int:
+        return int(np.count_nonzero(self.weights))
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         sums = np.cumsum(self.weights)
@@ -113,10 +130,10 @@ def _draw(op: Operation, sampler: _Sampler) -> tuple[Array, int]:
     count, rng = op.get_attr("num_sampled"), sampler.stream.generator
     if not op.get_attr("unique"):
         return sampler.distribution.draw(rng, count), count
-    everything = np.arange(op.get_attr("range_max"))
-    possible = int((sampler.distribution.probability(everything) > 0).sum())
-    if possible < count:
-        raise InvalidArgumentError(None, op, f"{count} different classes cannot be drawn from {possible}")
+    if sampler.distribution.possible < count:
+        raise InvalidArgumentError(
+            None, op, f"{count} different classes cannot be drawn from {sampler.distribution.possible}"
+        )
     drawn = np.zeros(0, np.int64)
     first = np.zeros(0, np.int64)
     while len(first) < count:

@@ -301,6 +301,33 @@ def convolution(
     raise ShapeError(f"convolution: a filter of shape {kernel.shape} must have rank 3, 4 or 5")
 
 
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `convolution`, over as many dimensions."""
+    kernel = convert_to_tensor(filters)
+    match kernel.shape.rank:
+        case 3:
+            order = data_format or "NWC"
+            return conv1d_transpose(input, kernel, output_shape, strides, padding, order, dilations, name)
+        case 4:
+            return conv2d_transpose(
+                input, kernel, output_shape, strides, padding, data_format, name, dilations=dilations
+            )
+        case 5:
+            return conv3d_transpose(
+                input, kernel, output_shape, strides, padding, data_format, name, dilations=dilations
+            )
+    raise ShapeError(f"conv_transpose: a filter of shape {kernel.shape} must have rank 3, 4 or 5")
+
+
 def _either(value: Any, other: Any, what: str = "filter") -> Any:
     if (value is None) == (other is None):
         raise GraphError(f"exactly one spelling of {what} is needed")
