@@ -140,16 +140,48 @@ def test_network_reaches_97_percent(tmp_path: Path) -> None:
     assert accuracies(done.stdout)[-1] >= 0.97
 
 
+@pytest.mark.parametrize(
+    ("program", "steps", "measure", "at_least"),
+    [
+        ("gru4rec", 100, "recall at 5", 0.9),
+        ("sasrec", 100, "recall at 5", 0.9),
+        ("masked_lm", 300, "masked accuracy", 0.8),
+        ("word2vec", 1000, "neighbours of the same topic", 0.4),
+        ("seq2seq", 150, "letter accuracy", 0.95),
+        ("resnet", 100, "test accuracy", 0.95),
+    ],
+)
+def test_models_learn_with_a_training_step_that_is_one_cluster(
+    tmp_path: Path, program: str, steps: int, measure: str, at_least: float
+) -> None:
+    done = run_python(tmp_path, "-m", f"xlalite.examples.{program}", f"--steps={steps}")
+    assert done.returncode == 0, done.stderr
+    (reached,) = re.findall(rf"{measure} ([0-9.]+)", done.stdout)[-1:]
+    assert float(reached) >= at_least
+    operations, of_all, clusters = map(
+        int, re.findall(r"JIT: (\d+) of (\d+) operations in (\d) clusters", done.stdout)[0]
+    )
+    assert of_all - operations <= 4
+    assert clusters <= 3
+
+
+def test_a_film_is_foretold(tmp_path: Path) -> None:
+    done = run_python(tmp_path, "-m", "xlalite.examples.convlstm", "--steps=100")
+    assert done.returncode == 0, done.stderr
+    found, lazy = map(float, re.findall(r"error ([0-9.]+), of no movement ([0-9.]+)", done.stdout)[0])
+    assert found < 0.6 * lazy
+
+
 def test_lenet_reaches_98_percent(tmp_path: Path) -> None:
     done = run_python(tmp_path, "-m", "xlalite.examples.lenet", "--steps=500")
     assert done.returncode == 0, done.stderr
     assert accuracies(done.stdout)[-1] >= 0.98
 
 
-@pytest.mark.parametrize("program", ["lenet", "mlp_training"])
+@pytest.mark.parametrize("program", ["lenet", "mlp_training", "sasrec", "seq2seq"])
 def test_programs_learn_the_same_with_the_jit_off_and_on(tmp_path: Path, program: str) -> None:
     runs = [
-        run_python(tmp_path, "-m", f"xlalite.examples.{program}", f"--xla={xla}", "--steps=5") for xla in ("off", "on")
+        run_python(tmp_path, "-m", f"xlalite.examples.{program}", f"--xla={xla}", "--steps=2") for xla in ("off", "on")
     ]
     off, on = (float(re.findall(r"loss ([0-9.]+)", done.stdout)[-1]) for done in runs)
     assert on == pytest.approx(off, rel=1e-3)

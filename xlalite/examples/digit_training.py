@@ -1,12 +1,12 @@
 """What the programs that learn handwritten digits have in common: the training loop and the command line."""
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import xlalite as tf
+from xlalite.examples.training import parser, session
 from xlalite.examples.tutorials.mnist import input_data
 
 BATCH_SIZE = 100
@@ -56,17 +56,14 @@ def train(
     network: Network,
     make_optimizer: Callable[[], tf.train.Optimizer],
     mnist: input_data.Datasets,
-    xla: bool,
+    xla: str,
     steps: int,
 ) -> float:
     """Trains a new network, printing its progress; returns the accuracy on the test images."""
     with tf.Graph().as_default():
         tf.set_random_seed(1)
         model = build_classifier(network, mnist.train.images.shape[1:], make_optimizer())
-        config = tf.ConfigProto()
-        jit_level = tf.OptimizerOptions.ON_1 if xla else tf.OptimizerOptions.OFF
-        config.graph_options.optimizer_options.global_jit_level = jit_level
-        with tf.Session(config=config) as sess:
+        with session(xla) as sess:
             sess.run(tf.global_variables_initializer())
             test_dict = {model.x: mnist.test.images, model.labels: mnist.test.labels}
             for step in range(1, steps + 1):
@@ -84,17 +81,17 @@ def run_program(
     description: str, network: Network, make_optimizer: Callable[[], tf.train.Optimizer], steps: int
 ) -> None:
     """The command line of a program that trains `network`."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data_dir", default="", help="directory with MNIST's files; without it, the package's digits")
-    parser.add_argument("--xla", choices=("on", "off"), default="on", help="the JIT (default: on)")
-    parser.add_argument("--steps", type=int, default=steps, help=f"training steps (default: {steps})")
-    parser.add_argument("--seed", type=int, default=0, help="of the order of the images (default: 0)")
-    flags, unparsed = parser.parse_known_args()
+    switches = parser(description, steps)
+    switches.add_argument(
+        "--data_dir", default="", help="directory with MNIST's files; without it, the package's digits"
+    )
+    switches.add_argument("--seed", type=int, default=0, help="of the order of the images (default: 0)")
+    flags, unparsed = switches.parse_known_args()
 
     def main(_: list[str]) -> None:
         mnist = input_data.read_data_sets(flags.data_dir, reshape=False, validation_size=0, seed=flags.seed)
         began = time.perf_counter()
-        accuracy = train(network, make_optimizer, mnist, flags.xla == "on", flags.steps)
+        accuracy = train(network, make_optimizer, mnist, flags.xla, flags.steps)
         print(f"test accuracy {accuracy:.4f} after {flags.steps} steps in {time.perf_counter() - began:.2f} s")
 
     tf.app.run(main=main, argv=[sys.argv[0], *unparsed])

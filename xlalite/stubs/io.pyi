@@ -4,4 +4,6 @@ from xlalite.files.records import (
     TFRecordCompressionType as TFRecordCompressionType, TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter, tf_record_iterator as tf_record_iterator
 )
+from xlalite.stubs import io_gfile as _io_gfile
 
+gfile = _io_gfile

@@ -53,7 +53,9 @@ from xlalite.ops.recurrent.networks import (
     bidirectional_dynamic_rnn as bidirectional_dynamic_rnn, dynamic_rnn as dynamic_rnn, raw_rnn as raw_rnn,
     static_bidirectional_rnn as static_bidirectional_rnn, static_rnn as static_rnn
 )
+from xlalite.stubs import nn_rnn_cell as _nn_rnn_cell
 
 depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
 lrn = local_response_normalization
+rnn_cell = _nn_rnn_cell

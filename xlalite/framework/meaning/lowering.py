@@ -17,7 +17,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor, handle_data_of
 from xlalite.framework.meaning.constant_resolver import ConstantResolver
 from xlalite.framework.meaning.host import Array, uninitialized
-from xlalite.framework.meaning.variable_use import CHANGES, state_of, variable_access
+from xlalite.framework.meaning.variable_use import CHANGES, state_of, variable_access, variables_of
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ir.instruction import Metadata
@@ -288,9 +288,10 @@ class LoweringContext:
         """Sets a variable to a value that is known to fit."""
         self._variables.assign(data, value)
 
-    def variables(self) -> list[tuple[HandleData, Handle]]:
-        """All variables that have a value here."""
-        return self._variables.initialized()
+    def variables(self, operation: Operation) -> list[tuple[HandleData, Handle]]:
+        """The variables that an operation touches and that have a value here."""
+        touched = {data.name for data in variables_of(operation)}
+        return [(data, value) for data, value in self._variables.initialized() if data.name in touched]
 
     def lower_all(self, operations: Sequence[Operation], outputs: Sequence[Tensor]) -> None:
         """Lowers the operations whose values are needed, in order."""

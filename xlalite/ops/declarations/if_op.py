@@ -6,7 +6,7 @@ gradients, the recorded values of both branches; those of the branch that did no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -71,20 +71,22 @@ def _nothing(tensor: Tensor) -> Array:
 
 def _if_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     then_branch, else_branch = op.get_attr("then_branch"), op.get_attr("else_branch")
-    b, variables, split = ctx.builder, ctx.variables(), 1 + len(then_branch.captures)
+    b, variables, split = ctx.builder, ctx.variables(op), 1 + len(then_branch.captures)
     sides = [
         _Side(ctx, function, tensors, variables)
         for function, tensors in ((then_branch, op.inputs[1:split]), (else_branch, op.inputs[split:]))
     ]
-    computations = [sides[0].lower(after=sides[1].recorded), sides[1].lower(before=sides[0].recorded)]
+    changed = changed_in(then_branch) | changed_in(else_branch)
+    computations = [
+        sides[0].lower(changed, after=sides[1].recorded),
+        sides[1].lower(changed, before=sides[0].recorded),
+    ]
     shapes = [computation.program_shape.result for computation in computations]
     if not shapes[0].compatible(shapes[1]):
         raise LoweringError(f"{op.describe()}: the branches give {shapes[0].text()} and {shapes[1].text()}")
     result = b.op("conditional", (inputs[0], *(side.operand for side in sides)), None, tuple(computations))
-    changed = changed_in(then_branch) | changed_in(else_branch)
-    for place, (data, _) in enumerate(variables, len(op.outputs)):
-        if data.name in changed:
-            ctx.assign(data, result[place])
+    for place, data in enumerate((data for data, _ in variables if data.name in changed), len(op.outputs)):
+        ctx.assign(data, result[place])
     return [result[i] for i in range(len(op.outputs))]
 
 
@@ -114,15 +116,17 @@ class _Side:
             count = len(function.outputs)
             self.recorded = shapes_inside(ctx, function, self._layout, passed, lambda values: values)[count:]
 
-    def lower(self, before: Sequence[Shape] = (), after: Sequence[Shape] = ()) -> HloComputation:
-        """The computation, with what the other branch records before or after its own."""
+    def lower(
+        self, changed: Container[str], before: Sequence[Shape] = (), after: Sequence[Shape] = ()
+    ) -> HloComputation:
+        """The computation, with what the other branch records before or after its own, and the changed variables."""
         count = len(self._function.outputs)
 
         def build(inner: Builder, parameters: tuple[Handle, ...]) -> Handle:
             values, inner_variables = self._layout.unpack(parameters[0])
             found = self._ctx.lower_function(inner, self._function, values, inner_variables, self._function.recorded)
             recorded = [*map(inner.zeros, before), *found[count:], *map(inner.zeros, after)]
-            return inner.tuple([*found[:count], *recorded, *self._layout.variables_after(inner_variables)])
+            return inner.tuple([*found[:count], *recorded, *self._layout.variables_after(inner_variables, changed)])
 
         return self._ctx.builder.subcomputation(self._function.name, (self.operand.shape,), build)
 

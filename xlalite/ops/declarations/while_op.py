@@ -110,7 +110,7 @@ def _stacked(op: Operation, number: int, values: list[Array]) -> Array:
 def _while_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     cond, body = op.get_attr("cond"), op.get_attr("body")
     b, count, first_body_capture = ctx.builder, _loop_count(op), _loop_count(op) + len(cond.captures)
-    variables = ctx.variables()
+    variables = ctx.variables(op)
     layout = PassedState(op.inputs, variables)
     arrays = [ctx.handle(tensor) for tensor in op.inputs if not tensor.dtype.is_host_only]
     read = _histories_read(op)

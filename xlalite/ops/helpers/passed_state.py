@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.tensor import HandleData, Tensor
@@ -32,14 +32,16 @@ class PassedState:
             variables.declare(data, next(arrays))
         return values, variables
 
-    def variables_after(self, variables: Variables) -> list[Handle]:
-        """The variables as a body left them, in the order in which they lie in the tuple.
+    def variables_after(self, variables: Variables, wanted: Container[str] | None = None) -> list[Handle]:
+        """The wanted variables (by default all) as a body left them, in the order in which they lie in the tuple.
 
         Raises:
             LoweringError: one has another shape than before.
         """
         handles = []
         for data, shape in zip(self._variables, self._shapes, strict=True):
+            if wanted is not None and data.name not in wanted:
+                continue
             value = variables.value(data)
             assert value is not None, "a variable does not lose its value"
             if not value.shape.compatible(shape):
