@@ -36,9 +36,10 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.framework.graph.graph": "Graph",
     "xlalite.framework.graph.graph_keys": "GraphKeys",
-    "xlalite.framework.graph.indexed_slices": "IndexedSlices",
+    "xlalite.framework.graph.indexed_slices": "IndexedSlices, IndexedSlicesValue",
     "xlalite.framework.graph.jit_scope": "jit_scope",
     "xlalite.framework.graph.operation": "Operation",
+    "xlalite.framework.graph.sparse_tensor": "SparseTensorValue",
     "xlalite.framework.random_seed": "get_seed, set_random_seed",
     "xlalite.framework.graph.tensor": "Tensor",
     "xlalite.framework.graph.tensor_shape": "Dimension, TensorShape",
@@ -80,6 +81,10 @@ _NAMES: dict[str, str] = {
         "tensor_scatter_nd_update as tensor_scatter_update, unique, unique_with_counts, unravel_index"
     ),
     "xlalite.ops.functions.signal": "fft, fft2d, fft3d, ifft, ifft2d, ifft3d",
+    "xlalite.ops.functions.sparse": (
+        "sparse_concat, sparse_placeholder, sparse_reduce_sum, sparse_reorder, sparse_reshape, sparse_retain, "
+        "sparse_tensor_dense_matmul, sparse_tensor_to_dense, sparse_to_dense, SparseTensor"
+    ),
     "xlalite.ops.functions.special": (
         "acosh, angle, approximate_equal, asinh, atanh, betainc, check_numerics, complex, digamma, erfc, igamma, "
         "igammac, lbeta, lgamma, polygamma, saturate_cast, zeta"
@@ -87,8 +92,8 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
-        "Assert, add_to_collection, cond, control_dependencies, device, get_collection, group, name_scope, no_op, "
-        "tuple, while_loop, with_dependencies"
+        "add_to_collection, Assert, case, cond, control_dependencies, device, get_collection, group, name_scope, "
+        "no_op, switch_case, tuple, while_loop, with_dependencies"
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",

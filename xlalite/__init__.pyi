@@ -21,9 +21,12 @@ from xlalite.framework.graph.dtypes import (
 )
 from xlalite.framework.graph.graph import Graph as Graph
 from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
-from xlalite.framework.graph.indexed_slices import IndexedSlices as IndexedSlices
+from xlalite.framework.graph.indexed_slices import (
+    IndexedSlices as IndexedSlices, IndexedSlicesValue as IndexedSlicesValue
+)
 from xlalite.framework.graph.jit_scope import jit_scope as jit_scope
 from xlalite.framework.graph.operation import Operation as Operation
+from xlalite.framework.graph.sparse_tensor import SparseTensorValue as SparseTensorValue
 from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
@@ -49,9 +52,9 @@ from xlalite.ops.functions.clipping import (
     clip_by_norm as clip_by_norm, global_norm as global_norm
 )
 from xlalite.ops.functions.control_flow import (
-    Assert as Assert, add_to_collection as add_to_collection, cond as cond,
+    Assert as Assert, add_to_collection as add_to_collection, case as case, cond as cond,
     control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
-    name_scope as name_scope, no_op as no_op, tuple as tuple, while_loop as while_loop,
+    name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple, while_loop as while_loop,
     with_dependencies as with_dependencies
 )
 from xlalite.ops.functions.custom_gradients import custom_gradient as custom_gradient, hessians as hessians
@@ -143,6 +146,12 @@ from xlalite.ops.functions.space_blocks import (
     extract_image_patches as extract_image_patches, space_to_batch as space_to_batch,
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
+from xlalite.ops.functions.sparse import (
+    SparseTensor as SparseTensor, sparse_concat as sparse_concat, sparse_placeholder as sparse_placeholder,
+    sparse_reduce_sum as sparse_reduce_sum, sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain, sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+    sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense
+)
 from xlalite.ops.functions.special import (
     acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,
     betainc as betainc, check_numerics as check_numerics, complex as complex, digamma as digamma, erfc as erfc,
@@ -181,7 +190,7 @@ from xlalite.stubs import (
     bitwise as bitwise, debugging as debugging, errors as errors, gfile as gfile, image as image,
     initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
     manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
-    signal as signal, spectral as spectral, summary as summary, train as train
+    signal as signal, sparse as sparse, spectral as spectral, summary as summary, train as train
 )
 
 bool = bool_

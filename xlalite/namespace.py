@@ -256,6 +256,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "
             "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
         ),
+        "xlalite.ops.functions.sparse": "embedding_lookup_sparse",
         "xlalite.ops.recurrent.networks": (
             "bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn, static_bidirectional_rnn, static_rnn"
         ),
@@ -280,6 +281,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.signal": (
             "fft, fft2d, fft3d, frame, hamming_window, hann_window, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, "
             "rfft, rfft2d, rfft3d, stft"
+        ),
+    },
+    "sparse": {
+        "xlalite.ops.functions.sparse": (
+            "sparse_concat as concat, sparse_from_dense as from_dense, sparse_tensor_dense_matmul as matmul, "
+            "sparse_placeholder as placeholder, sparse_reduce_sum as reduce_sum, sparse_reorder as reorder, "
+            "sparse_reshape as reshape, sparse_retain as retain, sparse_tensor_dense_matmul as sparse_dense_matmul, "
+            "SparseTensor, sparse_tensor_to_dense as to_dense"
         ),
     },
     "spectral": {

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.dtypes import bool_
+from xlalite.framework.graph.dtypes import bool_, int32
 from xlalite.framework.graph.errors import ElementTypeError, GraphError
 from xlalite.framework.graph.function_graph import trace_function
 from xlalite.framework.graph.operation import Operation
@@ -143,6 +143,68 @@ def _trace_branch(name: str, function: Callable[[], Any]) -> Any:
 
     graph = trace_function(name, get_default_graph(), [], body)
     return graph, structure[0]
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first predicate that holds gives, otherwise what `default` gives, or the last function.
+
+    Args:
+        pred_fn_pairs: Pairs (predicate, function), or a dictionary of them.
+        default: What to do when no predicate holds; without, the last function runs then.
+        exclusive: Fail when more than one predicate holds.
+        strict: As for `cond`.
+        name: Name scope.
+
+    Raises:
+        GraphError: there are no functions.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    if not pairs:
+        raise GraphError("case: there are no pairs of predicates and functions")
+    with name_scope(name):
+        predicates = [convert_to_tensor(predicate) for predicate, _ in pairs]
+        waits: list[Operation] = []
+        if exclusive and len(pairs) > 1:
+            counted = node("AddN", [node("Cast", [each], {"dtype": int32}) for each in predicates])
+            waits = [Assert(node("LessEqual", [counted, constant(1)]), [counted])]
+        with control_dependencies(waits):
+            chosen = default if default is not None else pairs.pop()[1]
+            for predicate, (_, function) in reversed(builtins.list(zip(predicates, pairs, strict=False))):
+                chosen = _either(node("Identity", [predicate]), function, chosen, strict)
+            return chosen()
+
+
+def _either(
+    predicate: Tensor, function: Callable[[], Any], otherwise: Callable[[], Any], strict: bool
+) -> Callable[[], Any]:
+    return lambda: cond(predicate, function, otherwise, strict=strict)
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """What the function with a number gives; `default`, or the function with the largest number, for other numbers.
+
+    Raises:
+        GraphError: there are no functions, or two with one number.
+    """
+    listed = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
+    pairs = [each if isinstance(each, builtins.tuple) else (number, each) for number, each in enumerate(listed)]
+    functions: dict[int, Callable[[], Any]] = dict(pairs)
+    if not functions or len(functions) != len(pairs):
+        raise GraphError("switch_case: functions need different numbers, and there must be one")
+    index = convert_to_tensor(branch_index)
+    last = default if default is not None else functions.pop(max(functions))
+    if not functions:
+        return last()
+    equal = [(node("Equal", [index, constant(key, index.dtype)]), each) for key, each in sorted(functions.items())]
+    return case(equal, last, name=name)
 
 
 # Loops.
