@@ -19,6 +19,9 @@ _MOST_OF_GROUP = 16
 _FEWEST_APART = 4
 """Output features of a group that make a product where there are none."""
 
+_MOST_HOLES, _SHORT_WINDOW = 4, 8
+"""Distance of elements of the input, and length of a window, up to which it is spelt out which results see holes."""
+
 
 def is_matrix_product(instruction: HloInstruction) -> bool:
     """Whether it is a dot, or a convolution that is one as its operands lie and worth being computed as one."""
@@ -51,6 +54,18 @@ def is_grouped_convolution(instruction: HloInstruction) -> bool:
         return False
     attrs: ConvolutionAttrs = instruction.attrs
     return max(attrs.feature_group_count, attrs.batch_group_count) > 1
+
+
+def skips_holes(convolution: HloInstruction) -> bool:
+    """Whether the kernel of one in groups knows where holes in the input lie: features are last and windows short."""
+    attrs: ConvolutionAttrs = convolution.attrs
+    return attrs.dim_labels.output_feature == convolution.shape.rank - 1 and all(
+        one.lhs_dilate <= _MOST_HOLES
+        and one.stride * one.rhs_dilate == 1
+        and max(one.size, one.pad_low, one.pad_high) <= _SHORT_WINDOW
+        for one in attrs.window.dimensions
+        if one.lhs_dilate > 1
+    )
 
 
 def has_tiles(instruction: HloInstruction) -> bool:

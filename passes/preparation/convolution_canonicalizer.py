@@ -10,7 +10,12 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.passes.analysis.matrix_products import has_plain_window, holds_product, is_grouped_convolution
+from xlalite.passes.analysis.matrix_products import (
+    has_plain_window,
+    holds_product,
+    is_grouped_convolution,
+    skips_holes,
+)
 from xlalite.passes.preparation.convolution_phases import padded, phases_apart, plain_convolution, without_holes
 from xlalite.passes.rewriting.expander import OpExpander
 
@@ -25,8 +30,8 @@ class ConvolutionCanonicalizer(OpExpander):
     With holes between the elements of the input, as in the gradient of a convolution with strides, results fall into
     phases, which see a part of the kernel each: convolutions of their own, without holes, or output features of one.
 
-    Convolutions in groups of few features, which are no products, keep their padding. Declines for those too small for
-    a product of matrices.
+    Convolutions in groups of few features, which are no products, keep their padding, and holes that their kernel can
+    skip. Declines for those too small for a product of matrices.
     """
 
     name: ClassVar[str] = "convolution-canonicalizer"
@@ -36,7 +41,8 @@ class ConvolutionCanonicalizer(OpExpander):
         """Whether the convolution holds a product and is not in the form yet."""
         if holds_product(instruction):
             return not has_plain_window(instruction)
-        return is_grouped_convolution(instruction) and 1 < _phases(instruction) <= _MOST_PHASES
+        has_phases = 1 < _phases(instruction) <= _MOST_PHASES
+        return has_phases and is_grouped_convolution(instruction) and not skips_holes(instruction)
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the convolution in the form, and what is before and behind it."""

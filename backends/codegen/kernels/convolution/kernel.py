@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, walk_of
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size, walk_of
 from xlalite.backends.codegen.kernels.convolution.tile import Tile
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -22,6 +22,8 @@ from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.types.window import WindowDimension
+from xlalite.passes.analysis.matrix_products import skips_holes
 from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
@@ -43,7 +45,7 @@ def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionK
         return Declined("it is read at another index")
     if any(0 in one.shape.dims for one in (convolution, *convolution.operands)):
         return Declined("there is nothing to sum")
-    if any(one.lhs_dilate > 1 for one in attrs.window.dimensions):
+    if any(one.lhs_dilate > 1 for one in attrs.window.dimensions) and not skips_holes(convolution):
         return Declined("there are holes in its input")
     if labels.output_batch == len(dims) - 1 or not labels.output_spatial:
         return Declined("its minor dimension is neither features nor space")
@@ -114,6 +116,7 @@ class _Row:
         labels = kernel.convolution.attrs.dim_labels
         self._size = self._dims[labels.output_spatial[kernel.plan.along]]
         self._unit = 1 if kernel.plan.per_vector or kernel.plan.folds else kernel.plan.lanes
+        self._window: WindowDimension = kernel.convolution.attrs.window.dimensions[kernel.plan.along]
         self._vector: Value | None = None
         if kernel.vectors > 1:
             self._vector = entry.fb.urem(row, kernel.vectors)
@@ -132,22 +135,23 @@ class _Row:
         if self._plan.is_long and count <= SPELT_OUT:
             self._border(0, count)
             return
-        size = next((n for n in _NEIGHBOURS if n <= end - begin and (end - begin) % n == 0), 0)
-        size = size or next((n for n in _NEIGHBOURS if n <= end - begin), 1)
+        holes = self._window.lhs_dilate
+        sizes = [n for n in _NEIGHBOURS if n <= end - begin and n % holes == 0] or [holes]
+        size = next((n for n in sizes if (end - begin) % n == 0), sizes[0])
         tiles = (end - begin) // size
         front = begin + (end - begin - tiles * size) // 2
         back = front + tiles * size
         self._border(0, front)
         if tiles:
             with self._entry.fb.loop(front * unit, back * unit, size * unit) as base:
-                self._tile(Affine(base, 0, (front * unit, (back - size) * unit)), range(size))
+                self._tile(Affine(base, 0, (front * unit, (back - size) * unit), size * unit), range(size))
         self._border(back, count)
 
     def _inside(self) -> tuple[int, int]:
         """The range of neighbours that need no padding and fill their vectors."""
-        convolution, plan = self._kernel.convolution, self._plan
-        one = convolution.attrs.window.dimensions[plan.along]
-        size = convolution.operand(0).shape.dims[convolution.attrs.dim_labels.input_spatial[plan.along]]
+        convolution, one = self._kernel.convolution, self._window
+        dim = convolution.attrs.dim_labels.input_spatial[self._plan.along]
+        size = spread_size(one, convolution.operand(0).shape.dims[dim])
         begin = -(-max(0, one.pad_low) // (one.stride * self._unit))
         end = min((size - one.dilated_size + one.pad_low) // one.stride + 1, self._size) // self._unit
         begin = min(begin, self._size // self._unit)
@@ -157,7 +161,7 @@ class _Row:
         """Neighbours that may need padding or have no full vectors; of many, the full ones are a loop that asks."""
         unit = self._unit
         full = min(end, self._size // unit)
-        if full - begin > 2 * SPELT_OUT:
+        if full - begin > 2 * SPELT_OUT and self._window.lhs_dilate == 1:
             with self._entry.fb.loop(begin * unit, full * unit, unit) as base:
                 self._tile(Affine(base, 0, (begin * unit, (full - 1) * unit)), range(1))
             begin = full

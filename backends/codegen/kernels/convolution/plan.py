@@ -8,6 +8,7 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.types.window import WindowDimension
 
 SPELT_OUT = 8
 """Elements along the last dimension of a window, and neighbours at a border, beyond which there is a loop."""
@@ -76,3 +77,8 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
         folds,
         (labels.input_feature < max(labels.input_spatial) and not has_vectors_of_groups) or not by_features,
     )
+
+
+def spread_size(one: WindowDimension, size: int) -> int:
+    """Size of a dimension of the input with the holes between its elements."""
+    return (size - 1) * one.lhs_dilate + 1

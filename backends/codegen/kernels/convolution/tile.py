@@ -12,9 +12,9 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_ad
 from xlalite.backends.codegen.elements.elements import ElementEmitter, always
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
-from xlalite.backends.codegen.llvm import Value
+from xlalite.backends.codegen.llvm import I64, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.dtype import DType
@@ -124,7 +124,7 @@ class Tile:
             return self._along(offsets, feature, totals, is_padding=is_padding)
         fb, number = self._entry.fb, others[0]
         one = self._attrs.window.dimensions[number]
-        size = self._lhs.shape.dims[self._labels.input_spatial[number]]
+        size = spread_size(one, self._lhs.shape.dims[self._labels.input_spatial[number]])
         position = self._index[self._labels.output_spatial[number]]
         last = (self._convolution.shape.dims[self._labels.output_spatial[number]] - 1) * one.stride + one.dilated_size
         asks = not is_padding and (one.pad_low > 0 or last - one.pad_low > size)
@@ -144,16 +144,45 @@ class Tile:
                 choice.yield_(*flatten(inside(offset, sums, is_padding=True) if self._kept.is_floating else sums))
             return unflatten(choice.results, sums)
 
-        if one.size == 1:
+        if one.size == 1 and one.lhs_dilate == 1:
             return summed(ZERO, totals)
-        with fb.carried_loop(0, one.size, 1, flatten(totals)) as loop:
+        # The first element of the window that does not see a hole, from which every so many do not.
+        begin: Value | int = 0
+        if one.lhs_dilate > 1:
+            assert isinstance(position, Affine), "rows are the same for all lanes"
+            behind = fb.urem(self._math.scalar(position.base), one.lhs_dilate)
+            ahead = constant(I64, one.lhs_dilate + one.pad_low % one.lhs_dilate)
+            begin = fb.urem(fb.sub(ahead, behind), one.lhs_dilate)
+        with fb.carried_loop(begin, one.size, one.lhs_dilate, flatten(totals)) as loop:
             loop.yield_(*flatten(summed(Affine(loop.index), unflatten(loop.values, totals))))
         return unflatten(loop.results, totals)
 
     def _place(self, one: WindowDimension, position: Position, offset: Position) -> Position:
-        """Where along a dimension of the input an offset in the window at a position lies."""
+        """Where along a dimension of the input, holes included, an offset in the window at a position lies."""
         place = self._math.add(self._math.scale(position, one.stride), self._math.scale(offset, one.rhs_dilate))
         return self._math.add_constant(place, -one.pad_low)
+
+    def _without_holes(self, one: WindowDimension, place: Position) -> Position:
+        """Which element lies at a place that is no hole."""
+        holes = one.lhs_dilate
+        if holes == 1:
+            return place
+        assert isinstance(place, Affine), "only vectors along features see holes"
+        if isinstance(place.base, int):
+            return Affine(place.base // holes)
+        bounds = None if place.bounds is None else (place.bounds[0] // holes, place.bounds[1] // holes)
+        return Affine(self._entry.fb.udiv(place.base, holes), 0, bounds)
+
+    def _is_hole(self, number: int, offset: Affine) -> bool:
+        """Whether a neighbour sees a hole at an offset, which is known along the last spatial dimension."""
+        one = self._attrs.window.dimensions[self._plan.along]
+        if one.lhs_dilate == 1:
+            return False
+        place = self._place(one, self._neighbour(number), offset)
+        assert isinstance(place, Affine), "only vectors along features see holes"
+        remainder = self._math.remainder_of_base(place, one.lhs_dilate)
+        assert remainder is not None, "tiles are whole numbers of holes apart"
+        return remainder != 0
 
     def _along(
         self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
@@ -240,6 +269,9 @@ class Tile:
             emitter = self._emitter(0)
             after: list[Element] = []
             for number in range(len(self._masks)):
+                if self._is_hole(number, offsets[self._plan.along]):
+                    after.extend(sums[len(after) : len(after) + len(weights)])
+                    continue
                 element = self._input(number, offsets, feature, known, is_padding=is_padding)
                 for weight in weights:
                     after.append(multiply_add(emitter, self._kept, sums[len(after)], element, weight))
@@ -287,7 +319,7 @@ class Tile:
         if is_padding:
             zero = zero_element(dtype, plan.lanes)
             return emitter.spread(convert_element(emitter.fb, zero, dtype, self._kept))
-        place = self._place(one, self._neighbour(number), offset)
+        place = self._without_holes(one, self._place(one, self._neighbour(number), offset))
         seen: object = (number, offset)
         if plan.per_vector and isinstance(offset.base, int):
             seen = number * one.stride + offset.base * one.rhs_dilate
@@ -308,8 +340,11 @@ class Tile:
         index: dict[int, Position] = {}
         for number, one in enumerate(self._attrs.window.dimensions):
             dim = labels.input_spatial[number]
+            if number == plan.along:
+                index[dim] = place
+                continue
             position = self._index[labels.output_spatial[number]]
-            index[dim] = place if number == plan.along else self._place(one, position, offsets[number])
+            index[dim] = self._without_holes(one, self._place(one, position, offsets[number]))
         batch = self._index[labels.output_batch]
         # Groups divide the features of the input, or its batch, each group having so many of them.
         by_batch = self._attrs.batch_group_count > 1

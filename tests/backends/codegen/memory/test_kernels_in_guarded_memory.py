@@ -279,6 +279,9 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
                     call = f"{t}[2,{2 * outputs},3,{width}] convolution(p0, p1), {same}bf01_oi01->bf01, "
                     call += "feature_group_count=2"
                     yield program(call, f"{t}[2,{2 * inputs},3,{n + 8}]", f"{t}[{2 * outputs},{inputs},2,{side}]")
+            holes = "window={size=3x3 pad=1_1x2_1 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f"
+            call = f"{t}[1,3,{3 * n - 1},5] convolution(p0, p1), {holes}, feature_group_count=5"
+            yield program(call, f"{t}[1,2,{n},5]", f"{t}[3,3,1,5]")
             back = f"window={{size=3x12 pad=1_1x1_1}}, dim_labels=f01b_i01o->01bf, batch_group_count={n}"
             yield program(f"{t}[3,3,1,{n}] convolution(p0, p1), {back}", f"{t}[2,3,12,{n}]", f"{t}[2,3,12,{n}]")
             back = "window={size=3x12 pad=1_1x1_1}, dim_labels=fb01_io01->bf01, batch_group_count=2"
