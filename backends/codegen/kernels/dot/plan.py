@@ -40,8 +40,8 @@ _LEAST_ROWS = 8
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
 
-_PUT_TOGETHER = 2.0
-"""How many times as long it takes to pack a vector of words."""
+_PUT_TOGETHER, _TAKE = 2.0, 2.0
+"""How many times as long it takes to pack a vector of words, and cycles more to pack one that is converted."""
 
 _QUAD = 4
 """Neighbours that are worth turning together."""
@@ -302,9 +302,11 @@ def _outer_plan(
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
     best = min(outer_tilings(form, view, lanes, target, row_run, restarts), key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
+    left = 0.0 if numbers.is_direct(numbers.lhs) else _TAKE * view.m * view.k / lanes
+    right = 0.0 if numbers.is_direct(numbers.rhs) else _TAKE * view.n * view.k / lanes
     packing = _Packing(
-        _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
-        _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
+        left + _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
+        right + _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
         0.0 if lhs else _fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else _fetch_cycles(view.rhs, lanes, numbers, target),
     )
