@@ -14,6 +14,8 @@ _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice",
 _EXPENSIVE = frozenset({"divide", "remainder", "sqrt", "rsqrt", "power", "atan2"})
 _LARGEST_WINDOW = 64
 """Elements of a window that a kernel combines wherever it reads the reduction."""
+SPELT_OUT_AT_MOST = 16
+"""Elements of a window beyond which its code is a loop."""
 _CHEAP_TO_REPEAT = frozenset({"broadcast", "iota"})
 
 

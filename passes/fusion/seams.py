@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 
 _VECTOR = 16
 """Elements of a vector, about."""
@@ -27,6 +28,9 @@ _FEW_ELEMENTS = 8
 
 _MOST_BOXES = 16
 """Parts of a split loop: each has code of its own."""
+
+_MOST_PHASES = 4
+"""Positions that a loop takes together: each has code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,36 @@ def find_seams(
     seams = tuple(tuple(sorted(at for at in each if 0 < at < size)) for each, size in zip(found, dims, strict=True))
     behind = reachable(elsewhere, lambda one: one.operands if members is None or one in members else ())
     return seams, set(behind)
+
+
+def loop_phases(results: Sequence[HloInstruction], dims: Sequence[int]) -> tuple[int, ...]:
+    """For each dimension of a loop, after how many positions elements that lie apart are met at the same distance.
+
+    A loop that takes so many positions together knows of each whether it meets an element or the space between two.
+    Windows are followed: theirs are neighbours of the positions. Ones if the loop had too much code.
+    """
+    phases = [1] * len(dims)
+    identity = tuple(Line(dimension=dimension) for dimension in range(len(dims)))
+    waiting: list[tuple[HloInstruction, Lines]] = [(result, identity) for result in results if result.shape.is_array]
+    seen = set(waiting)
+    while waiting:
+        instruction, lines = waiting.pop()
+        followed = list(_operands(instruction, lines))
+        steps: list[int] = []
+        if instruction.opcode == "pad":
+            steps = [interior + 1 for _, _, interior in instruction.attrs.padding]
+        elif instruction.opcode == "reduce-window" and instruction.shape.is_array:
+            window = instruction.attrs.window.dimensions
+            lines = tuple(line.through(-dim.pad_low, dim.stride) for line, dim in zip(lines, window, strict=True))
+            steps = [dim.lhs_dilate for dim in window]
+            if max(steps, default=1) == 1 and math.prod(dim.size for dim in window) <= SPELT_OUT_AT_MOST:
+                followed.append((instruction.operand(0), lines))
+        for line, step in zip(lines, steps, strict=False):
+            if line.dimension is not None and line.dimension < len(dims) - 1:
+                phases[line.dimension] = math.lcm(phases[line.dimension], step // math.gcd(step, line.stride))
+        waiting += (each for each in followed if each not in seen)
+        seen.update(followed)
+    return tuple(phases) if math.prod(phases) <= _MOST_PHASES else (1,) * len(dims)
 
 
 def is_worth_splitting(dims: Sequence[int], seams: Seams) -> bool:

@@ -17,12 +17,12 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_ad
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST
 from xlalite.backends.codegen.llvm import FunctionBuilder
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import WindowDimension
+from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 
 _SUMS = 4
 

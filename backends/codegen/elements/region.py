@@ -49,6 +49,18 @@ class Region:
         else:
             self._add_lanes(fb.icmp("eq", self.emitter.math.vector(position), 0))
 
+    def require_multiple(self, position: Position, step: int) -> Position:
+        """Adds that a step divides a position; the quotient."""
+        math = self.emitter.math
+        remainder = None
+        if isinstance(position, Affine) and position.step == 0:
+            remainder = math.remainder_of_base(position, step)
+        if remainder is None:
+            self.require_zero(math.modulo(self.non_negative(position), step))
+        elif remainder:
+            self.is_nowhere = True
+        return math.divide(self.non_negative(position), step)
+
     def non_negative(self, position: Position) -> Position:
         """The position with negative ones made 0, so that it can be divided."""
         fb = self.emitter.fb

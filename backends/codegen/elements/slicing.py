@@ -90,12 +90,11 @@ def _pad(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
             if known is not None:
                 gap, shifted = known
             else:
-                inside.require_zero(math.modulo(inside.non_negative(shifted), interior + 1))
-                shifted = math.divide(inside.non_negative(shifted), interior + 1)
+                shifted = inside.require_multiple(shifted, interior + 1)
         elif low > 0 or high > 0:
             inside.require_range(shifted, size)
         source.append(shifted)
-    if gap is None:
+    if gap is None or inside.is_nowhere:
         return inside.choose(operand, tuple(source), lambda: emitter.element(padding_value, ()))
     outside = emitter.element(padding_value, ())
     found = gap.spread_out(emitter, inside, operand, tuple(source), outside)

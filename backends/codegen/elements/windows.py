@@ -16,9 +16,7 @@ from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.window import Window, WindowDimension
-
-SPELT_OUT_AT_MOST = 16
-"""Elements of a window beyond which its code is a loop."""
+from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 
 
 def window_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
@@ -55,7 +53,7 @@ def _combined(
     inside = Region(emitter)
     sizes = combiner.arrays[0].shape.dims
     source = tuple(map(window_source, [inside] * window.rank, window.dimensions, sizes, index, offsets))
-    if 0 in sizes:
+    if 0 in sizes or inside.is_nowhere:
         return tuple(carried)
     elements = combiner.converted(emitter, inside.read(combiner.arrays, source))
     combined = combiner.combine(emitter, carried, elements)
@@ -67,10 +65,7 @@ def window_source(inside: Region, dim: WindowDimension, size: int, position: Pos
     math = inside.emitter.math
     place = math.add(math.scale(position, dim.stride), math.scale(offset, dim.rhs_dilate))
     place = math.add_constant(place, -dim.pad_low)
-    holes = dim.lhs_dilate - 1
-    if dim.pad_low > 0 or holes or (dim.output_size(size) - 1) * dim.stride + dim.dilated_size - dim.pad_low > size:
+    has_holes = dim.lhs_dilate > 1
+    if dim.pad_low > 0 or has_holes or (dim.output_size(size) - 1) * dim.stride + dim.dilated_size - dim.pad_low > size:
         inside.require_range(place, (size - 1) * dim.lhs_dilate + 1)
-    if holes:
-        inside.require_zero(math.modulo(inside.non_negative(place), dim.lhs_dilate))
-        place = math.divide(inside.non_negative(place), dim.lhs_dilate)
-    return place
+    return inside.require_multiple(place, dim.lhs_dilate) if has_holes else place

@@ -15,7 +15,7 @@ from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_exte
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
-from xlalite.passes.fusion.seams import loop_seams
+from xlalite.passes.fusion.seams import loop_phases, loop_seams
 
 _AHEAD_BYTES = 4096
 """How far ahead memory under windows is asked for: its rows are too many, and too short, for what machines do alone."""
@@ -64,7 +64,7 @@ class LoopKernel(Kernel):
                 view.write(emitter.math, index, element, mask)
 
         lanes = lane_count(module, body, dims[-1] if dims else 1)
-        loop_nest(entry, dims, lanes, visit, loop_seams(results, dims))
+        loop_nest(entry, dims, lanes, visit, loop_seams(results, dims), loop_phases(results, dims))
         entry.close()
         return entry.function
 

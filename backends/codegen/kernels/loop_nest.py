@@ -32,14 +32,24 @@ def loop_nest_extent(dims: tuple[int, ...]) -> int:
     return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
 
 
-def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visit, seams: Seams = ()) -> None:
-    """Emits the loops over the entry's part of the extent, each split at the seams of its dimension."""
+def loop_nest(
+    entry: KernelEntry,
+    dims: tuple[int, ...],
+    lanes: int,
+    visit: Visit,
+    seams: Seams = (),
+    phases: Sequence[int] = (),
+) -> None:
+    """Emits the loops over the entry's part of the extent, each split at the seams of its dimension.
+
+    As many positions as a dimension has phases are taken together, and it is known which is which.
+    """
     ones = _leading_ones(dims)
-    seams = seams or ((),) * len(dims)
+    seams, phases = seams or ((),) * len(dims), phases or (1,) * len(dims)
     if ones:
         inner = dims[ones:]
         shifted: Visit = lambda index, width, mask: visit((*(ZERO,) * ones, *index), width, mask)  # noqa: E731
-        loop_nest(entry, inner, lanes, shifted, seams[ones:])
+        loop_nest(entry, inner, lanes, shifted, seams[ones:], phases[ones:])
     elif not dims:
         visit((), 1, None)
     elif 0 in dims:
@@ -48,11 +58,18 @@ def loop_nest(entry: KernelEntry, dims: tuple[int, ...], lanes: int, visit: Visi
         for begin, end in _parts(dims[0], seams[0]):
             _line(entry, dims[0], (begin, end), lanes, visit)
     else:
-        _boxes(entry, dims, seams, (), lanes, visit)
+        _boxes(entry, dims, (seams, phases), (), lanes, visit)
 
 
-def _boxes(entry: KernelEntry, dims: tuple[int, ...], seams: Seams, outer: Index, lanes: int, visit: Visit) -> None:
-    fb, dimension = entry.fb, len(outer)
+def _boxes(
+    entry: KernelEntry,
+    dims: tuple[int, ...],
+    cuts: tuple[Seams, Sequence[int]],
+    outer: Index,
+    lanes: int,
+    visit: Visit,
+) -> None:
+    fb, dimension, (seams, phases) = entry.fb, len(outer), cuts
     for begin, end in _parts(dims[dimension], seams[dimension]):
         if dimension == len(dims) - 1:
             _between(fb, begin, end, lanes, lambda at, width, mask: visit((*outer, at), width, mask))
@@ -62,8 +79,25 @@ def _boxes(entry: KernelEntry, dims: tuple[int, ...], seams: Seams, outer: Index
         if not dimension:
             first = fb.smax(entry.begin, begin) if begin else entry.begin
             last = fb.smin(entry.end, end) if end < dims[0] else entry.end
+        for position in _positions(fb, (first, last), (begin, end), phases[dimension]):
+            _boxes(entry, dims, cuts, (*outer, position), lanes, visit)
+
+
+def _positions(fb: FunctionBuilder, part: Range, bounds: tuple[int, int], phases: int) -> Iterator[Affine]:
+    """A loop over part of what lies between bounds; each of as many positions as there are phases has its code."""
+    (first, last), (begin, end) = part, bounds
+    if phases == 1:
         with fb.loop(first, last) as position:
-            _boxes(entry, dims, seams, (*outer, Affine(position, 0, (begin, end - 1))), lanes, visit)
+            yield Affine(position, 0, (begin, end - 1))
+        return
+    lowest = begin - begin % phases
+    start = fb.sub(first, fb.urem(first, phases)) if isinstance(first, Value) else lowest
+    with fb.loop(start, last, phases) as block:
+        for phase in range(min(phases, end - lowest)):
+            position = fb.add(block, phase)
+            inside = fb.and_(fb.icmp("sge", position, first), fb.icmp("slt", position, last))
+            with fb.if_(inside):
+                yield Affine(position, 0, (lowest + phase, end - 1), phases)
 
 
 def _parts(size: int, seams: Sequence[int]) -> list[tuple[int, int]]:

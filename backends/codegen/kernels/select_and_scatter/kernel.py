@@ -17,12 +17,13 @@ from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
-from xlalite.backends.codegen.elements.windows import SPELT_OUT_AT_MOST, window_source
+from xlalite.backends.codegen.elements.windows import window_source
 from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.types.window import Window
+from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 
 _Visit = Callable[[Index, int, "Value | None"], None]
 

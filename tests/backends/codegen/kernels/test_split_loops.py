@@ -159,6 +159,32 @@ def test_gaps_between_elements(check: Any, kernels: Any, rng: np.random.Generato
         assert kernels(check(text, whole_numbers(rng, dtype, dims), whole_numbers(rng, dtype, ()))) == ["loop"]
 
 
+@pytest.mark.parametrize(("step", "size", "stride"), [(2, 3, 1), (3, 2, 1), (4, 3, 2), (2, 1, 3), (5, 3, 1), (2, 5, 1)])
+@pytest.mark.parametrize("dims", [(7, 9, 5), (1, 40, 33), (300, 3, 40), (2, 1, 17)], ids=str)
+def test_windows_over_what_lies_apart(
+    check: Any, rng: np.random.Generator, dims: tuple[int, ...], step: int, size: int, stride: int
+) -> None:
+    """By padding between elements and by base dilation, along the first dimension, which tasks divide, and another."""
+    (h, w, c), low = dims, (2, -1)
+    apart = [(h - 1) * step + 1, (w - 1) * step + 1]
+    padded = [max(n + low[d] + size, size) for d, n in enumerate(apart)]
+    results = [(n - size) // stride + 1 for n in padded]
+    highs = [n - low[d] - apart[d] for d, n in enumerate(padded)]
+    result, z = f"s32[{results[0]},{results[1]},{c}]", "z = s32[] constant(0)"
+    strides = f"stride={stride}x{stride}x1"
+    sides = f"{low[0]}_{highs[0]}_{step - 1}x{low[1]}_{highs[1]}_{step - 1}x0_0"
+    pad = f"p = s32[{padded[0]},{padded[1]},{c}] pad(x, z), padding={sides}"
+    window = f"reduce-window(p, z), window={{size={size}x{size}x1 {strides}}}, to_apply=add"
+    outer = f"pad={low[0]}_{highs[0]}x{low[1]}_{highs[1]}x0_0 lhs_dilate={step}x{step}x1"
+    dilated = f"reduce-window(x, z), window={{size={size}x{size}x1 {strides} {outer}}}, to_apply=add"
+    add = "add {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT r = s32[] add(a, b)\n}\n"
+    x = rng.integers(-99, 99, dims).astype(np.int32)
+    for lines in ([pad, f"ROOT r = {result} {window}"], [f"ROOT r = {result} {dilated}"]):
+        text = text_of(f"s32[{dims_of(dims)}]", z, *lines).replace("ENTRY", add + "ENTRY")
+        for threads in (1, 2, 5):
+            check(text, x, num_threads=threads)
+
+
 @pytest.mark.parametrize("dims", [(5000,), (4, 50), (3, 5, 33)], ids=str)
 def test_an_update_at_a_known_place_splits_the_loop(
     check: Any, kernels: Any, rng: np.random.Generator, dims: tuple[int, ...]

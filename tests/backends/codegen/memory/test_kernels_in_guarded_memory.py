@@ -227,13 +227,15 @@ def gaps(sizes: Sequence[int]) -> Iterator[str]:
         for t in NUMBERS:
             for step, low in ((2, 1), (4, 3), (3, -1)):
                 padded = max(1, low + (n - 1) * step + 4)
-                lines = [
-                    f"p = {t}[2,{padded}] pad(p0, p1), padding=0_0x{low}_{padded - low - (n - 1) * step - 1}_{step - 1}"
-                ]
+                sides = f"{low}_{padded - low - (n - 1) * step - 1}_{step - 1}"
+                lines = [f"p = {t}[2,{padded}] pad(p0, p1), padding=0_0x{sides}"]
                 if n:
                     call = "reduce-window(p, p1), window={size=1x2 pad=0_0x1_0}, to_apply=f"
                     add = combiner("f", "add", t)
                     yield program(f"{t}[2,{padded}] {call}", f"{t}[2,{n}]", f"{t}[]", lines=lines, functions=add)
+                    between = f"p = {t}[{padded},5] pad(p0, p1), padding={sides}x0_0"
+                    call = f"{t}[{padded - 1},5] reduce-window(p, p1), window={{size=2x1}}, to_apply=f"
+                    yield program(call, f"{t}[{n},5]", f"{t}[]", lines=[between], functions=add)
 
 
 def convolutions(sizes: Sequence[int]) -> Iterator[str]:
