@@ -19,6 +19,7 @@ _MODULES: dict[str, str] = {
     "contrib": "xlalite.contrib",
     "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
+    "raw_ops": "xlalite.ops.functions.raw_ops",
 }
 
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.

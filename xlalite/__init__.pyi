@@ -35,6 +35,7 @@ from xlalite.messages.classes import (
     Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, Summary as Summary
 )
+from xlalite.ops.functions import raw_ops as raw_ops
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
     expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,

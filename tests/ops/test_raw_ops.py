@@ -1,0 +1,64 @@
+"""`raw_ops`: operations by their types, with TensorFlow's names of inputs and attributes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite as tf
+from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.op_spec import OP_SPECS
+
+F = np.float32
+X = np.arange(6, dtype=F).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("MatMul", {"a": X, "b": X, "transpose_b": True}, X @ X.T),
+        ("Sum", {"input": X, "axis": [1]}, X.sum(1)),
+        ("Sum", {"input": X, "axis": [1], "keep_dims": True}, X.sum(1, keepdims=True)),
+        ("ArgMax", {"input": X, "dimension": 1}, [2, 2]),
+        ("Relu", {"features": -X}, np.zeros((2, 3))),
+        ("AddN", {"inputs": [X, X, X]}, 3 * X),
+        ("ConcatV2", {"values": [X, X], "axis": 0}, np.r_[X, X]),
+        ("Cast", {"x": X, "DstT": tf.int32}, X),
+        ("AddV2", {"x": np.float64(X), "y": 0.5}, X + 0.5),
+        ("StridedSlice", {"input": X, "begin": [0, 1], "end": [2, 3], "strides": [1, 1]}, X[:, 1:]),
+        ("DynamicStitch", {"indices": [[1], [0]], "data": [X[:1], X[1:]]}, X[::-1]),
+        ("Igamma", {"a": F(1), "x": F(0)}, 0),
+        ("OneHot", {"indices": [1], "depth": 2, "on_value": 1, "off_value": 0}, [[0, 1]]),
+        ("ExpandDims", {"input": X, "axis": 0}, X[None]),
+    ],
+)
+def test_operations_take_inputs_and_attributes_by_name(name: str, given: Any, expected: Any, run: Any) -> None:
+    np.testing.assert_array_equal(run(getattr(tf.raw_ops, name)(**given)), expected)
+
+
+def test_operations_with_several_outputs_give_lists_and_with_none_themselves(run: Any) -> None:
+    values, places = tf.raw_ops.TopKV2(input=X, k=1)
+    np.testing.assert_array_equal(run(values), [[2], [5]])
+    assert places.dtype == tf.int32
+    assert tf.raw_ops.NoOp(name="nothing").name == "nothing"
+
+
+def test_variables_are_taken_by_their_handles(run: Any) -> None:
+    variable = tf.Variable(F([1, 2]), name="v")
+    run(variable.initializer)
+    run(tf.raw_ops.AssignAddVariableOp(resource=variable, value=F([3, 4])))
+    np.testing.assert_array_equal(run(tf.raw_ops.ReadVariableOp(resource=variable)), [4, 6])
+
+
+def test_wrong_names_are_errors(graph: Any) -> None:
+    with pytest.raises(AttributeError, match=r"raw_ops\.MatMull: no such operation is declared; did you mean 'MatMul'"):
+        tf.raw_ops.MatMull  # noqa: B018
+    with pytest.raises(GraphError, match=r"raw_ops\.MatMul needs the input b; inputs: a, b"):
+        tf.raw_ops.MatMul(a=X)
+    with pytest.raises(GraphError, match=r"raw_ops\.Abs has no input or attribute y"):
+        tf.raw_ops.Abs(x=X, y=X)
+
+
+def test_every_public_operation_has_a_function(graph: Any) -> None:
+    assert set(dir(tf.raw_ops)) == {name for name in OP_SPECS if not name.startswith("_")}
+    assert all("inputs: " in getattr(tf.raw_ops, name).__doc__ for name in dir(tf.raw_ops))
