@@ -17,6 +17,7 @@ from xlalite.passes.rewriting.expander import OpExpander
 
 _WHOLE_VECTORS = 16
 _MOST_TRIED = 4096
+_LONG_ROW = 1 << 15
 _COLUMNS = 128
 """Neighbouring results that a kernel of columns computes together."""
 
@@ -36,6 +37,8 @@ class ReductionSplitter(OpExpander):
         min_bytes: Smaller operands are reduced in one step.
         partial_results: How many results a step should give, at least.
         piece: Elements of one dimension that go into one partial result.
+        enough_rows: So many rows, if none is long, are enough for all threads: in one step, what is computed of a sum
+            and of the row that it belongs to is one kernel.
     """
 
     name: ClassVar[str] = "reduction-splitter"
@@ -44,6 +47,7 @@ class ReductionSplitter(OpExpander):
     min_bytes: int = 1 << 17
     partial_results: int = 64
     piece: int = 4096
+    enough_rows: int = 16
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether one step is not good enough."""
@@ -86,6 +90,8 @@ class ReductionSplitter(OpExpander):
         if shape.size_bytes < self.min_bytes or units >= self.partial_results:
             return None
         count = math.prod(shape.dims[d] for d in reduced)
+        if not is_column and units >= self.enough_rows and count <= _LONG_ROW:
+            return None
         if count < 2 * self.partial_results or (is_column and count < self.piece):
             return None
         largest: int = max(reduced, key=lambda d: (shape.dims[d], -d))
