@@ -57,6 +57,9 @@ _NAMES: dict[str, str] = {
         "diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag, diag as tensor_diag, "
         "diag_part as tensor_diag_part, trace"
     ),
+    "xlalite.ops.functions.distributions": (
+        "multinomial, parameterized_truncated_normal, random_crop, random_gamma, random_poisson"
+    ),
     "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
     "xlalite.ops.functions.linalg": (
         "cholesky, cholesky_solve, eye, det as matrix_determinant, inv as matrix_inverse, solve as matrix_solve, "

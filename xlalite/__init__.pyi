@@ -63,6 +63,10 @@ from xlalite.ops.functions.diagonals import (
     diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
 )
+from xlalite.ops.functions.distributions import (
+    multinomial as multinomial, parameterized_truncated_normal as parameterized_truncated_normal,
+    random_gamma as random_gamma, random_poisson as random_poisson
+)
 from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from xlalite.ops.functions.host_functions import (
     Print as Print, assert_equal as assert_equal, assert_greater as assert_greater,
@@ -191,7 +195,7 @@ from xlalite.stubs import (
     bitwise as bitwise, debugging as debugging, errors as errors, gfile as gfile, image as image,
     initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
     manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
-    signal as signal, sparse as sparse, spectral as spectral, summary as summary, train as train
+    random as random, signal as signal, sparse as sparse, spectral as spectral, summary as summary, train as train
 )
 
 bool = bool_

@@ -277,6 +277,18 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "python_io": {
         "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
     },
+    "random": {
+        "xlalite.framework.random_seed": "set_random_seed",
+        "xlalite.ops.functions.distributions": (
+            "categorical, random_crop as crop, random_gamma as gamma, multinomial, random_poisson as poisson, "
+            "stateless_multinomial as stateless_categorical, stateless_multinomial, "
+            "stateless_random_normal as stateless_normal, stateless_truncated_normal, "
+            "stateless_random_uniform as stateless_uniform"
+        ),
+        "xlalite.ops.functions.random_ops": (
+            "random_normal as normal, random_shuffle as shuffle, truncated_normal, random_uniform as uniform"
+        ),
+    },
     "signal": {
         "xlalite.ops.functions.signal": (
             "fft, fft2d, fft3d, frame, hamming_window, hann_window, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, "

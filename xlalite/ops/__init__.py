@@ -48,6 +48,7 @@ from xlalite.ops.declarations import (
     softmax as softmax,
     space_blocks as space_blocks,
     special_functions as special_functions,
+    stateless_random as stateless_random,
     stochastic_cast as stochastic_cast,
     strided_slice as strided_slice,
     summary_ops as summary_ops,
