@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -141,7 +142,7 @@ class Tile:
             with choice.then():
                 choice.yield_(*flatten(inside(offset, sums, is_padding=False)))
             with choice.otherwise():
-                choice.yield_(*flatten(inside(offset, sums, is_padding=True) if self._kept.is_floating else sums))
+                choice.yield_(*flatten(self._with_padding(others[1:], {**offsets, number: offset}, feature, sums)))
             return unflatten(choice.results, sums)
 
         if one.size == 1 and one.lhs_dilate == 1:
@@ -156,6 +157,22 @@ class Tile:
         with fb.carried_loop(begin, one.size, one.lhs_dilate, flatten(totals)) as loop:
             loop.yield_(*flatten(summed(Affine(loop.index), unflatten(loop.values, totals))))
         return unflatten(loop.results, totals)
+
+    def _with_padding(
+        self, others: Sequence[int], offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals
+    ) -> _Totals:
+        """The sums with what zeros contribute, which is the same for all neighbours that see the same of the window."""
+        if self._kept.is_integral or self._kept is DType.PRED:
+            return totals
+        if self._attrs.window.dimensions[self._plan.along].lhs_dilate > 1:
+            return self._windows(others, offsets, feature, totals, is_padding=True)
+        alone = copy(self)
+        alone._masks = self._masks[:1]
+        together = self._plan.together
+        zeros = (zero_element(self._kept, self._plan.lanes),) * together
+        found = alone._windows(others, offsets, feature, zeros, is_padding=True)
+        pairs = zip(flatten(totals), flatten(found) * len(self._masks), strict=True)
+        return unflatten(tuple(self._entry.fb.fadd(total, nothing) for total, nothing in pairs), totals)
 
     def _place(self, one: WindowDimension, position: Position, offset: Position) -> Position:
         """Where along a dimension of the input, holes included, an offset in the window at a position lies."""
