@@ -44,14 +44,17 @@ def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Decl
     if len(products) != 2:
         return Declined("there are not two products")
     first, second = products
-    rows = second.operand(0)
+    rows, root = second.operand(0), request.body.root
+    last = root.operand(0) if root.opcode == "tuple" else root
+    if root.opcode == "tuple" and root.operands != (last, rows):
+        return Declined("there are other results than what the second product and its left operand give")
     if first not in reachable((rows,), lambda one: one.operands) or rows is first:
         return Declined("the second product's left operand is not made of the first product's result")
     parts: list[_Part] = []
     for root, known, kind in (
         (first, (), KernelKind.DOT),
         (rows, (first,), KernelKind.ROW),
-        (request.body.root, (rows,), KernelKind.DOT),
+        (last, (rows,), KernelKind.DOT),
     ):
         part = _part(request, root, known, kind)
         if isinstance(part, Declined):
@@ -77,7 +80,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class ChainKernel(Kernel):
-    """Two products with rows between them.
+    """Two products with rows between them, which may be a result, too.
 
     Attributes:
         parts: A product, the rows, which lie in the memory of its result if they can, and the second product.
@@ -130,10 +133,14 @@ class ChainKernel(Kernel):
         return -(-self.m // self.rows)
 
     @property
+    def _gives_rows(self) -> bool:
+        return self.request.body.root.opcode == "tuple"
+
+    @property
     def _windows(self) -> tuple[int, ...]:
-        """Bytes of a block of what each part hands on; 0 if it lies in the memory of what it is made of."""
+        """Bytes of a block of what each part hands on; 0 if it lies in the memory of a result or of the one before."""
         first, rows = (self.rows * self._line_bytes(one) for one in self.handed_on)
-        return first, 0 if self.parts[1].kernel.request.in_place else rows
+        return first, 0 if self._gives_rows or self.parts[1].kernel.request.in_place else rows
 
     @property
     def _sizes(self) -> list[int]:
@@ -182,6 +189,8 @@ class ChainKernel(Kernel):
             window = windows[number if size else number - 1]
             before = numbers.value(numbers.multiply(begin, self._line_bytes(handed)))
             place = fb.gep(I8, window, fb.sub(constant(I64, 0), before), inbounds=False)
+            if number and self._gives_rows:
+                place = entry.outputs[1].pointer
             writer, reader = self.parts[number], self.parts[number + 1]
             fb.store(place, fb.gep(PTR, arguments[number], len(writer.operands)), 8)
             fb.store(place, fb.gep(PTR, arguments[number + 1], reader.operands.index(handed)), 8)
@@ -241,7 +250,8 @@ def _in_blocks(
     if math.prod(between.plan.shape.domain.row_dims) != batch * m:
         return Declined("what is reduced are not the rows of the products")
     sizes = [handed.shape.dtype.size_bytes for handed in handed_on]
-    in_place = ((0, scores),) if sizes[0] == sizes[1] else ()
+    gives_rows = request.body.root.opcode == "tuple"
+    in_place = ((0, scores),) if sizes[0] == sizes[1] and not gives_rows else ()
     cache = request.target.cache_bytes[1]
     if handed_on[0].shape.size_bytes <= cache:
         return Declined("what is handed on stays in the second cache anyway")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,11 +10,13 @@ from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.analysis.buffer_values import running_computations
@@ -24,11 +26,36 @@ from xlalite.passes.simplify.dce import remove_uncalled_computations
 
 
 @dataclass(frozen=True, slots=True)
-class ProductChaining(HloPass):
-    """dot -> fusion that reduces rows -> dot, each needed by the next one only -> one fusion.
+class _Chain:
+    """What may become one kernel.
 
-    What is handed on, such as the scores of attention, is then never whole in memory. Requires that kernels have been
-    chosen. Declines, with a record, where the kernel does, see `plan_chain`.
+    Attributes:
+        first: A product, which only the rows need.
+        rows: A fusion that reduces rows.
+        last: A product with the rows on its left, or a fusion with one.
+    """
+
+    first: HloInstruction
+    rows: HloInstruction
+    last: HloInstruction
+
+    @property
+    def members(self) -> tuple[HloInstruction, ...]:
+        """All, operands before users."""
+        return self.first, self.rows, self.last
+
+    @property
+    def gives_rows(self) -> bool:
+        """Whether others need the rows, too."""
+        return self.rows.user_count > 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProductChaining(HloPass):
+    """dot -> fusion that reduces rows -> dot: one fusion, which gives the rows, too, where others need them.
+
+    What only the next one needs, such as the scores of attention, is then never whole in memory. Requires that kernels
+    have been chosen. Declines, with a record, where the kernel does, see `plan_chain`.
 
     Attributes:
         target: What the code is for; its caches say how many rows are computed at a time.
@@ -44,47 +71,58 @@ class ProductChaining(HloPass):
         changed = False
         for computation in running_computations(module):
             for rows in computation.post_order():
-                members = _chain_around(rows)
-                if members is not None:
-                    changed |= self._join(module, members)
+                chains = _chains_around(rows)
+                changed |= any(self._join(module, chain) for chain in chains)
         if changed:
             remove_uncalled_computations(module)
         return changed
 
-    def _join(self, module: HloModule, members: Sequence[HloInstruction]) -> bool:
-        body, operands = _body(members)
+    def _join(self, module: HloModule, chain: _Chain) -> bool:
+        body, operands = _body(chain)
         request = KernelRequest(collapse(body), target=self.target)
         shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is KernelKind.CHAIN)
         kernel = plan_chain(request, shape)
-        subject = tuple(member.name for member in members)
+        subject = tuple(member.name for member in chain.members)
         if isinstance(kernel, Declined):
             module.record(self.name, subject, "not joined", kernel.reason)
             return False
         if not self.may_change():
             return False
         assert isinstance(kernel, ChainKernel), "what plans chains gives one"
-        saved = sum(member.shape.size_bytes for member in members[:-1])
+        saved = chain.first.shape.size_bytes + (0 if chain.gives_rows else chain.rows.shape.size_bytes)
         figures = {"bytes": saved, "rows": kernel.rows}
         module.record(self.name, subject, "joined", "what they hand on is never whole in memory", figures)
-        last = members[-1]
-        attrs = FusionAttrs(FusionKind.OUTPUT)
-        replace(
-            last, create("fusion", operands, attrs, (module.add(body),), shape=last.shape, name=f"{last.name}_chain")
-        )
+        attrs, name, last = FusionAttrs(FusionKind.OUTPUT), f"{chain.last.name}_chain", chain.last
+        joined = create("fusion", operands, attrs, (module.add(body),), shape=body.root.shape, name=name)
+        if not chain.gives_rows:
+            replace(last, joined)
+            return True
+        assert last.parent is not None, "an instruction of a computation"
+        last.parent.add(joined)
+        replace(last, element(joined, 0))
+        replace(chain.rows, element(joined, 1))
         return True
 
 
-def _chain_around(rows: HloInstruction) -> tuple[HloInstruction, ...] | None:
-    """A product, a fusion, and what it is only needed for, a product or a fusion with one."""
-    if rows.opcode != "fusion" or not rows.shape.is_array or not _is_for_one(rows):
-        return None
+def _chains_around(rows: HloInstruction) -> Iterator[_Chain]:
+    """Those whose middle an instruction may be."""
+    if rows.opcode != "fusion" or not rows.shape.is_array or rows.is_root or rows.is_controlled:
+        return
     if not any(one.opcode == "reduce" for one in rows.called_computations[0].instructions):
-        return None
-    (last,) = rows.users
-    if not last.shape.is_array or last.is_controlled or last.operand_positions(rows) != _left_of_product(last):
-        return None
+        return
     first = next((one for one in rows.operands if one.opcode == "dot" and _is_for_one(one)), None)
-    return None if first is None else (first, rows, last)
+    if first is None:
+        return
+    for last in rows.users:
+        is_product = last.shape.is_array and last.operand_positions(rows) == _left_of_product(last)
+        if is_product and not last.is_controlled and not _needs_otherwise(last, rows):
+            yield _Chain(first, rows, last)
+
+
+def _needs_otherwise(last: HloInstruction, rows: HloInstruction) -> bool:
+    """Whether other operands are made of the rows, so that the rows must be there before."""
+    others = [operand for operand in last.operands if operand is not rows]
+    return rows.user_count > 1 and rows in reachable(others, lambda one: one.operands)
 
 
 def _is_for_one(instruction: HloInstruction) -> bool:
@@ -101,12 +139,12 @@ def _left_of_product(last: HloInstruction) -> tuple[int, ...]:
     return (dots[0].operand(0).attrs.number,)
 
 
-def _body(members: Sequence[HloInstruction]) -> tuple[HloComputation, list[HloInstruction]]:
+def _body(chain: _Chain) -> tuple[HloComputation, list[HloInstruction]]:
     """The members in one computation, and what they need from outside, by the number of the parameter."""
-    body = HloComputation(f"fused_{members[-1].name}")
+    body = HloComputation(f"fused_{chain.last.name}")
     inner: dict[HloInstruction, HloInstruction] = {}
     operands: list[HloInstruction] = []
-    for member in members:
+    for member in chain.members:
         for operand in member.operands:
             if operand not in inner:
                 attrs = ParameterAttrs(len(operands))
@@ -122,5 +160,6 @@ def _body(members: Sequence[HloInstruction]) -> tuple[HloComputation, list[HloIn
             if one not in copies:
                 copies[one] = body.add(one.clone([copies[operand] for operand in one.operands]))
         inner[member] = copies[called.root]
-    body.set_root(inner[members[-1]])
+    results = [inner[chain.last], *([inner[chain.rows]] if chain.gives_rows else [])]
+    body.set_root(results[0] if len(results) == 1 else body.add(create("tuple", results)))
     return body, operands

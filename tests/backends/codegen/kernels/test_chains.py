@@ -116,17 +116,45 @@ def test_attention_is_one_kernel(sizes: tuple[int, ...], options: dict[str, str]
     assert reasons(executable) == JOINED
 
 
+def with_results(text: str, *others: str) -> str:
+    """The program that gives other values, too; all are `name: shape`."""
+    head, _, tail = text.rpartition("  ROOT r = ")
+    names, shapes = zip(*(other.split(": ") for other in others), strict=True)
+    shape = tail.split(" ", 1)[0]
+    root = f"  ROOT all = ({shape}, {', '.join(shapes)}) tuple(r, {', '.join(names)})"
+    return f"{head}  r = {tail.removesuffix(chr(10) + '}' + chr(10))}\n{root}\n}}\n"
+
+
 def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
     text = attention(3, 200, 500, 24, 31, middle=CAUSAL)
-    apart = text.replace("ROOT r =", "r =").replace(
-        "{1}\n}\n", "{1}\n  ROOT both = (f32[3,200,31], f32[3,200,500]) tuple(r, p)\n}\n"
-    )
     values = arguments(text, rng)
-    executable = compiled(apart)
-    assert not reasons(executable)
-    expected = executable(*values)[0]
+    apart = compiled(with_results(text, "s: f32[3,200,500]"))
+    assert not reasons(apart)
+    expected = apart(*values)[0]
     for threads in (1, 2, 5):
         np.testing.assert_array_equal(compiled(text, threads)(*values), expected)
+
+
+def test_rows_that_others_need_are_a_result(check, kernels, rng) -> None:
+    text = attention(5, 190, 300, 24, 31, middle=CAUSAL)
+    both = with_results(text, "p: f32[5,190,300]")
+    executable = check(both, *arguments(both, rng), ulps=16)
+    assert kernels(executable) == ["chain"]
+    values = arguments(text, rng)
+    np.testing.assert_array_equal(executable(*values)[0], compiled(text)(*values))
+    gradient = "  w = f32[@B,@M,@D] parameter(3)\n  g = f32[@B,@N,@D] dot(p, w), lhs_batch_dims={0}, "
+    gradient += "lhs_contracting_dims={1}, rhs_batch_dims={0}, rhs_contracting_dims={1}\n"
+    text = with_results(attention(5, 190, 300, 24, 31, end=gradient + PRODUCT), "g: f32[5,300,31]")
+    executable = check(text, *arguments(text, rng), ulps=16)
+    assert sorted(kernels(executable)) == ["chain", "dot"]
+    assert reasons(executable)[-1:] == JOINED
+
+
+def test_products_with_what_is_made_of_the_rows_stay_apart(check, rng) -> None:
+    end = "  u = f32[@B,@N] reduce(p, zero), dimensions={1}, to_apply=sum\n"
+    end += "  us = f32[@B,@N,@D] broadcast(u), dimensions={0,1}\n  w = f32[@B,@N,@D] multiply(v, us)\n"
+    text = attention(5, 190, 300, 24, 31, end=end + PRODUCT.replace("dot(p, v)", "dot(p, w)"))
+    assert not reasons(check(text, *arguments(text, rng), ulps=16))
 
 
 @pytest.mark.parametrize("low", ["-inf", "-3e38"])

@@ -433,8 +433,11 @@ def chains(sizes: Sequence[int]) -> Iterator[str]:
                 f"h = {scores} convert(g)",
             ]
             shapes = (f"{t}[{batch},{m},{k}]", f"{t}[{batch},{n + 256},{k}]", f"{t}[{batch},{n + 256},33]", f"{t}[]")
-            result = f"{t}[{batch},{m},33] dot(h, p2), {attributes}{{1}}"
-            yield program(result, *shapes, lines=lines, functions=combiner("f", "maximum", t))
+            result = f"{t}[{batch},{m},33]"
+            product, functions = f"{result} dot(h, p2), {attributes}{{1}}", combiner("f", "maximum", t)
+            yield program(product, *shapes, lines=lines, functions=functions)
+            both = f"({result}, {scores}) tuple(o, h)"
+            yield program(both, *shapes, lines=[*lines, f"o = {product}"], functions=functions)
 
 
 def test_chains_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
