@@ -43,6 +43,9 @@ _MOST_WORDS = 768
 _PUT_TOGETHER, _TAKE = 2.0, 2.0
 """How many times as long it takes to pack a vector of words, and cycles more to pack one that is converted."""
 
+_WHOLE = 2.0
+"""How many times as long a multiplication with addition of integers takes."""
+
 _QUAD = 4
 """Neighbours that are worth turning together."""
 
@@ -208,9 +211,10 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
-        in_words = _in_words(view, numbers, lanes, target)
-        # Integers are never quicker one by one.
-        choices = [in_words, _plan(view, replace(numbers, words=None), target)] if numbers.kept.is_float else [in_words]
+        choices = [_in_words(view, numbers, lanes, target)]
+        if numbers.kept.is_float or view.m <= FEW_ROWS:
+            # Integers that are used often are never quicker one by one.
+            choices.append(_plan(view, replace(numbers, words=None), target))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target)]
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
@@ -361,7 +365,8 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
     best = min(inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
     taken = 0.0 if numbers.is_direct(numbers.lhs) else view.m * -(-view.n // best.columns)
     taken += 0.0 if numbers.is_direct(numbers.rhs) else view.n * -(-view.m // best.rows)
-    best = replace(best, cycles=best.cycles + taken * view.k / lanes)
+    cycles = best.cycles if numbers.kept.is_float else best.cycles * _WHOLE
+    best = replace(best, cycles=cycles + taken * view.k / lanes)
     packing = _Packing(
         *(
             0.0
