@@ -163,7 +163,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
         "xlalite.ops.functions.linalg": (
             "adjoint, cholesky, cholesky_solve, det, eigh, eigvalsh, eye, inv, logdet, lstsq, matrix_transpose, qr, "
-            "slogdet, solve, svd, triangular_solve"
+            "slogdet, solve, svd, triangular_solve, tridiagonal_solve"
         ),
         "xlalite.ops.functions.products": "cross, einsum, norm, tensordot",
     },

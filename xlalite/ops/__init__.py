@@ -54,6 +54,7 @@ from xlalite.ops.declarations import (
     summary_ops as summary_ops,
     tensor_lists as tensor_lists,
     training_ops as training_ops,
+    tridiagonal as tridiagonal,
     type_conversion as type_conversion,
     variable_ops as variable_ops,
     varying_sizes as varying_sizes,

@@ -8,7 +8,7 @@ from xlalite.ops.functions.linalg import (
     adjoint as adjoint, cholesky as cholesky, cholesky_solve as cholesky_solve, det as det, eigh as eigh,
     eigvalsh as eigvalsh, eye as eye, inv as inv, logdet as logdet, lstsq as lstsq,
     matrix_transpose as matrix_transpose, qr as qr, slogdet as slogdet, solve as solve, svd as svd,
-    triangular_solve as triangular_solve
+    triangular_solve as triangular_solve, tridiagonal_solve as tridiagonal_solve
 )
 from xlalite.ops.functions.products import cross as cross, einsum as einsum, norm as norm, tensordot as tensordot
 

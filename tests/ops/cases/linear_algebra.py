@@ -20,6 +20,20 @@ ODD_Z = ODD + 1j * RANDOM.standard_normal((2, 3, 4, 5))
 EMPTY = np.zeros((2, 0, 0))
 
 
+def tridiagonal(diagonals: np.ndarray) -> np.ndarray:
+    above, main, below = (diagonals[..., i, :] for i in range(3))
+    whole = np.zeros((*main.shape, main.shape[-1]), main.dtype)
+    for i in range(main.shape[-1]):
+        whole[..., i, i] = main[..., i]
+        if i:
+            whole[..., i - 1, i], whole[..., i, i - 1] = above[..., i - 1], below[..., i]
+    return whole
+
+
+THREE = RANDOM.standard_normal((2, 3, 5))
+SIDES = RANDOM.standard_normal((2, 5, 3))
+
+
 def restored(x: np.ndarray) -> np.ndarray:
     return x
 
@@ -110,6 +124,41 @@ VALUES = [
         TALL,
         expected=lambda x: np.linalg.norm(x, 2, (-2, -1)),
     ),
+    *(
+        value(
+            f"TridiagonalSolve {pivoting}",
+            lambda d, y, pivoting=pivoting: la.tridiagonal_solve(d, y, partial_pivoting=pivoting),
+            THREE,
+            SIDES,
+            expected=lambda d, y: np.linalg.solve(tridiagonal(d), y),
+            tolerance=1e-10,
+        )
+        for pivoting in (True, False)
+    ),
+    value(
+        "TridiagonalSolve with zeros on the diagonal",
+        la.tridiagonal_solve,
+        np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0], [0.0, 4.0, 5.0]]),
+        np.array([1.0, 2.0, 3.0]),
+        expected=lambda d, y: np.linalg.solve(tridiagonal(d), y),
+        tolerance=1e-12,
+    ),
+    value(
+        "TridiagonalSolve of a sequence",
+        lambda d, y: la.tridiagonal_solve([d[:, 0, :-1], d[:, 1], d[:, 2, 1:]], y, "sequence", True),
+        THREE + 0j,
+        SIDES.transpose(0, 2, 1) + 1j,
+        expected=lambda d, y: np.linalg.solve(tridiagonal(d), y.transpose(0, 2, 1)).transpose(0, 2, 1),
+        tolerance=1e-10,
+    ),
+    value(
+        "TridiagonalSolve of matrices",
+        lambda x, y: la.tridiagonal_solve(x, y, "matrix"),
+        tridiagonal(THREE),
+        SIDES,
+        expected=np.linalg.solve,
+        tolerance=1e-10,
+    ),
     value("Conj adjoint", la.adjoint, Z, expected=lambda x: np.conj(x.transpose(0, 2, 1))),
     *(
         value(
@@ -183,6 +232,7 @@ GRADIENTS = [
     gradient("MatrixInverse", lambda x: la.inv(x) * WEIGHTS, SQUARE),
     gradient("MatrixDeterminant", la.det, np.stack([SQUARE, SQUARE + UPPER])),
     gradient("LogMatrixDeterminant", lambda x: la.slogdet(x)[1], SQUARE),
+    gradient("TridiagonalSolve", la.tridiagonal_solve, THREE + np.array([[0], [3], [0]]), SIDES),
     gradient("Qr", lambda x: la.qr(x)[0] * WEIGHTS[:, :2], THIN),
     gradient("Qr r", lambda x: la.qr(x)[1] * WEIGHTS[:2, :2], THIN),
     gradient("SelfAdjointEigV2", lambda x: la.eigh(symmetric(x))[0] * [1.0, 2.0, 3.0], SQUARE),

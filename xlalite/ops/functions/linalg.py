@@ -13,7 +13,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.functions.array import broadcast_to, concat, ones, shape, transpose
 from xlalite.ops.functions.diagonals import matrix_diag, matrix_diag_part
-from xlalite.ops.functions.math import cast, log, matmul, reduce_sum
+from xlalite.ops.functions.math import cast, conj, log, matmul, reduce_sum
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.promotion import cast_to, promote
@@ -150,3 +150,73 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True,
         if rows >= columns:
             return cholesky_solve(cholesky(matmul(a, a, adjoint_a=True) + weight), matmul(a, b, adjoint_a=True))
         return matmul(a, cholesky_solve(cholesky(matmul(a, a, adjoint_b=True) + weight), b), adjoint_a=True)
+
+
+def tridiagonal_solve(
+    diagonals: Any,
+    rhs: Any,
+    diagonals_format: str = "compact",
+    transpose_rhs: bool = False,
+    conjugate_rhs: bool = False,
+    name: str | None = None,
+    partial_pivoting: bool = True,
+) -> Tensor:
+    """The solutions of systems whose matrices have three diagonals.
+
+    Args:
+        diagonals: `[..., 3, m]` (compact: the one above, the main one, the one below, as long as the matrix is high), a
+            sequence of three (sequence; the outer ones may be shorter by one), or matrices `[..., m, m]` (matrix).
+        rhs: `[..., m]`, or `[..., m, k]`.
+        diagonals_format: compact, sequence or matrix.
+        transpose_rhs: Whether right-hand sides lie in rows, `[..., k, m]`, as the solutions do then.
+        conjugate_rhs: Whether right-hand sides are conjugated first.
+        name: Name scope.
+        partial_pivoting: Whether rows are exchanged, for accuracy.
+
+    Raises:
+        ShapeError: the format is none of these, or ranks are not known.
+    """
+    with get_default_graph().name_scope(name or "tridiagonal_solve"):
+        compact = _compact(diagonals, diagonals_format)
+        sides = cast_to(convert_to_tensor(rhs), compact.dtype)
+        rank, own = sides.shape.rank, compact.shape.rank
+        if rank is None or own is None:
+            raise ShapeError("tridiagonal_solve needs known ranks")
+        is_vector = rank == own - 1
+        if transpose_rhs and not is_vector:
+            sides = matrix_transpose(sides, conjugate=conjugate_rhs)
+        elif conjugate_rhs:
+            sides = conj(sides)
+        if is_vector:
+            sides = node("ExpandDims", [sides, constant(-1)])
+        found = node("TridiagonalSolve", [compact, sides], {"partial_pivoting": partial_pivoting})
+        if is_vector:
+            return node("Squeeze", [found], {"squeeze_dims": (-1,)})
+        return matrix_transpose(found) if transpose_rhs else found
+
+
+def _compact(diagonals: Any, form: str) -> Tensor:
+    if form == "compact":
+        return convert_to_tensor(diagonals)
+    if form == "matrix":
+        whole = convert_to_tensor(diagonals)
+        parts: Any = [matrix_diag_part(whole, k=k) if k else matrix_diag_part(whole) for k in (1, 0, -1)]
+    elif form == "sequence":
+        parts = promote(*diagonals)
+    else:
+        raise ShapeError(f"tridiagonal_solve: format {form!r} is not compact, sequence or matrix")
+    above, main, below = parts
+    rank = main.shape.rank
+    if rank is None:
+        raise ShapeError("tridiagonal_solve needs known ranks")
+    size = shape(main)[-1]
+
+    def filled(x: Tensor, before: bool) -> Tensor:
+        more = size - shape(x)[-1]
+        around = [constant([0, 0])] * (rank - 1)
+        around.append(node("Pack", [more, constant(0)] if before else [constant(0), more], {"axis": 0}))
+        padded = node("Pad", [x, node("Pack", around, {"axis": 0})])
+        padded.set_shape(main.shape)
+        return padded
+
+    return node("Pack", [filled(above, False), main, filled(below, True)], {"axis": rank - 1})
