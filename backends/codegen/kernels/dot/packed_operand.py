@@ -64,9 +64,11 @@ def packed_rhs(dot: HloInstruction) -> tuple[PackedOperand, HloInstruction] | No
     if lines.opcode != "reshape" or lines.operand(0).opcode != "transpose":
         return None
     panels = lines.operand(0).operand(0)
-    if panels.opcode != "parameter" or panels.shape.rank != 3:
+    if panels.opcode != "parameter" or panels.shape.rank != 3 or not panels.shape.element_count:
         return None
     packing = PackedOperand(k, n, panels.shape.dims[2])
+    if panels.shape.dims != (packing.panels, k, packing.width):
+        return None
     return (packing, panels) if _same(packing.unpacked(panels), dot.operand(1)) else None
 
 

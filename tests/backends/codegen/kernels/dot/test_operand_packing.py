@@ -159,3 +159,20 @@ def test_constants_are_packed_once_for_all(m: int, n: int, k: int, rhs: str, rng
 )
 def test_what_is_read_where_it_lies(text: str) -> None:
     assert packings(compiled(text)) == []
+
+
+@pytest.mark.parametrize("sizes", [(2, 5, 3), (2, 3, 5), (1, 6, 3), (0, 6, 3), (2, 6, 0)])
+def test_a_reshaped_transposition_that_is_no_packing_is_read_as_it_lies(sizes: tuple[int, int, int]) -> None:
+    a, b, c = sizes
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[4,{a * c}] parameter(0)
+  y = f32[{a},{b},{c}] parameter(1)
+  turned = f32[{c},{a},{b}] transpose(y), dimensions={{2,0,1}}
+  matrix = f32[{c * a},{b}] reshape(turned)
+  ROOT r = f32[4,{b}] dot(x, matrix), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal(dims).astype(np.float32) for dims in ((4, a * c), sizes))
+    expected = x @ y.transpose(2, 0, 1).reshape(c * a, b)
+    np.testing.assert_allclose(xl.compile(parse(text))(x, y), expected, rtol=1e-5, atol=1e-6)
