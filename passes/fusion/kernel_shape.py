@@ -35,6 +35,7 @@ class KernelKind(enum.Enum):
     REFLECTIONS = "reflections"
     EIGH = "eigh"
     SVD = "svd"
+    TRIDIAGONAL_SOLVE = "tridiagonal solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
     CHAIN = "chain"
@@ -76,6 +77,7 @@ _LAPACK_KINDS = {
     "ormqr": KernelKind.REFLECTIONS,
     "syevd": KernelKind.EIGH,
     "gesdd": KernelKind.SVD,
+    "gtsv": KernelKind.TRIDIAGONAL_SOLVE,
 }
 
 

@@ -37,6 +37,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.REFLECTIONS: "linear_algebra.reflections:plan_reflections",
     KernelKind.EIGH: "linear_algebra.eigh:plan_eigh",
     KernelKind.SVD: "linear_algebra.svd:plan_svd",
+    KernelKind.TRIDIAGONAL_SOLVE: "linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
     KernelKind.TRANSPOSE: "transpose:plan_transpose",
     KernelKind.CONCATENATE: "concatenate:plan_concatenate",
     KernelKind.CHAIN: "chain:plan_chain",

@@ -146,6 +146,11 @@ def _product_with_q(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Di
     return ((other,),) if is_of_size and count <= columns <= rows else ()
 
 
+def _tridiagonal_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
+    *diagonals, rhs = sizes
+    return ((*diagonals, rhs, ()),) if all(each == rhs[:1] for each in diagonals) else ()
+
+
 def _elimination_flops(sizes: tuple[Dims, ...]) -> int:
     rows, columns = sizes[0]
     steps = min(rows, columns)
@@ -166,5 +171,8 @@ _FORMS: Mapping[str, _Form] = {
     ),
     "orgqr": _Form((2, 1), _q, lambda sizes: 2 * _elimination_flops(sizes)),
     "syevd": _Form((2,), _eigenvalues, lambda sizes: 6 * sizes[0][0] ** 3, integers=(2,), reals=(1,)),
+    "gtsv": _Form(
+        (1, 1, 1, 2), _tridiagonal_solution, lambda sizes: 8 * sizes[3][0] * (1 + sizes[3][1]), integers=(4,)
+    ),
     "ormqr": _Form((2, 1, 2), _product_with_q, lambda sizes: 4 * sizes[1][0] * sizes[2][0] * sizes[2][1]),
 }

@@ -131,3 +131,57 @@ def test_code_does_not_grow_with_the_matrix(compile_text: Any) -> None:
         sizes.append([len(executable.as_text("llvm-before-optimizations").splitlines()) for executable in found])
     assert all(large <= small + 20 for small, large in zip(*sizes, strict=True)), sizes
     assert max(sizes[1]) < 1500
+
+
+def tridiagonal(dtype: str, batch: tuple[int, ...], size: int, columns: int) -> str:
+    """A call of gtsv."""
+    letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[dtype]
+    line, rhs = (f"{dtype}[{','.join(map(str, (*batch, *dims)))}]" for dims in ((size,), (size, columns)))
+    info = f"s32[{','.join(map(str, batch))}]"
+    return f"""HloModule m
+ENTRY e {{
+  a = {line} parameter(0)
+  b = {line} parameter(1)
+  c = {line} parameter(2)
+  d = {rhs} parameter(3)
+  ROOT r = ({line}, {line}, {line}, {rhs}, {info}) custom-call(a, b, c, d),
+    custom_call_target="lapack_{letter}gtsv_ffi", api_version=API_VERSION_TYPED_FFI
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
+@pytest.mark.parametrize(
+    ("batch", "size", "columns"), [((), 1, 1), ((2,), 2, 3), ((3, 2), 3, 1), ((7,), 20, 33), ((), 300, 5)]
+)
+def test_tridiagonal_systems(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, batch: tuple[int, ...], size: int, columns: int
+) -> None:
+    def numbers(*dims: int) -> np.ndarray:
+        found = rng.standard_normal(dims) + (1j * rng.standard_normal(dims) if dtype.startswith("c") else 0)
+        return found.astype(DType(dtype).numpy)
+
+    diagonals = [numbers(*batch, size) for _ in range(3)]
+    diagonals[1] += (rng.integers(0, 2, (*batch, size)) * 4).astype(np.float32)  # Some rows change places.
+    rhs = numbers(*batch, size, columns)
+    text = tridiagonal(dtype, batch, size, columns)
+    for threads in (1, 2, 5):
+        executable = check(text, *diagonals, rhs, num_threads=threads, ulps=1 << 12)
+        assert kernels(executable) == ["tridiagonal solve"]
+    below, diagonal, above = (each.astype(np.complex128)[..., None, :] for each in diagonals)
+    unit = np.eye(size)
+    matrix = (
+        diagonal * unit
+        + np.roll(below * unit, -1, -1) * np.eye(size, k=-1)
+        + np.roll(above * unit, 1, -1) * np.eye(size, k=1)
+    )
+    found = executable(*diagonals, rhs)[3].astype(np.complex128)
+    scale = np.abs(matrix) @ np.abs(found) + np.abs(rhs)
+    assert (np.abs(matrix @ found - rhs) <= 30 * float(np.finfo(rhs.dtype).eps) * scale).all()
+
+
+def test_tridiagonal_systems_without_an_answer(check: Any) -> None:
+    """The number of the first pivot that is zero, numbers that are not finite, rows that change places each time."""
+    text = tridiagonal("f64", (5,), 4, 2)
+    below = np.array([[0, 0, 0, 0], [0, 1, 2, 3], [0, 9, 9, 9], [0, np.nan, 1, 1], [0, 1, 1, 1.0]])
+    diagonal = np.array([[0, 1, 0, 1], [0, 0, 0, 0], [1, 2, 1, 2], [1, 1, 1, 1], [1, np.inf, 1, 1.0]])
+    check(text, below, diagonal, np.ones((5, 4)), np.ones((5, 4, 2)), ulps=4)

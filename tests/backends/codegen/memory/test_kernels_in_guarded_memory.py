@@ -410,6 +410,9 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                     u, v = (f"{t}[2,{rows},{rows}]", f"{t}[2,{columns},{columns}]")
                 results = f"({matrix}, {real}[2,{n}], {u}, {v}, s32[2])"
                 yield program(f"{results} custom-call(p0), {target % 'gesdd'}, {options}", matrix)
+            line, rhs = f"{t}[2,{n}]", f"{t}[2,{n},5]"
+            results = f"({line}, {line}, {line}, {rhs}, s32[2])"
+            yield program(f"{results} custom-call(p0, p1, p2, p3), {target % 'gtsv'}", line, line, line, rhs)
             q, other = ("orgqr", "ormqr") if letter in "sd" else ("ungqr", "unmqr")
             tall, taus = f"{t}[2,{n + 2},{n}]", f"{t}[2,{n}]"
             yield program(f"{tall} custom-call(p0, p1), {target % q}", tall, taus)
