@@ -101,6 +101,9 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
+    "xlalite.ops.data.parsing": (
+        "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
+    ),
     "xlalite.ops.functions.custom_gradients": "custom_gradient, hessians",
     "xlalite.ops.helpers.gradient_registry": (
         "RegisterGradient, no_gradient as NoGradient, no_gradient as NotDifferentiable"

@@ -35,6 +35,10 @@ from xlalite.messages.classes import (
     Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, Summary as Summary
 )
+from xlalite.ops.data.parsing import (
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature, decode_raw as decode_raw,
+    parse_example as parse_example, parse_single_example as parse_single_example
+)
 from xlalite.ops.functions import raw_ops as raw_ops
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
@@ -192,7 +196,7 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    bitwise as bitwise, debugging as debugging, errors as errors, gfile as gfile, image as image,
+    bitwise as bitwise, data as data, debugging as debugging, errors as errors, gfile as gfile, image as image,
     initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
     manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
     random as random, signal as signal, sparse as sparse, spectral as spectral, summary as summary, train as train

@@ -25,6 +25,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "rnn_decoder, sequence_loss_of_lists as sequence_loss, sequence_loss_by_example"
         ),
     },
+    "contrib.data": {
+        "xlalite.ops.data.dataset": (
+            "batch_and_drop_remainder, ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"
+        ),
+    },
     "contrib.framework": {
         "xlalite.files.checkpoint_state": "list_variables, load_variable",
         "xlalite.ops.layers.arg_scope": (
@@ -73,6 +78,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "contrib.seq2seq": {
         "xlalite.ops.recurrent.sequence_losses": "sequence_loss",
+    },
+    "data": {
+        "xlalite.ops.data.dataset": "Dataset, FixedLengthRecordDataset, TFRecordDataset, TextLineDataset",
+        "xlalite.ops.data.iterators": "Iterator",
+    },
+    "data.experimental": {
+        "xlalite.ops.data.dataset": ("ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"),
     },
     "debugging": {
         "xlalite.ops.functions.special": "check_numerics",
@@ -133,6 +145,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "io": {
+        "xlalite.ops.data.parsing": (
+            "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
+        ),
         "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
     },
     "io.gfile": {

@@ -126,6 +126,17 @@ def tf_record_iterator(path: str | os.PathLike[str], options: Any = None) -> Ite
             position += _HEADER.size + len(body)
 
 
+def read_inflated(path: str | os.PathLike[str]) -> bytes:
+    """The contents of a compressed file.
+
+    Raises:
+        DataLossError: the file is damaged.
+    """
+    with open(path, "rb") as file:
+        stream = _Inflated(file, str(path))
+        return b"".join(iter(lambda: stream.read(_CHUNK), b""))
+
+
 def _exactly(stream: Any, size: int) -> bytes | None:
     """So many bytes, without taking more memory than there are; None when there are fewer."""
     parts: list[bytes] = []

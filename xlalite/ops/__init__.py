@@ -3,6 +3,7 @@
 Importing the package declares every operation.
 """
 
+from xlalite.ops.data import iterators as iterators, parsing as parsing
 from xlalite.ops.declarations import (
     activation_gradients as activation_gradients,
     activations as activations,

@@ -4,6 +4,10 @@ from xlalite.files.records import (
     TFRecordCompressionType as TFRecordCompressionType, TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter, tf_record_iterator as tf_record_iterator
 )
+from xlalite.ops.data.parsing import (
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature, decode_raw as decode_raw,
+    parse_example as parse_example, parse_single_example as parse_single_example
+)
 from xlalite.stubs import io_gfile as _io_gfile
 
 gfile = _io_gfile

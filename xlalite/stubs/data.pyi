@@ -1,0 +1,10 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
+
+from xlalite.ops.data.dataset import (
+    Dataset as Dataset, FixedLengthRecordDataset as FixedLengthRecordDataset, TFRecordDataset as TFRecordDataset,
+    TextLineDataset as TextLineDataset
+)
+from xlalite.ops.data.iterators import Iterator as Iterator
+from xlalite.stubs import data_experimental as _data_experimental
+
+experimental = _data_experimental
