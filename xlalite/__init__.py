@@ -121,7 +121,6 @@ _NAMES: dict[str, str] = {
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
         "variance_scaling_initializer, zeros_initializer"
     ),
-    "xlalite.ops.functions.image": "random_crop",
     "xlalite.ops.functions.math": (
         "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, cumprod, cumsum, div, div_no_nan, divide, equal, erf, exp, expm1, floor, "

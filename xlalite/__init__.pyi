@@ -69,7 +69,7 @@ from xlalite.ops.functions.diagonals import (
 )
 from xlalite.ops.functions.distributions import (
     multinomial as multinomial, parameterized_truncated_normal as parameterized_truncated_normal,
-    random_gamma as random_gamma, random_poisson as random_poisson
+    random_crop as random_crop, random_gamma as random_gamma, random_poisson as random_poisson
 )
 from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from xlalite.ops.functions.host_functions import (
@@ -82,7 +82,6 @@ from xlalite.ops.functions.host_functions import (
     assert_type as assert_type, is_numeric_tensor as is_numeric_tensor, numpy_function as numpy_function,
     print_ as _print_, py_func as py_func
 )
-from xlalite.ops.functions.image import random_crop as random_crop
 from xlalite.ops.functions.linalg import (
     cholesky as cholesky, cholesky_solve as cholesky_solve, det as _det, eigh as _eigh, eigvalsh as _eigvalsh,
     eye as eye, inv as _inv, lstsq as _lstsq, matrix_transpose as matrix_transpose, qr as qr, solve as _solve,

@@ -114,11 +114,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.image": (
             "ResizeMethod, central_crop, crop_and_resize, crop_to_bounding_box, flip_left_right, flip_up_down, "
             "non_max_suppression, non_max_suppression_padded, non_max_suppression_with_scores, pad_to_bounding_box, "
-            "random_crop, random_flip_left_right, random_flip_up_down, resize_area, resize_bicubic, resize_bilinear, "
+            "random_flip_left_right, random_flip_up_down, resize_area, resize_bicubic, resize_bilinear, "
             "resize_image_with_crop_or_pad, resize_image_with_crop_or_pad as resize_with_crop_or_pad, "
             "resize_image_with_pad, resize_image_with_pad as resize_with_pad, resize_images, resize_images as resize, "
-            "resize_nearest_neighbor, rot90, transpose, transpose as transpose_image"
+            "resize_nearest_neighbor, rot90, sample_distorted_bounding_box, transpose, transpose as transpose_image"
         ),
+        "xlalite.ops.functions.distributions": "random_crop",
         "xlalite.ops.functions.image_colors": (
             "adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, convert_image_dtype, "
             "grayscale_to_rgb, hsv_to_rgb, per_image_standardization, random_brightness, random_contrast, random_hue, "
@@ -184,7 +185,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "losses": {
         "xlalite.ops.functions.losses": (
-            "Reduction, absolute_difference, compute_weighted_loss, cosine_distance, get_losses, "
+            "Reduction, absolute_difference, add_loss, compute_weighted_loss, cosine_distance, get_losses, "
             "get_regularization_loss, get_regularization_losses, get_total_loss, hinge_loss, huber_loss, log_loss, "
             "mean_pairwise_squared_error, mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, "
             "sparse_softmax_cross_entropy"
@@ -249,7 +250,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "all_candidate_sampler, compute_accidental_hits, fixed_unigram_candidate_sampler, "
             "learned_unigram_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler"
         ),
-        "xlalite.ops.functions.ctc": "ctc_loss, ctc_loss_v2",
+        "xlalite.ops.functions.ctc": (
+            "ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss, ctc_loss_v2"
+        ),
         "xlalite.ops.functions.embedding": "embedding_lookup",
         "xlalite.ops.functions.sampled_losses": "nce_loss, sampled_softmax_loss",
         "xlalite.ops.functions.morphology": "dilation2d, erosion2d",
@@ -294,6 +297,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "random": {
         "xlalite.framework.random_seed": "set_random_seed",
+        "xlalite.ops.functions.candidate_samplers": (
+            "all_candidate_sampler, fixed_unigram_candidate_sampler, learned_unigram_candidate_sampler, "
+            "log_uniform_candidate_sampler, uniform_candidate_sampler"
+        ),
         "xlalite.ops.functions.distributions": (
             "categorical, random_crop as crop, random_gamma as gamma, multinomial, random_poisson as poisson, "
             "stateless_multinomial as stateless_categorical, stateless_multinomial, "

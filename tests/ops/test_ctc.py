@@ -1,17 +1,17 @@
 """Connectionist temporal classification, beside all sequences of classes there are."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.special
 
 from xlalite.framework.graph.errors import GraphError, InvalidArgumentError
+from xlalite.framework.graph.sparse_tensor import SparseTensorValue
 from xlalite.ops.functions import ctc
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import gradients
-from xlalite.ops.helpers.node import operation
 
 STEPS, CLASSES = 5, 4
 BLANK = CLASSES - 1
@@ -20,17 +20,11 @@ LABELS = [[1, 1, 0], [2], []]
 LOGITS = 2 * np.cos(np.arange(STEPS * 3 * CLASSES) * 1.3).reshape(STEPS, 3, CLASSES)
 
 
-class Sparse(NamedTuple):
-    """Labels as `SparseTensor` has them."""
-
-    indices: Any
-    values: Any
-
-
-def sparse(labels: list[list[int]]) -> Sparse:
+def sparse(labels: list[list[int]]) -> SparseTensorValue:
     places = [(row, column) for row, own in enumerate(labels) for column in range(len(own))]
     values = [label for own in labels for label in own]
-    return Sparse(np.array(places, np.int64).reshape(-1, 2), np.array(values, np.int32))
+    indices = np.array(places, np.int64).reshape(-1, 2)
+    return SparseTensorValue(indices, np.array(values, np.int32), np.int64([len(labels), max(map(len, labels))]))
 
 
 def stands_for(path: tuple[int, ...], merged: bool = True) -> list[int]:
@@ -130,8 +124,8 @@ def rows(indices: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 @pytest.mark.parametrize("merged", [True, False])
 def test_greedy_decoding_takes_the_likeliest_class_of_each_step(merged: bool, run: Any) -> None:
-    outputs = operation("CTCGreedyDecoder", [constant(LOGITS), constant(LENGTHS)], {"merge_repeated": merged}).outputs
-    indices, values, sizes, scores = run(list(outputs))
+    (decoded,), total = ctc.ctc_greedy_decoder(constant(LOGITS), LENGTHS, merged)
+    indices, values, sizes, scores = run([decoded.indices, decoded.values, decoded.dense_shape, total])
     best = [LOGITS[:length, i].argmax(1) for i, length in enumerate(LENGTHS)]
     wanted = [stands_for(tuple(each), merged) for each in best]
     assert rows(indices, values) == wanted
@@ -141,11 +135,23 @@ def test_greedy_decoding_takes_the_likeliest_class_of_each_step(merged: bool, ru
 
 
 def test_a_wide_beam_finds_the_likeliest_labels(run: Any) -> None:
-    attrs = {"beam_width": 400, "top_paths": 2, "merge_repeated": False}
-    outputs = run(list(operation("CTCBeamSearchDecoder", [constant(LOGITS), constant(LENGTHS)], attrs).outputs))
-    for path in range(2):
-        found = rows(outputs[path], outputs[2 + path])
+    decoded, scores = ctc.ctc_beam_search_decoder_v2(constant(LOGITS), LENGTHS, beam_width=400, top_paths=2)
+    chances = run(scores)
+    for path, sparse_labels in enumerate(decoded):
+        found = rows(*run([sparse_labels.indices, sparse_labels.values]))
         for example in range(3):
             ranked = sorted(probabilities(example).items(), key=lambda item: -item[1])
             assert tuple(found[example]) == ranked[path][0]
-            np.testing.assert_allclose(outputs[6][example, path], np.log(ranked[path][1]), rtol=1e-10)
+            np.testing.assert_allclose(chances[example, path], np.log(ranked[path][1]), rtol=1e-10)
+
+
+def test_beams_may_write_equal_labels_once(run: Any) -> None:
+    likely = np.full((3, 1, 2), -5.0)
+    likely[[0, 2], :, 0] = likely[1, :, 1] = 5
+    found = [
+        run(ctc.ctc_beam_search_decoder(constant(likely), [3], merge_repeated=merged)[0][0].values)
+        for merged in (True, False)
+    ]
+    assert [list(each) for each in found] == [[0], [0, 0]]
+    with pytest.raises(InvalidArgumentError, match="top_paths 3 must not exceed beam_width 2"):
+        run(ctc.ctc_beam_search_decoder(constant(likely), [3], 2, 3)[1])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from ops.cases import images as cases
 
+from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.ops.functions import array as a, image, image_colors as colors, image_measures as measures, math as m
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import gradients
@@ -123,7 +124,6 @@ def test_conversion_cuts_off_if_asked_to(run: Any) -> None:
         lambda x: colors.random_saturation(x, 0.5, 1.5, seed=1),
         lambda x: image.random_flip_left_right(x, seed=1),
         lambda x: image.random_flip_up_down(x, seed=1),
-        lambda x: image.random_crop(x, [2, -1, 3], seed=1),
     ],
 )
 def test_random_changes_keep_the_type_and_differ_from_run_to_run(build: Any, run: Any) -> None:
@@ -167,6 +167,28 @@ def test_boxes_that_overlap_a_better_one_are_left_out(run: Any) -> None:
     chosen, count = run(list(image.non_max_suppression_padded(boxes, scores, 5)))
     np.testing.assert_array_equal(chosen, [3, 0, 5])
     assert count == 3
+
+
+def test_random_parts_of_an_image_show_enough_of_a_box(run: Any) -> None:
+    boxes = np.float32([[[0.2, 0.3, 0.5, 0.7]]])
+    options = {"min_object_covered": 0.5, "aspect_ratio_range": [0.5, 2.0], "area_range": [0.1, 0.6]}
+    results = list(image.sample_distorted_bounding_box([100, 80, 3], boxes, seed=1, **options))
+    seen = set()
+    for _ in range(40):
+        begin, size, box = run(results)
+        seen.add((*begin, *size))
+        top, left, bottom, right = box[0, 0] * [100, 80, 100, 80]
+        np.testing.assert_allclose([*begin, *size], [top, left, 0, bottom - top, right - left, -1], atol=1e-4)
+        assert 0.1 * 8000 - 1 <= size[0] * size[1] <= 0.6 * 8000 + 1
+        assert (size[1] + 0.5) / size[0] >= 0.5
+        assert (size[1] - 0.5) / size[0] <= 2
+        common = max(0, min(bottom, 50) - max(top, 20)) * max(0, min(right, 56) - max(left, 24))
+        assert common >= 0.5 * 30 * 32 - 1
+    assert len(seen) > 30
+    with pytest.raises(InvalidArgumentError, match="there is no bounding box"):
+        run(image.sample_distorted_bounding_box([9, 9, 3], np.zeros((1, 0, 4), np.float32))[0])
+    whole = image.sample_distorted_bounding_box([9, 9, 3], boxes, max_attempts=1, area_range=[0.001, 0.002])
+    np.testing.assert_array_equal(run(whole[1]), [9, 9, -1])
 
 
 def test_soft_suppression_lowers_scores_instead(run: Any) -> None:

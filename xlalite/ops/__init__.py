@@ -17,6 +17,7 @@ from xlalite.ops.declarations import (
     cumulative as cumulative,
     diagonals as diagonals,
     dilations as dilations,
+    distorted_boxes as distorted_boxes,
     einsum as einsum,
     elementwise_binary as elementwise_binary,
     elementwise_unary as elementwise_unary,

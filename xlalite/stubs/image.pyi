@@ -1,15 +1,16 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.ops.functions.distributions import random_crop as random_crop
 from xlalite.ops.functions.image import (
     ResizeMethod as ResizeMethod, central_crop as central_crop, crop_and_resize as crop_and_resize,
     crop_to_bounding_box as crop_to_bounding_box, flip_left_right as flip_left_right, flip_up_down as flip_up_down,
     non_max_suppression as non_max_suppression, non_max_suppression_padded as non_max_suppression_padded,
     non_max_suppression_with_scores as non_max_suppression_with_scores, pad_to_bounding_box as pad_to_bounding_box,
-    random_crop as random_crop, random_flip_left_right as random_flip_left_right,
-    random_flip_up_down as random_flip_up_down, resize_area as resize_area, resize_bicubic as resize_bicubic,
-    resize_bilinear as resize_bilinear, resize_image_with_crop_or_pad as resize_image_with_crop_or_pad,
-    resize_image_with_pad as resize_image_with_pad, resize_images as resize_images,
-    resize_nearest_neighbor as resize_nearest_neighbor, rot90 as rot90, transpose as transpose
+    random_flip_left_right as random_flip_left_right, random_flip_up_down as random_flip_up_down,
+    resize_area as resize_area, resize_bicubic as resize_bicubic, resize_bilinear as resize_bilinear,
+    resize_image_with_crop_or_pad as resize_image_with_crop_or_pad, resize_image_with_pad as resize_image_with_pad,
+    resize_images as resize_images, resize_nearest_neighbor as resize_nearest_neighbor, rot90 as rot90,
+    sample_distorted_bounding_box as sample_distorted_bounding_box, transpose as transpose
 )
 from xlalite.ops.functions.image_colors import (
     adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast, adjust_gamma as adjust_gamma,

@@ -18,7 +18,10 @@ from xlalite.ops.functions.convolutions import (
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
     separable_conv2d as separable_conv2d
 )
-from xlalite.ops.functions.ctc import ctc_loss as ctc_loss, ctc_loss_v2 as ctc_loss_v2
+from xlalite.ops.functions.ctc import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder, ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder as ctc_greedy_decoder, ctc_loss as ctc_loss, ctc_loss_v2 as ctc_loss_v2
+)
 from xlalite.ops.functions.embedding import embedding_lookup as embedding_lookup
 from xlalite.ops.functions.math import sigmoid as sigmoid, tanh as tanh
 from xlalite.ops.functions.morphology import dilation2d as dilation2d, erosion2d as erosion2d

@@ -1,6 +1,12 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite.framework.random_seed import set_random_seed as set_random_seed
+from xlalite.ops.functions.candidate_samplers import (
+    all_candidate_sampler as all_candidate_sampler, fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler
+)
 from xlalite.ops.functions.distributions import (
     categorical as categorical, multinomial as multinomial, random_crop as _random_crop, random_gamma as _random_gamma,
     random_poisson as _random_poisson, stateless_multinomial as stateless_multinomial,

@@ -12,6 +12,7 @@ from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import float32, int32
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.random_seed import get_seed
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.functions.array import (
     concat,
@@ -27,9 +28,9 @@ from xlalite.ops.functions.array import (
     unstack,
     where_v2,
 )
-from xlalite.ops.functions.math import cast, floormod, less, maximum, minimum
+from xlalite.ops.functions.math import cast, less, maximum, minimum
 from xlalite.ops.functions.random_ops import random_uniform
-from xlalite.ops.helpers.constant import constant, convert_to_tensor
+from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.sizes import as_size_vector
 
@@ -234,16 +235,6 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     return squeeze(result, [0]) if is_single else result
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of the given size, from a random place; a size of -1 is all of a dimension."""
-    tensor, sizes = convert_to_tensor(value), as_size_vector(size)
-    with get_default_graph().name_scope(name or "random_crop"):
-        whole = shape(tensor)
-        sizes = where_v2(node("Less", [sizes, constant(0)]), whole, sizes)
-        drawn = random_uniform(shape(whole), dtype=int32, maxval=int32.max, seed=seed)
-        return slice(tensor, floormod(drawn, whole - sizes + 1), sizes)
-
-
 # Turning.
 
 
@@ -315,6 +306,46 @@ def crop_and_resize(
     inputs = [convert_to_tensor(image), convert_to_tensor(boxes, float32), convert_to_tensor(owners)]
     attrs = {"method": method, "extrapolation_value": float(extrapolation_value)}
     return node("CropAndResize", [*inputs, as_size_vector(crop_size)], attrs, name)
+
+
+def sample_distorted_bounding_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int | None = None,
+    seed2: int | None = None,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A random part of an image that shows enough of one of the boxes: where it begins, its size, and it as a box.
+
+    Args:
+        image_size: `[height, width, channels]`.
+        bounding_boxes: `[batch, number, 4]`, as `[y1, x1, y2, x2]` in parts of the image.
+        seed: Seed of the operation.
+        seed2: A second seed.
+        min_object_covered: How much of a box must be shown.
+        aspect_ratio_range: Smallest and largest width over height.
+        area_range: Smallest and largest part of the image.
+        max_attempts: After so many the whole image is taken.
+        use_image_if_no_bounding_boxes: Take the image as the box when there is none.
+        name: Name of the operation.
+    """
+    graph_seed, op_seed = get_seed(seed) if not seed2 else (seed or 0, seed2)
+    given = {
+        "aspect_ratio_range": aspect_ratio_range and tuple(aspect_ratio_range),
+        "area_range": area_range and tuple(area_range),
+        "max_attempts": max_attempts,
+        "use_image_if_no_bounding_boxes": use_image_if_no_bounding_boxes,
+    }
+    attrs = {"seed": graph_seed, "seed2": op_seed, **{key: each for key, each in given.items() if each is not None}}
+    inputs = [convert_to_tensor(image_size), convert_to_tensor(bounding_boxes, float32)]
+    covered = convert_to_tensor(min_object_covered, float32)
+    begin, size, box = operation("SampleDistortedBoundingBoxV2", [*inputs, covered], attrs, name).outputs
+    return begin, size, box
 
 
 def non_max_suppression(

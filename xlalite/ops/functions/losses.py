@@ -296,6 +296,12 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
     return add_n(collected, name=name) if collected else constant(0.0)
 
 
+def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
+    """Adds a loss to the collection."""
+    if loss_collection is not None:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
     """The sum of all collected losses.
 
