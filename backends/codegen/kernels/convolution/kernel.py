@@ -73,9 +73,11 @@ class ConvolutionKernel(Kernel):
 
     @property
     def outer(self) -> tuple[int, ...]:
-        """The dimensions of the result that tasks divide: all but the minor one and that of neighbours."""
+        """The dimensions of the result that tasks divide: all but the minor one and those of neighbours."""
         labels = self.convolution.attrs.dim_labels
         inner = {self.convolution.shape.rank - 1, labels.output_spatial[self.plan.along]}
+        if self.plan.across >= 0:
+            inner.add(labels.output_spatial[self.plan.across])
         return tuple(dim for dim in range(self.convolution.shape.rank) if dim not in inner)
 
     @property

@@ -13,6 +13,9 @@ from xlalite.hlo.types.window import WindowDimension
 SPELT_OUT = 8
 """Elements along the last dimension of a window, and neighbours at a border, beyond which there is a loop."""
 
+_TOGETHER = 10
+"""Results of a long window that are summed together at most."""
+
 _OUTPUTS = 4
 """Output features of a group that are summed together where lanes run along space."""
 
@@ -29,6 +32,7 @@ class ConvolutionPlan:
         per_vector: How many groups a vector of features has; 0 if lanes run along space.
         along: Number of the last spatial dimension, along which neighbours are summed together.
         is_long: Whether the window is long along it, and so walked through by a loop.
+        across: Number of a spatial dimension along which all results are summed together, too; -1 if there is none.
         folds: Whether lanes run along the window instead, and are added together in the end.
         features_first: Whether input features lie further apart than the elements of a window.
     """
@@ -40,6 +44,7 @@ class ConvolutionPlan:
     per_vector: int
     along: int
     is_long: bool
+    across: int
     folds: bool
     features_first: bool
 
@@ -61,7 +66,8 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
     kept = accumulator_dtype(lhs.shape.dtype, rhs.shape.dtype, convolution.shape.dtype)
     lanes = target.lanes(max(8, kept.component.bits if kept.is_complex else kept.bits))
     folds = is_long and not by_features and dims[labels.output_spatial[along]] <= SPELT_OUT
-    if by_features and is_long and dims[-1] >= 2 * lanes and outputs == 1:
+    across = _across(attrs, dims, along) if by_features and is_long else -1
+    if by_features and is_long and across < 0 and dims[-1] >= 2 * lanes and outputs == 1:
         lanes *= 2  # Two chains of sums.
     lanes = min(lanes, 1 << max((attrs.window.dimensions[along].size if folds else dims[-1]) - 1, 0).bit_length())
     per_vector = max(1, lanes // outputs) if by_features else 0
@@ -74,9 +80,20 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
         per_vector,
         along,
         is_long,
+        across,
         folds,
         (labels.input_feature < max(labels.input_spatial) and not has_vectors_of_groups) or not by_features,
     )
+
+
+def _across(attrs: ConvolutionAttrs, dims: tuple[int, ...], along: int) -> int:
+    """Where the window is long and results few, as in the gradient of a kernel, the input is read once for all."""
+    space = attrs.dim_labels.output_spatial
+    others = [number for number in range(len(space)) if number != along]
+    if not others or any(one.lhs_dilate > 1 for one in attrs.window.dimensions):
+        return -1
+    number = max(others, key=lambda number: attrs.dim_labels.input_spatial[number])
+    return number if dims[space[along]] <= SPELT_OUT and dims[space[along]] * dims[space[number]] <= _TOGETHER else -1
 
 
 def spread_size(one: WindowDimension, size: int) -> int:

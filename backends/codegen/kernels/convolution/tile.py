@@ -49,6 +49,9 @@ class Tile:
         self._attrs: ConvolutionAttrs = convolution.attrs
         self._lhs, self._rhs = convolution.operands
         self._base = base
+        self._count = len(masks)
+        if plan.across >= 0:
+            masks = [*masks] * convolution.shape.dims[convolution.attrs.dim_labels.output_spatial[plan.across]]
         self._masks = masks
         self._window_mask: Value | None = None
         self._vector = vector
@@ -69,7 +72,7 @@ class Tile:
         for number, mask in enumerate(self._masks):
             for together in range(self._plan.together):
                 total = convert_element(entry.fb, self._folded(next(sums)), self._kept, shape.dtype)
-                index = {**self._index, self._labels.output_spatial[plan.along]: self._neighbour(number)}
+                index = self._index_of(number)
                 index[self._labels.output_feature] = self._math.add_constant(self._features, together)
                 place = tuple(index[dim] for dim in range(shape.rank))
                 lanes = 1 if plan.folds else plan.lanes
@@ -92,12 +95,21 @@ class Tile:
     def _neighbour(self, number: int) -> Position:
         """Where along the last spatial dimension a neighbour lies."""
         if self._plan.per_vector or self._plan.folds:
-            return self._math.add_constant(self._base, number)
+            return self._math.add_constant(self._base, number % self._count)
         return self._math.add(self._base, Affine(number * self._plan.lanes, 1))
+
+    def _index_of(self, number: int) -> dict[int, Position]:
+        """The index of a neighbour's result, but for its features."""
+        space = self._labels.output_spatial
+        index = {**self._index, space[self._plan.along]: self._neighbour(number)}
+        if self._plan.across >= 0:
+            index[space[self._plan.across]] = Affine(number // self._count)
+        return index
 
     def _feature_loop(self, totals: _Totals) -> _Totals:
         """The sums over all input features, where these are far from one another."""
-        others = [number for number in range(self._attrs.window.rank) if number != self._plan.along]
+        inner = (self._plan.along, self._plan.across)
+        others = [number for number in range(self._attrs.window.rank) if number not in inner]
         others.sort(key=lambda number: self._labels.input_spatial[number])
         if not self._plan.features_first:
             return self._windows(others, {}, None, totals)
@@ -167,7 +179,7 @@ class Tile:
         if self._attrs.window.dimensions[self._plan.along].lhs_dilate > 1:
             return self._windows(others, offsets, feature, totals, is_padding=True)
         alone = copy(self)
-        alone._masks = self._masks[:1]
+        alone._masks, alone._count = self._masks[:1], 1
         together = self._plan.together
         zeros = (zero_element(self._kept, self._plan.lanes),) * together
         found = alone._windows(others, offsets, feature, zeros, is_padding=True)
@@ -215,7 +227,15 @@ class Tile:
             return totals
         if self._plan.folds:
             return self._folding(offsets, feature, totals, is_padding=is_padding)
-        for begin, end in self._segments():
+        if self._plan.across >= 0 and self._plan.across not in offsets:
+            for begin, end in self._segments(self._plan.across):
+                with fb.carried_loop(begin, end, 1, flatten(totals)) as loop:
+                    here = {**offsets, self._plan.across: Affine(loop.index, 0, (begin, end - 1))}
+                    sums = unflatten(loop.values, totals)
+                    loop.yield_(*flatten(self._along(here, feature, sums, is_padding=is_padding)))
+                totals = unflatten(loop.results, totals)
+            return totals
+        for begin, end in self._segments(along):
             with fb.carried_loop(begin, end, 1, flatten(totals)) as loop:
                 here = {**offsets, along: Affine(loop.index, 0, (begin, end - 1))}
                 sums = unflatten(loop.values, totals)
@@ -235,7 +255,7 @@ class Tile:
             return self._features_of(here, feature, sums, {}, is_padding=is_padding)
 
         full = size - size % lanes
-        for begin, end in self._segments():
+        for begin, end in self._segments(along):
             if end - begin == lanes:
                 totals = products(begin, (begin, end - 1), totals)
             elif begin < end:
@@ -249,13 +269,14 @@ class Tile:
             self._window_mask = None
         return totals
 
-    def _segments(self) -> list[tuple[int, int]]:
-        """The parts of a long window: in between, no neighbour that is known now needs padding."""
-        one = self._attrs.window.dimensions[self._plan.along]
-        size = self._lhs.shape.dims[self._labels.input_spatial[self._plan.along]]
+    def _segments(self, dimension: int) -> list[tuple[int, int]]:
+        """The parts of a window along a dimension: in between, no neighbour that is known now needs padding."""
+        one = self._attrs.window.dimensions[dimension]
+        size = self._lhs.shape.dims[self._labels.input_spatial[dimension]]
         begin, end = 0, one.size
         if isinstance(self._base.base, int):
-            ends = [self._math.bounds(self._neighbour(number)) for number in range(len(self._masks))]
+            dim = self._labels.output_spatial[dimension]
+            ends = [self._math.bounds(self._index_of(number)[dim]) for number in range(len(self._masks))]
             first, last = min(low for low, _ in filter(None, ends)), max(high for _, high in filter(None, ends))
             begin = -(-(one.pad_low - first * one.stride) // one.rhs_dilate)
             end = (size - 1 + one.pad_low - last * one.stride) // one.rhs_dilate + 1
@@ -341,12 +362,13 @@ class Tile:
         if plan.per_vector and isinstance(offset.base, int):
             seen = number * one.stride + offset.base * one.rhs_dilate
         if (seen, feature) not in known:
-            known[seen, feature] = self._read(emitter, place, seen, offsets, feature, known)
+            known[seen, feature] = self._read(emitter, number, place, seen, offsets, feature, known)
         return known[seen, feature]
 
     def _read(
         self,
         emitter: ElementEmitter,
+        neighbour: int,
         place: Position,
         seen: object,
         offsets: Mapping[int, Affine],
@@ -355,12 +377,13 @@ class Tile:
     ) -> Element:
         plan, labels = self._plan, self._labels
         index: dict[int, Position] = {}
+        result = self._index_of(neighbour)
         for number, one in enumerate(self._attrs.window.dimensions):
             dim = labels.input_spatial[number]
             if number == plan.along:
                 index[dim] = place
                 continue
-            position = self._index[labels.output_spatial[number]]
+            position = result[labels.output_spatial[number]]
             index[dim] = self._without_holes(one, self._place(one, position, offsets[number]))
         batch = self._index[labels.output_batch]
         # Groups divide the features of the input, or its batch, each group having so many of them.
@@ -381,11 +404,13 @@ class Tile:
         return self._inside(emitter, place, index)
 
     def _inside(self, emitter: ElementEmitter, place: Position, index: Mapping[int, Position]) -> Element:
-        """An element of the input in the type of sums, zero in the padding along the last spatial dimension."""
-        lhs = self._lhs
-        dim = self._labels.input_spatial[self._plan.along]
+        """An element of the input in the type of sums, zero in the padding along dimensions of neighbours."""
+        lhs, space = self._lhs, self._labels.input_spatial
         region = Region(emitter)
-        region.require_range(place, lhs.shape.dims[dim])
+        region.require_range(place, lhs.shape.dims[space[self._plan.along]])
+        if self._plan.across >= 0:
+            dim = space[self._plan.across]
+            region.require_range(index[dim], lhs.shape.dims[dim])
         source = tuple(index[dim] for dim in range(lhs.shape.rank))
         element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
         return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
