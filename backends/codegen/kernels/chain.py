@@ -22,6 +22,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kern
 from xlalite.backends.codegen.kernels.row import RowKernel, plan_row
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
+from xlalite.backends.codegen.kernels.seen_columns import columns_ahead
 from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -34,6 +35,9 @@ from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_s
 
 _LEAST_BLOCKS = 8
 """Blocks that the rows of all products are divided into, if there are enough of them."""
+
+_MASKED_COLUMNS = 128
+"""Columns that are computed together, or not at all, where a mask hides what lies beyond a row's own position."""
 
 
 def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Declined:
@@ -88,6 +92,7 @@ class ChainKernel(Kernel):
         batch: Number of products.
         m: Rows of each.
         rows: Rows of a block; the last block of a product may have fewer.
+        ahead: How far beyond its own number a row's columns are read; None if all are. The others are not computed.
     """
 
     parts: tuple[_Part, ...]
@@ -95,6 +100,7 @@ class ChainKernel(Kernel):
     batch: int
     m: int
     rows: int
+    ahead: int | None
 
     @property
     def extent(self) -> int:
@@ -110,6 +116,7 @@ class ChainKernel(Kernel):
     def figures(self) -> dict[str, Number]:
         """The size of a block, and how the products are computed."""
         figures: dict[str, Number] = {"rows": self.rows, "scratch_bytes": self.scratch_bytes}
+        figures |= {} if self.ahead is None else {"ahead": self.ahead}
         for name, part in zip(("first", "rows", "second"), self.parts, strict=True):
             figures |= {f"{name}_{key}": figure for key, figure in part.kernel.figures.items()}
         return figures
@@ -165,10 +172,19 @@ class ChainKernel(Kernel):
                     fb.call(function, pointers, numbers.value(begin), numbers.value(end))
                     continue
                 columns = part.kernel.plan.column_units
-                with numbers.steps(columns, 1) as column:
+                with fb.loop(0, self._columns_read(entry, part.kernel, row)) as column:
                     piece = numbers.add(numbers.multiply(product, columns), column)
                     piece = numbers.add(numbers.multiply(piece, self._blocks), block)
                     fb.call(function, pointers, numbers.value(piece), numbers.value(numbers.add(piece, 1)))
+
+    def _columns_read(self, entry: KernelEntry, product: DotKernel, row: Scalar) -> Value:
+        """How many pieces of columns of a product are read of the block from a row on."""
+        fb, numbers, plan = entry.fb, Scalars(entry.fb), product.plan
+        if self.ahead is None or product is not self.parts[0].kernel:
+            return numbers.value(plan.column_units)
+        read = fb.add(numbers.value(row), self.rows + self.ahead)
+        read = fb.smin(fb.smax(read, 0), plan.view.n)
+        return fb.udiv(fb.add(read, plan.unit_columns - 1), plan.unit_columns)
 
     def _arguments(self, entry: KernelEntry, part: _Part, area: Value) -> Value:
         """The addresses that a part is given, but for those of what is handed on."""
@@ -260,11 +276,15 @@ def _in_blocks(
     most = min(cache // 2 // line_bytes, -(-batch * m // _LEAST_BLOCKS))
     if step * line_bytes > cache:
         return Declined("a few rows fill the second cache")
+    ahead = columns_ahead(*handed_on) if handed_on[0].shape.dims[-2:] == (m, k) else None
+    if ahead is not None:
+        columns = -(-_MASKED_COLUMNS // first.plan.columns) * first.plan.columns
+        first = replace(first, plan=replace(first.plan, unit_columns=min(first.plan.unit_columns, columns)))
     rows = _even(m, max(most, step), step)
     own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True)
     kernels = (_with_rows(first, rows), own, _with_rows(second, rows))
     blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
-    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows)
+    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead)
 
 
 def _even(m: int, most: int, step: int) -> int:

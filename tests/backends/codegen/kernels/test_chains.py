@@ -28,6 +28,20 @@ CAUSAL = """  i = s32[@M,@N] iota(), iota_dimension=0
   lows = f32[@B,@M,@N] broadcast(low), dimensions={}
   x = f32[@B,@M,@N] select(mask, s, lows)
 """
+MASKED = CAUSAL.replace("broadcast(seen)", "broadcast(chosen)").replace(
+    "  mask = ",
+    """  near = s32[@M,@N] add(i, c40s)
+  far = s32[@M,@N] add(i, c4000s)
+  later = s32[@M,@N] add(j, c300s)
+  ones = s32[@M,@N] and(j, c1s)
+  even = pred[@M,@N] compare(ones, c0s), direction=EQ
+  chosen = pred[@M,@N] @CHOSEN
+  hidden = pred[@M,@N] not(chosen)
+  mask = """,
+)
+for number in (0, 1, 40, 300, 4000):
+    filled = f"  c{number}s = s32[@M,@N] broadcast(c{number}), dimensions={{}}"
+    MASKED = f"  c{number} = s32[] constant({number})\n{filled}\n{MASKED}"
 ADDED = """  mask = f32[@M,@N] parameter(3)
   masks = f32[@B,@M,@N] broadcast(mask), dimensions={1,2}
   x = f32[@B,@M,@N] add(s, masks)
@@ -114,6 +128,37 @@ def test_attention_is_one_kernel(sizes: tuple[int, ...], options: dict[str, str]
     executable = check(text, *arguments(text, rng), ulps=16)
     assert kernels(executable) == ["chain"]
     assert reasons(executable) == JOINED
+
+
+@pytest.mark.parametrize(
+    ("mask", "ahead"),
+    [
+        ("compare(i, j), direction=GE", 0),
+        ("compare(i, j), direction=GT", -1),
+        ("compare(j, i), direction=LE", 0),
+        ("compare(j, i), direction=LT", -1),
+        ("compare(near, j), direction=GE", 40),
+        ("compare(i, later), direction=GT", -301),
+        ("compare(far, j), direction=GE", 4000),
+        ("and(seen, even)", 0),
+        ("compare(i, j), direction=LE", None),
+        ("compare(i, i), direction=GE", None),
+        ("or(seen, even)", None),
+        ("compare(ones, c0s), direction=EQ", None),
+    ],
+)
+@pytest.mark.parametrize("hides", [False, True])
+def test_scores_that_a_mask_hides_are_not_computed(mask: str, ahead: int | None, hides: bool, check, rng) -> None:
+    middle = MASKED.replace("@CHOSEN", mask)
+    if hides:
+        middle = middle.replace("broadcast(chosen)", "broadcast(hidden)").replace("(mask, s, lows)", "(mask, lows, s)")
+    text = attention(2, 410, 390, 16, 24, middle=middle)
+    q, k, v = arguments(text, rng)
+    k[:, 350:] = np.nan
+    executable = check(text, q, k, v, ulps=16)
+    assert reasons(executable) == JOINED
+    (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
+    assert chain.numbers.get("ahead") == ahead
 
 
 def with_results(text: str, *others: str) -> str:
