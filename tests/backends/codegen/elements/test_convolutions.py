@@ -129,3 +129,42 @@ ENTRY e {
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((1, 9, 9, 4), (3, 3, 4, 20), (20,))]
     executable = check(text, *arguments, ulps=32, num_threads=2)
     assert kernels(executable) == ["loop", "dot"]
+
+
+def test_groups_of_few_features_have_a_kernel_that_what_follows_shares(
+    check: Any, kernels: Any, rng: np.random.Generator
+) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,9,9,20] parameter(0)
+  k = f32[3,3,1,20] parameter(1)
+  l = f32[3,3,1,20] parameter(2)
+  c = f32[2,9,9,20] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f,
+    feature_group_count=20
+  d = f32[2,9,9,20] convolution(x, l), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f,
+    feature_group_count=20
+  s = f32[2,9,9,20] add(c, d)
+  ROOT r = f32[2,9,9,20] tanh(s) }"""
+    arguments = [
+        rng.standard_normal(sizes).astype(np.float32) for sizes in ((2, 9, 9, 20), (3, 3, 1, 20), (3, 3, 1, 20))
+    ]
+    assert kernels(check(text, *arguments, ulps=32)) == ["convolution", "convolution"]
+
+
+@pytest.mark.parametrize(
+    ("result", "attributes", "kind"),
+    [
+        ("f32[2,9,9,40]", "b01f_01io->b01f, feature_group_count=20", "convolution"),
+        ("f32[9,9,40,2]", "b01f_01io->01fb, feature_group_count=20", "loop"),
+    ],
+)
+def test_which_kernel_computes_groups(
+    check: Any, kernels: Any, rng: np.random.Generator, result: str, attributes: str, kind: str
+) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[2,9,9,20] parameter(0)
+  k = f32[3,3,1,40] parameter(1)
+  ROOT c = {result} convolution(x, k), window={{size=3x3 pad=1_1x1_1}}, dim_labels={attributes} }}"""
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((2, 9, 9, 20), (3, 3, 1, 40))]
+    assert kernels(check(text, *arguments, ulps=32)) == [kind]
