@@ -122,7 +122,8 @@ _NAMES: dict[str, str] = {
         "variance_scaling_initializer, zeros_initializer"
     ),
     "xlalite.ops.functions.math": (
-        "abs, acos, add, add_n, argmax, argmin, asin, atan, atan2, bitcast, broadcast_dynamic_shape, cast, ceil, "
+        "abs, acos, add, add_n, argmax, argmax as arg_max, argmin, argmin as arg_min, asin, atan, atan2, bitcast, "
+        "broadcast_dynamic_shape, cast, ceil, "
         "clip_by_value, conj, cos, cosh, cumprod, cumsum, div, div_no_nan, divide, equal, erf, exp, expm1, floor, "
         "floor_div, floordiv, floormod, greater, greater_equal, imag, is_finite, is_inf, is_nan, less, "
         "less_equal, lin_space, linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, "

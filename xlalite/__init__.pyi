@@ -217,4 +217,6 @@ tensor_scatter_update = tensor_scatter_nd_update
 NoGradient = _no_gradient
 NotDifferentiable = _no_gradient
 print = _print_
+arg_max = argmax
+arg_min = argmin
 __version__: str

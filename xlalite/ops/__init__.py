@@ -3,6 +3,7 @@
 Importing the package declares every operation.
 """
 
+from xlalite.messages import graph_messages as graph_messages
 from xlalite.ops.data import iterators as iterators, parsing as parsing
 from xlalite.ops.declarations import (
     activation_gradients as activation_gradients,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 from xlalite.framework.graph.collections import Collections
 from xlalite.framework.graph.dtypes import resource
@@ -28,6 +28,18 @@ class Graph(ScopedCreation, Collections):
         self._unfeedable: set[Tensor] = set()
         self._version = 0
         self.seed: int | None = None
+
+    to_message: ClassVar[Callable[..., Any]]
+    """Makes a `GraphDef` of a graph; `xlalite.messages.graph_messages`, which stands above, puts it here."""
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a `GraphDef`.
+
+        Args:
+            from_version: Leaves out the operations that were there when the graph had this version.
+            add_shapes: Whether each node says the shapes of its outputs.
+        """
+        return Graph.to_message(self, from_version, add_shapes)
 
     # Operations.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xlalite.framework.graph.default_session import run_operation
 from xlalite.framework.graph.errors import GraphError
@@ -33,6 +33,9 @@ class Operation:
         "_spec",
         "_traceback",
     )
+
+    to_message: ClassVar[Callable[..., Any]]
+    """Makes a `NodeDef` of an operation; `xlalite.messages.graph_messages`, which stands above, puts it here."""
 
     def __init__(
         self,
@@ -115,6 +118,11 @@ class Operation:
     def attrs(self) -> Mapping[str, Any]:
         """Attributes by name, read-only."""
         return MappingProxyType(self._attrs)
+
+    @property
+    def node_def(self) -> Any:
+        """The operation as a `NodeDef`."""
+        return Operation.to_message(self)
 
     @property
     def device(self) -> str:
