@@ -11,6 +11,8 @@ from xlalite.framework.graph.op_spec import OP_SPECS
 
 F = np.float32
 X = np.arange(6, dtype=F).reshape(2, 3)
+IMAGE = X[None, ..., None]
+WINDOW = {"strides": [1, 1, 1, 1], "padding": "VALID"}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,8 @@ X = np.arange(6, dtype=F).reshape(2, 3)
         ("Igamma", {"a": F(1), "x": F(0)}, 0),
         ("OneHot", {"indices": [1], "depth": 2, "on_value": 1, "off_value": 0}, [[0, 1]]),
         ("ExpandDims", {"input": X, "axis": 0}, X[None]),
+        ("Conv2D", {**WINDOW, "input": IMAGE, "filter": F([[[[2]]]]), "use_cudnn_on_gpu": False}, 2 * IMAGE),
+        ("MaxPoolV2", {"input": IMAGE, "ksize": [1, 2, 3, 1], **WINDOW}, [[[[5]]]]),
     ],
 )
 def test_operations_take_inputs_and_attributes_by_name(name: str, given: Any, expected: Any, run: Any) -> None:

@@ -278,6 +278,7 @@ def _declare_largest(
         gradient,
         None,
         attrs=attrs,
+        defaults=defaults,
         constant_inputs=sizes,
     )
     for own, other, of_gradient, lower in (

@@ -47,7 +47,6 @@ _USUAL: Final[Mapping[str, typing.Any]] = {
     **dict.fromkeys(("axis", "batch_dim", "seed", "seed2"), 0),
     **dict.fromkeys(("out_idx", "out_type"), dtypes.int32),
     "align": "RIGHT_LEFT",
-    "explicit_paddings": (),
     "message": "",
     "num_elements": -1,
     "output_type": dtypes.int64,
@@ -57,13 +56,10 @@ _USUAL: Final[Mapping[str, typing.Any]] = {
 }
 _DEFAULTS: Final[Mapping[str, Mapping[str, typing.Any]]] = {
     "HistogramFixedWidth": {"dtype": dtypes.int32},
-    "MaxPool": {"data_format": "NHWC"},
-    "MaxPool3D": {"data_format": "NDHWC"},
-    "MaxPoolV2": {"data_format": "NHWC"},
     "OneHot": {"axis": -1},
     "Placeholder": {"shape": TensorShape(None)},
 }
-_IGNORED: Final = frozenset({"Truncate", "batch_dims", "name", "use_locking", "validate_indices"})
+_IGNORED: Final = frozenset({"Truncate", "batch_dims", "name", "use_cudnn_on_gpu", "use_locking", "validate_indices"})
 
 
 def __getattr__(name: str) -> Callable[..., typing.Any]:
