@@ -295,5 +295,5 @@ def _even(m: int, most: int, step: int) -> int:
 
 def _with_rows(kernel: DotKernel, rows: int) -> DotKernel:
     """The kernel whose pieces have so many rows, and all terms."""
-    plan = replace(kernel.plan, unit_rows=rows, part_depth=kernel.plan.part_depth * kernel.plan.parts)
+    plan = replace(kernel.plan, unit_rows=rows, overlaps=False, part_depth=kernel.plan.part_depth * kernel.plan.parts)
     return dot_kernel(kernel.request, kernel.dot, plan)

@@ -9,7 +9,8 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.types import representation
@@ -66,7 +67,8 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined(reason)
     if any(body.parameters[number] in memory_of(dot) for _, number in request.in_place):
         return Declined("a result lies in the memory of the product's operand")
-    return dot_kernel(request, dot, plan_dot(dot, request.target))
+    may_overlap = results_of(body) == (dot,)
+    return dot_kernel(request, dot, plan_dot(dot, request.target, may_overlap=may_overlap))
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:
@@ -341,7 +343,7 @@ class _DotEmitter:
 
     def _block(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
         """All tiles of a piece for a part of the depth."""
-        plan, layout, math = self._plan, self._layout, self._math
+        plan, layout = self._plan, self._layout
         numbers, view = plan.numbers, plan.view
         a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
         if plan.packs_rhs:
@@ -358,19 +360,37 @@ class _DotEmitter:
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._place(layout.rhs.least_offset)
             self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
-        with math.steps(piece.area.width, plan.columns) as column:
-            number = math.divide(column, plan.columns)
-            panel = math.address(b_type, b, math.multiply(number, layout.rhs.tile))
-            width = math.piece(column, plan.columns, piece.area.width)
-            with math.steps(piece.area.height, plan.row_run) as first:
-                run = math.piece(first, plan.row_run, piece.area.height)
-                if plan.row_run < view.m:
-                    a = self._address(a_type, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
-                with math.steps(run, plan.rows) as place:
-                    part = math.address(a_type, a, math.multiply(math.divide(place, plan.rows), layout.lhs.tile))
-                    row, height = math.add(first, place), math.piece(place, plan.rows, run)
-                    tile = _Tile(Area(piece.area.product, row, column, height, width), start, depth)
-                    self._tile(piece, tile, part, panel)
+        with ExitStack() as loops:
+            if not plan.rows_outside:
+                column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
+            row, height, line = loops.enter_context(self._rows(piece, start, a_type, a))
+            if plan.rows_outside:
+                column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
+            self._tile(piece, _Tile(Area(piece.area.product, row, column, height, width), start, depth), line, panel)
+
+    @contextmanager
+    def _columns(self, piece: _Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
+        """The columns of each tile: the first one in the piece, how many, and where they lie."""
+        math, columns = self._math, self._plan.columns
+        with math.steps(piece.area.width, columns) as column:
+            offset = math.multiply(math.divide(column, columns), self._layout.rhs.tile)
+            yield column, math.piece(column, columns, piece.area.width), math.address(memory, b, offset)
+
+    @contextmanager
+    def _rows(self, piece: _Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
+        """The rows of each tile: the first one in the piece, how many, and where they lie."""
+        plan, view, math = self._plan, self._plan.view, self._math
+        with math.steps(piece.area.height, plan.row_run) as first:
+            run = math.piece(first, plan.row_run, piece.area.height)
+            if plan.row_run < view.m:
+                a = self._address(memory, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
+            with math.steps(run, plan.rows) as place:
+                height = math.piece(place, plan.rows, run)
+                offset = math.multiply(math.divide(place, plan.rows), self._layout.lhs.tile)
+                if plan.overlaps:
+                    place = self._fb.smin(math.value(place), math.value(math.subtract(run, plan.rows)))
+                    height, offset = plan.rows, math.multiply(place, view.lhs.outer.stride)
+                yield math.add(first, place), height, math.address(memory, a, offset)
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""

@@ -14,19 +14,13 @@ from functools import cache
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
-from xlalite.backends.codegen.kernels.dot.view import DotView, Matrix, view_of
-from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.kernels.dot.transfer import fetch_cycles, packing_cycles
+from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 
 _PACKED_ROWS = 64
 """Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
-
-_COPY, _TURN, _PICK = 2.0, 5.0, 2.0
-"""Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
-
-_FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
-"""Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
 
 _LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
@@ -46,9 +40,6 @@ _PUT_TOGETHER, _TAKE = 2.0, 2.0
 _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
 
-_QUAD = 4
-"""Neighbours that are worth turning together."""
-
 _UNIT_CYCLES = 9000.0
 """A piece of work below this is not divided further."""
 
@@ -57,9 +48,6 @@ _PIECES = 8
 
 _FETCH = 3.0
 """Cycles to fetch a vector from beyond the second cache."""
-
-_FETCH_PARTS = 10.0
-"""The same from memory, if tiles read a few elements of each line."""
 
 _STREAMS = 8
 """Rows that are read side by side at most."""
@@ -113,6 +101,8 @@ class DotPlan:
         packs_rhs: Whether pieces of the right operand are packed.
         row_run: Rows between which one stride leads in what tiles read; none lies in two such runs.
         cycles: Vector multiply-adds that the whole takes, about.
+        rows_outside: Whether a tile of rows meets all columns of a piece before the next one does; else the reverse.
+        overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
     """
@@ -132,6 +122,8 @@ class DotPlan:
     packs_rhs: bool
     row_run: int
     cycles: float
+    rows_outside: bool = False
+    overlaps: bool = False
     flipped: bool = False
     streams: int = 0
 
@@ -193,20 +185,20 @@ class _Packing:
     rhs_fetch: float = 0.0
 
 
-def plan_dot(dot: HloInstruction, target: TargetInfo) -> DotPlan:
-    """The cheapest plan for a dot, or for a convolution that has a view."""
+def plan_dot(dot: HloInstruction, target: TargetInfo, *, may_overlap: bool = False) -> DotPlan:
+    """The cheapest plan for a dot, or for a convolution that has a view; sums may be stored twice if tiles overlap."""
     view = view_of(dot)
     numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
     walks = view.lhs.depth, view.rhs.depth
     numbers = in_words(numbers, target, lambda terms: all(one.is_single or one.run % terms == 0 for one in walks))
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
-        return replace(_plan(view.swapped(), _swapped(numbers), target), flipped=True)
-    return _plan(view, numbers, target)
+        return replace(_plan(view.swapped(), _swapped(numbers), target, may_overlap), flipped=True)
+    return _plan(view, numbers, target, may_overlap)
 
 
 @cache
-def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
+def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool) -> DotPlan:
     lanes = target.lanes(numbers.kept.bits)
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, replace(numbers, words=None), lanes, target)
@@ -214,9 +206,9 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo) -> DotPlan:
         choices = [_in_words(view, numbers, lanes, target)]
         if numbers.kept.is_float or view.m <= FEW_ROWS:
             # Integers that are used often are never quicker one by one.
-            choices.append(_plan(view, replace(numbers, words=None), target))
+            choices.append(_plan(view, replace(numbers, words=None), target, may_overlap))
         return min(choices, key=lambda plan: plan.cycles)
-    plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target)]
+    plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel:
@@ -236,8 +228,8 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = _Packing(
-        _PUT_TOGETHER * _packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
-        _PUT_TOGETHER * _packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
+        _PUT_TOGETHER * packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
+        _PUT_TOGETHER * packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
     )
     pieces = -(-view.k // (_MOST_WORDS * word))
     depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
@@ -285,14 +277,19 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     )
 
 
-def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> Iterator[DotPlan]:
+def _outer(
+    form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, *, may_overlap: bool = False
+) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
     limit = _depth_limit(view, numbers, lanes, target)
     # Sums that lie transposed are not added to those of an earlier piece of depth.
     depth = max(view.k, 1) if form is Form.ROWS else _depth_where_it_lies(view, limit)
     is_read = depth > 0 and _reads_lhs(view, numbers, depth)
     if is_read:
-        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
+        plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
+        if plan.overlaps and (view.m - 1) % plan.unit_rows + 1 < plan.rows:
+            plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
+        yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
     if not is_read or not outer.is_single or walk.run < min(depth, _LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = max(view.k, 1) if form is Form.ROWS else _even_depth(view, limit)
@@ -300,31 +297,34 @@ def _outer(form: Form, view: DotView, numbers: Numbers, lanes: int, target: Targ
 
 
 def _outer_plan(
-    form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, depth: int, *, packs_lhs: bool
+    form: Form,
+    view: DotView,
+    numbers: Numbers,
+    lanes: int,
+    target: TargetInfo,
+    depth: int,
+    *,
+    packs_lhs: bool,
+    may_overlap: bool = False,
 ) -> DotPlan:
+    # What is added to sums of earlier terms is not added twice.
+    may_overlap = may_overlap and depth >= view.k and view.lhs.outer.is_single
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
-    best = min(outer_tilings(form, view, lanes, target, row_run, restarts), key=lambda tiling: tiling.cycles)
+    tilings = outer_tilings(form, view, lanes, target, row_run, restarts, may_overlap=may_overlap)
+    best = min(tilings, key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
     left = 0.0 if numbers.is_direct(numbers.lhs) else _TAKE * view.m * view.k / lanes
     right = 0.0 if numbers.is_direct(numbers.rhs) else _TAKE * view.n * view.k / lanes
     packing = _Packing(
-        left + _packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
-        right + _packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
-        0.0 if lhs else _fetch_cycles(view.lhs, lanes, numbers, target),
-        0.0 if rhs else _fetch_cycles(view.rhs, lanes, numbers, target),
+        left + packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
+        right + packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
+        0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
+        0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
     )
-    return _finished(form, view, numbers, lanes, best, packing, depth, row_run)
-
-
-def _fetch_cycles(matrix: Matrix, lanes: int, numbers: Numbers, target: TargetInfo) -> float:
-    """Cycles to fetch an operand that is read where it lies."""
-    _, second, third = (size // 2 for size in target.cache_bytes)
-    elements = matrix.outer.span + matrix.depth.span
-    size = elements * numbers.kept.size_bytes
-    if size <= second:
-        return 0.0
-    return elements / lanes * (_FETCH_PARTS if size > third and matrix.outer.stride == 1 else 1.0)
+    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run)
+    block = plan.unit_columns * depth * numbers.kept.size_bytes
+    return replace(plan, rows_outside=packing.lhs_fetch > 0 and block <= target.cache_bytes[1] // 2)
 
 
 def _finished(
@@ -358,6 +358,7 @@ def _finished(
         packing.rhs > 0,
         row_run,
         cycles * view.batch_count,
+        overlaps=tiling.overlaps,
     )
 
 
@@ -371,7 +372,7 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
         *(
             0.0
             if one.is_strided and one.depth.stride == 1
-            else _packing_cycles(extent * view.k, lanes, one.depth, one.outer)
+            else packing_cycles(extent * view.k, lanes, one.depth, one.outer)
             for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
         ),
     )
@@ -429,8 +430,12 @@ def _half(size: int, step: int) -> int:
 
 
 def _depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> int:
-    """Terms of which a panel of both operands stays in the nearest cache, and pages are few that are read at a time."""
-    near = max(256, target.cache_bytes[0] // (16 * numbers.kept.size_bytes) // 64 * 64)
+    """Terms of which a panel of both operands stays in the nearest cache, and pages are few that are read at a time.
+
+    Where many rows meet several panels one after the other, the rows of a tile take half of that cache.
+    """
+    shares = 2 * MAX_ROWS if view.m > _PACKED_ROWS else 16
+    near = max(256, target.cache_bytes[0] // (shares * numbers.kept.size_bytes) // 64 * 64)
     is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
     return (
         _FAR_DEPTH if is_far and view.m <= 2 * MAX_ROWS and not _packs_rhs(view, numbers, lanes, target, near) else near
@@ -450,11 +455,11 @@ def _depth_where_it_lies(view: DotView, limit: int) -> int:
     depth = view.lhs.depth
     if depth.is_single:
         return _even_depth(view, limit)
-    if depth.run <= limit:
-        most = max(1, limit * 5 // 4 // depth.run)
+    if depth.run <= limit * 3 // 2:
+        most = max(1, 2 * limit // depth.run)
         whole = max(count for count in range(1, most + 1) if depth.steps[-2][0] % count == 0)
         return depth.run * whole if depth.run >= (_SHORT_RUN if whole > 1 else _LEAST_RUN) else 0
-    pieces = next(count for count in range(-(-depth.run // limit), depth.run + 1) if depth.run % count == 0)
+    pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)
     return depth.run // pieces if depth.run // pieces >= _LEAST_RUN else 0
 
 
@@ -484,14 +489,3 @@ def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, 
         unit_depth * shared <= 2 * target.cache_bytes[1] and view.n * view.k * size <= target.cache_bytes[2] // 2
     )
     return view.m > (_PACKED_ROWS if stays_near else 2 * MAX_ROWS)
-
-
-def _packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:
-    """Cycles to pack elements whose target is contiguous in the dimension `along`."""
-    if along.is_contiguous and along.is_single:
-        return elements / lanes * (_COPY if elements < _FAR else _FETCH_AND_COPY)
-    if across.is_contiguous and across.run >= _QUAD:
-        return elements / lanes * (_TURN if elements <= _FAR else _FETCH_AND_TURN)
-    # Runs that a vector crosses are taken element by element.
-    crossed = min(1.0, lanes / along.run) if along.is_contiguous else 1.0
-    return elements * (crossed * _PICK + (1 - crossed) * _COPY / lanes)

@@ -42,16 +42,32 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A choice of tile and its price without packing."""
+    """A choice of tile and its price without packing.
+
+    Attributes:
+        rows: Rows of a tile.
+        columns: Columns of a tile.
+        chains: Sums that an element is split into.
+        cycles: Vector multiply-adds.
+        overlaps: Whether the last tile of rows begins in the one before, so that there are none of fewer rows.
+    """
 
     rows: int
     columns: int
     chains: int
     cycles: float
+    overlaps: bool = False
 
 
 def outer_tilings(
-    form: Form, view: DotView, lanes: int, target: TargetInfo, row_run: int, restarts: int
+    form: Form,
+    view: DotView,
+    lanes: int,
+    target: TargetInfo,
+    row_run: int,
+    restarts: int,
+    *,
+    may_overlap: bool = False,
 ) -> Iterator[Tiling]:
     """Tiles whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
@@ -66,14 +82,15 @@ def outer_tilings(
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
             continue
         chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
-        work = 0.0
-        pieces = list(_pieces(view, rows, columns, row_run))
-        for height, width, times in pieces:
-            used = -(-width // lanes)
-            step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
-            turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
-            work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
-        yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+        for overlaps in (False, True) if may_overlap and row_run % rows else (False,):
+            work = 0.0
+            pieces = list(_pieces(view, rows, columns, row_run, overlaps=overlaps))
+            for height, width, times in pieces:
+                used = -(-width // lanes)
+                step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
+                work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
+            yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)), overlaps)
 
 
 def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Tiling]:
@@ -96,10 +113,14 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
         yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
 
 
-def _pieces(view: DotView, rows: int, columns: int, row_run: int) -> Iterator[tuple[int, int, int]]:
+def _pieces(
+    view: DotView, rows: int, columns: int, row_run: int, *, overlaps: bool = False
+) -> Iterator[tuple[int, int, int]]:
     """(rows, columns, number) of the tiles of each size."""
     runs = view.m // row_run
     heights = ((rows, row_run // rows * runs), (row_run % rows, runs))
+    if overlaps:
+        heights = ((rows, -(-row_run // rows) * runs), (0, 0))
     widths = ((columns, view.n // columns), (view.n % columns, 1))
     for height, down in heights:
         for width, across in widths:

@@ -213,6 +213,22 @@ def test_long_sums_with_few_results_are_divided() -> None:
         assert plan_dot(plain(m, n, k, lhs_dim=0), WIDE).parts == 1
 
 
+def test_the_last_tile_of_many_rows_begins_in_the_one_before() -> None:
+    for m in (512, 777, 1000):
+        plan = plan_dot(plain(m, 512, 512), WIDE, may_overlap=True)
+        assert plan.overlaps
+        assert (m - 1) % plan.unit_rows + 1 >= plan.rows
+        assert not plan_dot(plain(m, 512, 512), WIDE).overlaps
+    assert not plan_dot(plain(504, 512, 512), WIDE, may_overlap=True).overlaps  # there is no rest
+    assert not plan_dot(plain(29, 512, 512), WIDE, may_overlap=True).overlaps  # too much twice
+    assert not plan_dot(plain(512, 512, 4096), WIDE, may_overlap=True).overlaps  # sums are added to others
+
+
+def test_rows_that_lie_far_away_meet_all_columns_of_a_piece() -> None:
+    assert plan_dot(plain(600, 600, 600), WIDE).rows_outside
+    assert not plan_dot(plain(64, 64, 64), WIDE).rows_outside
+
+
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert plan_dot(plain(32, 1024, 1024), WIDE).packs_rhs

@@ -30,13 +30,13 @@ def shared_modules(text: str) -> set[str]:
 def test_products_of_all_sizes_share_functions(dtype: str) -> None:
     first = shared_modules(product(512, 512, 512, dtype))
     assert first
-    assert shared_modules(product(524, 640, 1024, dtype)) == first
+    assert shared_modules(product(524, 500, 1024, dtype)) == first
 
 
 def test_other_types_and_remainders_have_functions_of_their_own() -> None:
     first = shared_modules(product(512, 512, 512))
     assert not first & shared_modules(product(512, 512, 512, "f64"))
-    assert 0 < len(first & shared_modules(product(513, 512, 512))) < len(first)
+    assert first < shared_modules(product(512, 512, 513))
 
 
 def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""The cycles that it takes to pack operands of products, or to fetch them where they lie."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.dot.view import Matrix
+from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.llvm import TargetInfo
+
+_COPY, _TURN, _PICK = 2.0, 5.0, 2.0
+"""Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
+
+_FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
+"""Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
+
+_QUAD = 4
+"""Neighbours that are worth turning together."""
+
+_FETCH_PARTS = 10.0
+"""Cycles to fetch a vector from memory, if tiles read a few elements of each line."""
+
+
+def packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:
+    """Cycles to pack elements whose target is contiguous in the dimension `along`."""
+    if along.is_contiguous and along.is_single:
+        return elements / lanes * (_COPY if elements < _FAR else _FETCH_AND_COPY)
+    if across.is_contiguous and across.run >= _QUAD:
+        return elements / lanes * (_TURN if elements <= _FAR else _FETCH_AND_TURN)
+    # Runs that a vector crosses are taken element by element.
+    crossed = min(1.0, lanes / along.run) if along.is_contiguous else 1.0
+    return elements * (crossed * _PICK + (1 - crossed) * _COPY / lanes)
+
+
+def fetch_cycles(matrix: Matrix, lanes: int, numbers: Numbers, target: TargetInfo) -> float:
+    """Cycles to fetch an operand that is read where it lies."""
+    _, second, third = (size // 2 for size in target.cache_bytes)
+    elements = matrix.outer.span + matrix.depth.span
+    size = elements * numbers.kept.size_bytes
+    if size <= second:
+        return 0.0
+    return elements / lanes * (_FETCH_PARTS if size > third and matrix.outer.stride == 1 else 1.0)
