@@ -70,6 +70,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "BasicLSTMCell, BasicRNNCell, GRUBlockCell, GRUBlockCellV2, GRUCell, LayerNormBasicLSTMCell, "
             "LSTMBlockCell, LSTMCell"
         ),
+        "xlalite.ops.recurrent.convolutional_cells": "Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell",
         "xlalite.ops.recurrent.networks": "stack_bidirectional_dynamic_rnn, static_bidirectional_rnn, static_rnn",
         "xlalite.ops.recurrent.wrappers": (
             "DeviceWrapper, DropoutWrapper, InputProjectionWrapper, MultiRNNCell, OutputProjectionWrapper, "

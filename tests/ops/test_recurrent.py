@@ -297,6 +297,35 @@ def test_what_cannot_be_run_over_time_is_an_error(build: Any, error: Any, messag
         build()
 
 
+def test_convolutional_cell_with_a_kernel_of_one_point_is_a_cell_for_each_pixel(run: Any) -> None:
+    images = RANDOM.standard_normal((2, TIME, 3, 4, DEPTH))
+    cell = tf.contrib.rnn.Conv2DLSTMCell(input_shape=[3, 4, DEPTH], output_channels=UNITS, kernel_shape=[1, 1])
+    x = tf.placeholder(tf.float64, [None, None, 3, 4, DEPTH])
+    outputs, _ = tf.nn.dynamic_rnn(cell, x, dtype=tf.float64)
+    assert [v.op.name for v in cell.variables] == ["rnn/conv_2d_lstm_cell/kernel", "rnn/conv_2d_lstm_cell/biases"]
+    values = given_values(cell.variables, run)
+    weights = {"kernel": values["kernel"][0, 0], "bias": values["biases"]}
+    pixels = images.transpose(0, 2, 3, 1, 4).reshape(-1, TIME, DEPTH)
+    start = tuple(np.zeros((len(pixels), UNITS)) for _ in range(2))
+    expected, _ = unrolled(lstm, start, weights, pixels, np.full(len(pixels), TIME))
+    expected = expected.reshape(2, 3, 4, TIME, UNITS).transpose(0, 3, 1, 2, 4)
+    np.testing.assert_allclose(run(outputs, {x: images}), expected, rtol=1e-6)
+    (slope,) = gradients(tf.reduce_sum(outputs**2), x)
+    (compiled,) = run.compiled([slope], {x: images})
+    np.testing.assert_allclose(compiled, run(slope, {x: images}), rtol=1e-9)
+
+
+def test_convolutional_cell_with_a_shortcut_puts_its_inputs_out(run: Any) -> None:
+    cell = tf.contrib.rnn.ConvLSTMCell(1, [5, DEPTH], UNITS, [3], skip_connection=True)
+    x = RANDOM.standard_normal((2, 5, DEPTH))
+    output, state = cell(tf.constant(x), cell.zero_state(2, tf.float64))
+    run(tf.global_variables_initializer())
+    np.testing.assert_array_equal(run(output)[..., UNITS:], x)
+    assert state.c.shape.as_list() == [2, 5, UNITS]
+    with pytest.raises(GraphError, match="do not have 2 dimensions"):
+        tf.contrib.rnn.ConvLSTMCell(2, [5, DEPTH], UNITS, [3])
+
+
 def cross_entropies(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     shifted = logits - logits.max(-1, keepdims=True)
     total = np.log(np.exp(shifted).sum(-1))
