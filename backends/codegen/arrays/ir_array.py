@@ -111,7 +111,10 @@ def _load(
     if isinstance(offset, Affine) and 2 <= offset.step <= _MAX_STEP and held.parts == 1:
         if mask is None:
             return (_load_every(math, pointer, held, offset, metadata),)
-        if lanes_of_mask(mask) is not None:
+        known = lanes_of_mask(mask)
+        if known is not None and known == tuple(range(len(known))):
+            return (_load_every_first(math, pointer, held, offset, len(known)),)
+        if known is not None:
             return _gather(math, pointer, held, offset, mask)
         # At the borders of an array some lanes are missing, between them none.
         choice = fb.if_else(fb.all_lanes(mask), likely=True)
@@ -145,6 +148,20 @@ def _load_every(math: IndexMath, pointer: Value, held: Representation, offset: A
             found, loaded, [lanes + position if 0 <= position < lanes else lane for lane, position in enumerate(wanted)]
         )
     assert found is not None, "a step is at least 2"
+    return found
+
+
+def _load_every_first(math: IndexMath, pointer: Value, held: Representation, offset: Affine, count: int) -> Value:
+    """So many lanes of `_load_every`, zero in the others; nothing behind the last one is read."""
+    fb, lanes, step = math.fb, math.lanes, offset.step
+    wide = vector(held.memory, lanes)
+    first, found, needed = fb.gep(held.memory, pointer, math.scalar(offset.base)), zero(wide), (count - 1) * step + 1
+    for start in range(0, needed, lanes):
+        mask = lane_mask(lanes, min(lanes, needed - start))
+        loaded = fb.masked_load(wide, fb.gep(held.memory, first, start), mask, zero(wide), held.memory.size_bytes)
+        places = [lane * step - start if lane < count else -1 for lane in range(lanes)]
+        order = [lanes + place if 0 <= place < lanes else lane for lane, place in enumerate(places)]
+        found = fb.shuffle(found, loaded, order)
     return found
 
 
