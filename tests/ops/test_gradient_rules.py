@@ -52,6 +52,13 @@ def test_stopped_tensors_are_constants(run: Any) -> None:
     assert run(partial) == 9
 
 
+def test_derivatives_are_partial_where_inputs_are_stopped_themselves(run: Any) -> None:
+    x = constant(3.0)
+    y = x * x
+    assert run(gradients(x * y, [x, y], stop_gradients=[x, y])) == [9, 3]
+    assert run(gradients(x * y, [x, y])) == [27, 3]
+
+
 def test_unconnected_inputs_give_none_or_zeros(run: Any) -> None:
     x, y = constant([1.0, 2.0]), constant(1.0)
     assert gradients(y * 2, [x]) == [None]

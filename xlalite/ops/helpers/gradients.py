@@ -101,7 +101,9 @@ class _Sweep:
     def __init__(self, graph: Graph, sources: Sequence[Tensor], stops: set[Tensor], scope: str, colocate: bool) -> None:
         self._functions = _enclosing_functions(graph)
         self._origins: dict[Tensor, Tensor] = {}
-        self.reached = self._forward_reach(sources, stops)
+        # Nothing goes back through a stop, but one that is a source itself has a derivative.
+        self._constants = stops - set(sources)
+        self.reached = self._forward_reach(sources)
         self._graph = graph
         self._stops = stops
         self._scope = scope
@@ -141,7 +143,7 @@ class _Sweep:
                     and (arrived := self.total(output)) is not None
                 ):
                     self.add(self._origins[output], arrived)
-            if any(tensor in self.reached and tensor not in self._stops for tensor in operation.inputs):
+            if any(tensor in self.reached and tensor not in self._constants for tensor in operation.inputs):
                 self._through(operation)
 
     def _through(self, operation: Operation) -> None:
@@ -166,14 +168,14 @@ class _Sweep:
                 _check(operation, tensor, own)
                 self.add(tensor, own)
 
-    def _forward_reach(self, sources: Sequence[Tensor], stops: set[Tensor]) -> set[Tensor]:
+    def _forward_reach(self, sources: Sequence[Tensor]) -> set[Tensor]:
         """Tensors that depend on a source."""
         reached = set(sources)
         waiting = list(reached)
         visited: set[Operation] = set()
         while waiting:
             tensor = waiting.pop()
-            if tensor in stops:
+            if tensor in self._constants:
                 continue
             fresh = []
             for function in self._functions:
