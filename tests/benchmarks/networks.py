@@ -49,6 +49,18 @@ def workloads() -> list[Workload]:
         ),
         *(
             workload(
+                f"attention{', causal' * causal} [{{batch}},{{heads}},{{length}},{{width}}]",
+                partial(_attention, causal),
+                batch=batch,
+                heads=heads,
+                length=length,
+                width=width,
+            )
+            for causal in (False, True)
+            for batch, heads, length, width in ((8, 12, 512, 64), (5, 3, 129, 61), (1, 4, 2048, 64))
+        ),
+        *(
+            workload(
                 "gpt decode step, {layers} layers of {heads}x{width}, {context} before, batch {batch}",
                 _decode_step,
                 layers=4,
@@ -203,6 +215,34 @@ def _lstm_backward(trail: Sequence[tuple[np.ndarray, ...]], u: np.ndarray, dh: n
         dw, du, db = dw + row.T @ gates, du + h.T @ gates, db + gates.sum(0)
         dh, dc = gates @ u.T, dc * keep
     return [dw, du, db]
+
+
+def _attention(causal: bool, batch: int = 2, heads: int = 2, length: int = 5, width: int = 3) -> Contest:
+    scale, low = np.float32(width**-0.5), np.float32(-np.inf)
+
+    def own(q: Any, k: Any, v: Any) -> Any:
+        scores = xl.matmul(q, k, transpose_b=True) * scale
+        if causal:
+            places = xl.range(length)
+            scores = xl.where(places[:, None] >= places, scores, xl.fill([batch, heads, length, length], low))
+        return xl.matmul(xl.nn.softmax(scores), v)
+
+    def plain(np_: Any) -> Callable[..., Any]:
+        def attend(q: Any, k: Any, v: Any) -> Any:
+            scores = q @ np_.swapaxes(k, 2, 3) * scale
+            if causal:
+                scores = np_.where(np_.arange(length)[:, None] >= np_.arange(length), scores, low)
+            e = np_.exp(scores - np_.max(scores, axis=-1, keepdims=True))
+            return (e / np_.sum(e, axis=-1, keepdims=True)) @ v
+
+        return attend
+
+    def in_torch(torch: Any) -> Callable[..., Any]:
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return lambda q, k, v: attend(q, k, v, is_causal=causal)
+
+    arguments = signed(*[(batch, heads, length, width)] * 3)
+    return function_contest(own, arguments, plain, torch=in_torch)
 
 
 def _decode_step(layers: int = 1, heads: int = 2, width: int = 4, context: int = 5, batch: int = 2) -> Contest:
