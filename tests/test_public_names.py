@@ -160,3 +160,31 @@ def test_program_ends_with_what_its_main_returns() -> None:
         xlalite.app.run(main=main, argv=["program", "x"])
     assert caught.value.code == 3
     assert seen == [["program", "x"]]
+
+
+def test_the_document_lists_the_names_of_tensorflow(expect_file: Callable[[Path, str], None]) -> None:
+    lines = [
+        "# TensorFlow 1 programs",
+        "",
+        "`import xlalite as tf` offers these names of TensorFlow 1; `import xlalite.compat.v1 as tf` is the same.",
+        "`python -m xlalite.tf1 SCRIPT` runs a program whose imports say `tensorflow`, unchanged, and",
+        "`xlalite scan SCRIPT` lists the names that a program uses and that are missing here.",
+        "",
+        "What differs: element types of mixed operands follow NumPy's rules; every variable is a resource variable;",
+        "every device name means this computer's processors; functions of `tf.data` run on the host, an operation at a",
+        "time.",
+        "",
+        "Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.",
+        "",
+        "## `tf`",
+        "",
+        textwrap.fill(
+            ", ".join(f"`{name}`" for name in sorted({*xlalite._EXPORTS, *xlalite._MODULES})),
+            120,
+            break_long_words=False,
+        ),
+    ]
+    for space in sorted(NAMESPACES):
+        names = ", ".join(f"`{name}`" for name in sorted(exports_of(NAMESPACES[space])))
+        lines += ["", f"## `tf.{space}`", "", textwrap.fill(names, 120, break_long_words=False)]
+    expect_file(Path(__file__).parents[1] / "docs" / "tf1.md", "\n".join(lines) + "\n")

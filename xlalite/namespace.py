@@ -337,6 +337,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.training.summary": ("get_summary_description, histogram, image, merge, merge_all, scalar, text"),
     },
     "train": {
+        "xlalite.client.hooks": (
+            "CheckpointSaverHook, FeedFnHook, FinalOpsHook, LoggingTensorHook, NanLossDuringTrainingError, "
+            "NanTensorHook, SecondOrStepTimer, SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues, "
+            "StepCounterHook, StopAtStepHook, SummarySaverHook"
+        ),
+        "xlalite.client.monitored_session": (
+            "ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold, SingularMonitoredSession"
+        ),
+        "xlalite.ops.training.coordinator": "Coordinator, LooperThread, start_queue_runners",
         "xlalite.files.events": "FileWriter as SummaryWriter, summary_iterator",
         "xlalite.files.checkpoint_state": (
             "get_checkpoint_mtimes, get_checkpoint_state, latest_checkpoint, list_variables, load_checkpoint, "

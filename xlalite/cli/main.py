@@ -49,6 +49,7 @@ COMMANDS = (
     Command("shrink", "make a module that goes wrong as small as it can be"),
     Command("bench", "measure compilation and execution of a module"),
     Command("cache", "list, measure or clear the cache of compiled code"),
+    Command("scan", "say which names of TensorFlow a program uses that xlalite lacks"),
     Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),
 )
 

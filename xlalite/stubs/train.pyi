@@ -1,5 +1,17 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.client.hooks import (
+    CheckpointSaverHook as CheckpointSaverHook, FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook,
+    LoggingTensorHook as LoggingTensorHook, NanLossDuringTrainingError as NanLossDuringTrainingError,
+    NanTensorHook as NanTensorHook, SecondOrStepTimer as SecondOrStepTimer, SessionRunArgs as SessionRunArgs,
+    SessionRunContext as SessionRunContext, SessionRunHook as SessionRunHook, SessionRunValues as SessionRunValues,
+    StepCounterHook as StepCounterHook, StopAtStepHook as StopAtStepHook, SummarySaverHook as SummarySaverHook
+)
+from xlalite.client.monitored_session import (
+    ChiefSessionCreator as ChiefSessionCreator, MonitoredSession as MonitoredSession,
+    MonitoredTrainingSession as MonitoredTrainingSession, Scaffold as Scaffold,
+    SingularMonitoredSession as SingularMonitoredSession
+)
 from xlalite.files.checkpoint_state import (
     get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,
     latest_checkpoint as latest_checkpoint, list_variables as list_variables, load_checkpoint as load_checkpoint,
@@ -18,6 +30,9 @@ from xlalite.ops.training.adaptive_optimizers import (
     AdagradOptimizer as AdagradOptimizer, FtrlOptimizer as FtrlOptimizer,
     ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer, RMSPropOptimizer as RMSPropOptimizer
+)
+from xlalite.ops.training.coordinator import (
+    Coordinator as Coordinator, LooperThread as LooperThread, start_queue_runners as start_queue_runners
 )
 from xlalite.ops.training.global_step import (
     create_global_step as create_global_step, get_global_step as get_global_step,

@@ -1,0 +1,72 @@
+"""Programs that say `import tensorflow`, and what they lack."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from xlalite.cli.main import main
+from xlalite.cli.scan import missing_names, uses_of
+
+PROGRAM = """
+import sys
+import tensorflow as tf
+import tensorflow.contrib.slim as slim
+from tensorflow.contrib import layers
+from tensorflow.python.framework import ops
+from tensorflow.python.platform import gfile
+import tensorflow.compat.v1 as v1
+
+tf.app.flags.DEFINE_integer("steps", 1, "how many")
+FLAGS = tf.app.flags.FLAGS
+
+def main(argv):
+    v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        print(session.run(v + FLAGS.steps), argv[1:], slim.fully_connected is layers.fully_connected)
+    assert ops.reset_default_graph is v1.reset_default_graph
+    assert gfile.Exists(sys.argv[0])
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+
+
+def test_a_program_runs_with_its_imports_unchanged(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    words = [sys.executable, "-m", "xlalite.tf1", str(script), "--steps=4", "rest"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "5.0 ['rest'] True\n"), done.stderr
+
+
+def test_a_missing_module_is_named() -> None:
+    code = "from xlalite.compat.tensorflow import install; install(); import tensorflow.quokka"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError: xlalite.quokka: xlalite has no such name yet" in done.stderr
+
+
+def test_names_that_a_program_lacks_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = textwrap.dedent("""
+        import tensorflow as tf
+        from tensorflow.contrib import nowhere, slim
+        x = tf.nn.relu(tf.constant(1.0))
+        y = tf.nn.no_such(x) + tf.nn.no_such(x)
+        slim.conv2d; slim.nothing
+        tf.Session().no_such_method()
+    """)
+    assert missing_names(list(uses_of(source))) == {
+        "contrib.nowhere": [3],
+        "contrib.slim.nothing": [6],
+        "nn.no_such": [5],
+    }
+    script = tmp_path / "program.py"
+    script.write_text(source)
+    assert main(["scan", str(script)]) == 1
+    assert "5 names are there, 3 missing" in capsys.readouterr().out
+    script.write_text("import tensorflow as tf\ntf.nn.relu")
+    assert main(["scan", str(tmp_path)]) == 0
+    assert main(["scan", str(tmp_path / "none.py")]) == 2
