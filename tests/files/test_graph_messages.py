@@ -43,6 +43,13 @@ def test_a_graph_comes_back_from_its_bytes() -> None:
     np.testing.assert_array_equal(np.frombuffer(ones.tensor_content, np.float32), [1, 1, 1])
 
 
+def test_constants_may_be_strings() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.summary.scalar("loss", tf.constant(1.0))
+    values = [node.attr["value"].tensor.string_val for node in graph.as_graph_def().node if node.op == "Const"]
+    assert [b"loss"] in [list(each) for each in values]
+
+
 def test_only_what_is_new_is_asked_for() -> None:
     graph = training_graph()
     version = graph.version

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import DType, as_dtype
+from xlalite.framework.graph.dtypes import DType, as_dtype, string
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
@@ -97,7 +97,8 @@ def _field_and_value(value: Any) -> tuple[str, Any]:
         case TensorShape():
             return "shape", _as_message("TensorShapeProto", shape_message(value))
         case np.ndarray():
-            return "tensor", _as_message("TensorProto", tensor_message(value, as_dtype(value.dtype)))
+            dtype = string if value.dtype == object else as_dtype(value.dtype)
+            return "tensor", _as_message("TensorProto", tensor_message(value, dtype))
     return "s", str(value).encode()
 
 
