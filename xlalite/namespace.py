@@ -356,6 +356,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "BytesList, Example, Feature, FeatureList, FeatureLists, Features, FloatList, Int64List, SaverDef, "
             "SequenceExample"
         ),
+        "xlalite.ops.training.checkpoint_init": "init_from_checkpoint",
         "xlalite.ops.training.saver": "Saver",
         "xlalite.ops.training.global_step": (
             "create_global_step, get_global_step, get_or_create_global_step, global_step"

@@ -23,6 +23,8 @@ from xlalite.files.checkpoints import CheckpointReader, checkpoint_exists, data_
 from xlalite.files.tables import read_table, write_table
 from xlalite.framework.graph.errors import DataLossError, GraphError, InvalidArgumentError, NotFoundError
 from xlalite.framework.graph.graph import Graph
+from xlalite.hlo.errors import ShapeError
+from xlalite.ops.training.checkpoint_init import init_from_checkpoint
 from xlalite.ops.training.saver import Saver
 from xlalite.ops.training.variable import Variable, global_variables_initializer
 
@@ -220,6 +222,23 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path) -> None:
     write_checkpoint(str(tmp_path / "c"), {"v": np.ones(2, np.float64)})
     with pytest.raises(InvalidArgumentError, match="element type float64, expected float32"):
         saver.restore(session, tmp_path / "c")
+
+
+def test_variables_begin_with_values_of_a_checkpoint(tmp_path: Path) -> None:
+    values = {"bert/a": np.float32([1, 2]), "bert/b": np.float32([3]), "c": np.float32([4])}
+    write_checkpoint(str(tmp_path / "m"), values)
+    a, b, c = (Variable(np.zeros_like(v), name=n) for n, v in zip(("x/a", "x/b", "y"), values.values(), strict=True))
+    init_from_checkpoint(tmp_path / "m", {"bert/": "x/", "c": "y"})
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert [each.tolist() for each in session.run([a, b, c])] == [[1, 2], [3], [4]]
+    init_from_checkpoint(tmp_path / "m", {"c": b})
+    with pytest.raises(GraphError, match="'none' for variable 'y' is not in the checkpoint"):
+        init_from_checkpoint(tmp_path / "m", {"none": c})
+    with pytest.raises(GraphError, match="no variable 'z'"):
+        init_from_checkpoint(tmp_path / "m", {"c": "z"})
+    with pytest.raises(ShapeError, match="variable 'x/a' has shape"):
+        init_from_checkpoint(tmp_path / "m", {"c": a})
 
 
 def _renamed(name: str) -> Variable:

@@ -31,6 +31,7 @@ from xlalite.ops.training.adaptive_optimizers import (
     ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer, RMSPropOptimizer as RMSPropOptimizer
 )
+from xlalite.ops.training.checkpoint_init import init_from_checkpoint as init_from_checkpoint
 from xlalite.ops.training.coordinator import (
     Coordinator as Coordinator, LooperThread as LooperThread, start_queue_runners as start_queue_runners
 )

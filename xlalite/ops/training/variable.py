@@ -149,6 +149,11 @@ class Variable(TensorOperators):
         """The same as `shape`."""
         return self.shape
 
+    def begin_with(self, value: Tensor) -> None:
+        """Makes another tensor the initial value; what asked for the initializer before keeps the old one."""
+        self._initial_value = value
+        self._initializer = operation("AssignVariableOp", [self._handle, value], None, f"{self.op.name}/Assign")
+
     def is_initialized(self) -> Tensor:
         """Whether the variable has a value."""
         return self._is_initialized
