@@ -87,6 +87,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "data.experimental": {
         "xlalite.ops.data.dataset": ("ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"),
     },
+    "contrib.training": {
+        "xlalite.ops.training.hparams": "HParams",
+    },
     "debugging": {
         "xlalite.ops.functions.special": "check_numerics",
     },
