@@ -3,6 +3,8 @@
 import ast
 import importlib
 import operator
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -105,6 +107,12 @@ def test_namespaces_hold_what_their_modules_define(name: str) -> None:
     assert dir(namespace) == sorted({*exports, *namespaces_of(name)})
     for public_name, (module, attribute) in exports.items():
         assert getattr(namespace, public_name) is getattr(importlib.import_module(module), attribute)
+
+
+def test_namespaces_can_be_imported_before_anything_asked_for_them() -> None:
+    code = "\n".join(f"from xlalite.{name} import {next(iter(exports_of(NAMESPACES[name])))}" for name in NAMESPACES)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["nn", "losses", "math", "errors"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
@@ -380,6 +381,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_PREFIX = "xlalite."
+
+
 class Namespace(ModuleType):
     """A module without a file of its own: names that are defined elsewhere."""
 
@@ -411,9 +415,30 @@ def namespaces_of(package: str) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in NAMESPACES if name.rpartition(".")[0] == package}
 
 
+class _Finder:
+    """Finds namespaces for `import xlalite.nn` and its like."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """What the import system must know of a namespace; None for any other module."""
+        if fullname.startswith(_PREFIX) and fullname.removeprefix(_PREFIX) in NAMESPACES:
+            return ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]  # a loader by its methods
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The namespace."""
+        name = spec.name.removeprefix(_PREFIX)
+        return Namespace(name, NAMESPACES[name])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to run."""
+
+
+sys.meta_path.append(_Finder())
+
+
 def namespace(name: str) -> ModuleType:
-    """The namespace `xlalite.<name>`, which `import xlalite.<name>` finds too once it was asked for."""
-    return sys.modules.setdefault(f"xlalite.{name}", Namespace(name, NAMESPACES[name]))
+    """The namespace `xlalite.<name>`."""
+    return importlib.import_module(_PREFIX + name)
 
 
 def exports_of(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
