@@ -61,6 +61,7 @@ _NAMES: dict[str, str] = {
         "multinomial, parameterized_truncated_normal, random_crop, random_gamma, random_poisson"
     ),
     "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
+    "xlalite.ops.functions.graph_import": "import_graph_def",
     "xlalite.ops.functions.linalg": (
         "cholesky, cholesky_solve, eye, det as matrix_determinant, inv as matrix_inverse, solve as matrix_solve, "
         "lstsq as matrix_solve_ls, matrix_transpose, triangular_solve as matrix_triangular_solve, qr, "

@@ -72,6 +72,7 @@ from xlalite.ops.functions.distributions import (
     random_crop as random_crop, random_gamma as random_gamma, random_poisson as random_poisson
 )
 from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from xlalite.ops.functions.graph_import import import_graph_def as import_graph_def
 from xlalite.ops.functions.host_functions import (
     Print as Print, assert_equal as assert_equal, assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal, assert_integer as assert_integer, assert_less as assert_less,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import DType
-from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
+from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.messages import tables
@@ -38,6 +39,7 @@ DTYPE_NUMBERS: Final[Mapping[DType, int]] = {
 }
 """The number of each element type in `DataType`; types of references have numbers 100 higher."""
 
+_MAX_BYTES: Final = 1 << 31
 _DTYPES: Final = {number: dtype for dtype, number in DTYPE_NUMBERS.items()}
 _VALUES: Final[Mapping[str, str]] = {
     "float32": "float_val",
@@ -96,14 +98,22 @@ def read_tensor(message: ProtoMessage) -> tuple[npt.NDArray[Any], DType]:
 
     Raises:
         InvalidArgumentError: the values do not fill the shape.
+        ResourceExhaustedError: the shape is larger than any message.
     """
     dtype = dtype_of_number(message.integer("dtype"))
     dims = read_shape(message.message("tensor_shape")).known_dims()
-    count = int(np.prod(dims, dtype=np.int64))
+    count = math.prod(dims)
+    if count > _MAX_BYTES // (8 if dtype is dtypes.string else np.dtype(dtype.as_numpy_dtype).itemsize):
+        raise ResourceExhaustedError(
+            None, None, f"TensorProto: {dtype.name}{list(dims)} is larger than a message can be"
+        )
     if dtype is dtypes.string:
         values = _filled(np.array([*message.values.get("string_val", ()), None], object)[:-1], count, b"")
     elif message.data("tensor_content"):
-        values = np.frombuffer(message.data("tensor_content"), dtype.as_numpy_dtype).copy()
+        content, wanted = message.data("tensor_content"), np.dtype(dtype.as_numpy_dtype)
+        if len(content) != count * wanted.itemsize:
+            raise InvalidArgumentError(None, None, f"TensorProto: {len(content)} bytes do not fill shape {dims}")
+        values = np.frombuffer(content, wanted).copy() if wanted != np.bool_ else np.frombuffer(content, np.uint8) != 0
     else:
         values = _filled(_listed(message, dtype), count, 0)
     if values.size != count:

@@ -6,7 +6,7 @@ TensorFlow's where something follows from the inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,22 +36,27 @@ def graph_message(graph: Graph, from_version: int | None = None, add_shapes: boo
     message = CLASSES["GraphDef"]()
     message.versions.producer = _PRODUCER
     operations = graph.get_operations()[from_version or 0 :]
-    message.node.extend(operation_message(each, add_shapes=add_shapes) for each in operations)
-    functions: dict[str, FunctionGraph] = {}
+    functions: dict[FunctionGraph, str] = {}
     _collect(operations, functions)
-    message.library.function.extend(_function_message(each) for each in functions.values())
+    message.node.extend(operation_message(each, add_shapes=add_shapes, functions=functions) for each in operations)
+    message.library.function.extend(_function_message(each, functions) for each in functions)
     return message
 
 
-def operation_message(operation: Operation, *, add_shapes: bool = False) -> Any:
-    """An operation as a `NodeDef`."""
+def operation_message(
+    operation: Operation, *, add_shapes: bool = False, functions: Mapping[FunctionGraph, str] | None = None
+) -> Any:
+    """An operation as a `NodeDef`; functions may have other names than their own."""
     from xlalite.messages.classes import CLASSES
 
     message = CLASSES["NodeDef"](name=operation.name, op=operation.type, device=operation.device)
     message.input.extend(_input_name(tensor) for tensor in operation.inputs)
     message.input.extend(f"^{each.name}" for each in operation.control_inputs)
     for name, value in sorted(operation.attrs.items()):
-        _set_value(message.attr[name], value)
+        if isinstance(value, FunctionGraph):
+            message.attr[name].func.name = (functions or {}).get(value, value.name)
+        else:
+            _set_value(message.attr[name], value)
     if add_shapes:
         _set_value(message.attr["_output_shapes"], [output.shape for output in operation.outputs])
     return message
@@ -69,13 +74,12 @@ def _set_value(message: Any, value: Any) -> None:
             field, held = _field_and_value(each)
             getattr(message.list, field).append(held)
         return
-    if isinstance(value, FunctionGraph):
-        message.func.name = value.name
-    elif value is not None:
+    if value is not None:
         field, held = _field_and_value(value)
         setting = getattr(message, field)
         if hasattr(setting, "CopyFrom"):
             setting.CopyFrom(held)
+            setting.SetInParent()
         else:
             setattr(message, field, held)
 
@@ -110,27 +114,32 @@ def _as_message(name: str, proto: ProtoMessage) -> Any:
     return message
 
 
-def _collect(operations: Iterable[Operation], functions: dict[str, FunctionGraph]) -> None:
+def _collect(operations: Iterable[Operation], functions: dict[FunctionGraph, str]) -> None:
+    """The functions that operations name, with names of their own: two loops within two others may share theirs."""
     for operation in operations:
         for value in operation.attrs.values():
-            if isinstance(value, FunctionGraph) and value.name not in functions:
-                functions[value.name] = value
+            if isinstance(value, FunctionGraph) and value not in functions:
+                taken = set(functions.values())
+                tries = (value.name, *(f"{value.name}_{number}" for number in range(1, len(taken) + 1)))
+                functions[value] = next(name for name in tries if name not in taken)
                 _collect(value.get_operations(), functions)
 
 
-def _function_message(function: FunctionGraph) -> Any:
+def _function_message(function: FunctionGraph, names: Mapping[FunctionGraph, str]) -> Any:
     from xlalite.messages.classes import CLASSES
     from xlalite.messages.data_types import DTYPE_NUMBERS
 
     message = CLASSES["FunctionDef"]()
-    message.signature.name = function.name
+    message.signature.name = names[function]
     arguments = {tensor.op for tensor in function.inputs}
     for tensor in function.inputs:
         message.signature.input_arg.add(name=tensor.op.name, type=DTYPE_NUMBERS[tensor.dtype])
     for number, tensor in enumerate(function.outputs):
         message.signature.output_arg.add(name=f"output_{number}", type=DTYPE_NUMBERS[tensor.dtype])
         message.ret[f"output_{number}"] = tensor.name
-    message.node_def.extend(operation_message(each) for each in function.get_operations() if each not in arguments)
+    _set_value(message.attr["_input_shapes"], [tensor.shape for tensor in function.inputs])
+    inside = (each for each in function.get_operations() if each not in arguments)
+    message.node_def.extend(operation_message(each, functions=names) for each in inside)
     return message
 
 

@@ -23,7 +23,7 @@ from xlalite.ops.helpers.node import operation
 _OF_X: Final = {"input": "x"}
 _OF_A: Final = {"a": "x", "x": "y"}
 _FEATURES: Final = {"features": "x"}
-_RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+RENAMED_INPUTS_AND_ATTRS: Final[Mapping[str, Mapping[str, str]]] = {
     **dict.fromkeys(("All", "Any", "ArgMax", "ArgMin", "Max", "Mean", "Min", "Prod", "Sum"), _OF_X),
     **dict.fromkeys(("Conj", "Imag", "Real"), _OF_X),
     **dict.fromkeys(("Elu", "Relu", "Relu6", "Selu", "Softplus", "Softsign"), _FEATURES),
@@ -76,7 +76,7 @@ def __dir__() -> list[str]:
 
 def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
     def function(name: str | None = None, **given: typing.Any) -> typing.Any:
-        renamed = _RENAMED.get(spec.name, {})
+        renamed = RENAMED_INPUTS_AND_ATTRS.get(spec.name, {})
         values = {renamed.get(key, key): value for key, value in given.items() if key in renamed or key not in _IGNORED}
         attrs = {attr: _attribute(spec, attr, values) for attr in spec.attrs if attr != "N"}
         inputs = _inputs(spec, values)
@@ -100,17 +100,26 @@ def _signature(spec: OpSpec) -> str:
 
 def _attribute(spec: OpSpec, name: str, values: dict[str, typing.Any]) -> typing.Any:
     """What is given, or the default; takes it out of the values."""
-    for known in (spec.defaults, _DEFAULTS.get(spec.name, {}), _USUAL):
-        if name not in values and name in known:
-            return known[name]
     if name not in values:
-        raise GraphError(f"raw_ops.{spec.name} needs the attribute {name}; {_signature(spec)}")
+        return usual_value(spec, name)
     value = values.pop(name)
     if "type" in name.lower() or name.startswith("T") or name in ("dtype", "out_idx"):
         return tuple(map(as_dtype, value)) if isinstance(value, list | tuple) else as_dtype(value)
     if name == "shape":
         return as_shape(value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def usual_value(spec: OpSpec, name: str) -> typing.Any:
+    """What an attribute is when it is left out.
+
+    Raises:
+        GraphError: it must be given.
+    """
+    for known in (spec.defaults, _DEFAULTS.get(spec.name, {}), _USUAL):
+        if name in known:
+            return known[name]
+    raise GraphError(f"raw_ops.{spec.name} needs the attribute {name}; {_signature(spec)}")
 
 
 def _inputs(spec: OpSpec, values: dict[str, typing.Any]) -> list[Tensor]:

@@ -1,0 +1,317 @@
+"""`import_graph_def`: the nodes of a `GraphDef` as operations of the default graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, Final
+
+from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError
+from xlalite.framework.graph.function_graph import FunctionGraph
+from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.op_spec import find_spec
+from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.messages.classes import CLASSES
+from xlalite.messages.data_types import dtype_of_number, read_shape
+from xlalite.ops.functions.node_attributes import FUNCTIONS, attributes_of
+from xlalite.ops.helpers.constant import convert_to_tensor
+
+_MAX_DEPTH: Final = 50
+_MAX_FUNCTION_NODES: Final = 1_000_000
+_ALIASES: Final = {
+    **{"BatchMatMul": "BatchMatMulV2", "StatelessIf": "If", "StatelessWhile": "While", "PlaceholderV2": "Placeholder"},
+    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity"},
+}
+"""Types that differ from ours in nothing that shows here."""
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Iterable[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Tensor | Operation] | None:
+    """Adds the operations of a `GraphDef` to the default graph; their order in it does not matter.
+
+    Args:
+        graph_def: The message.
+        input_map: Tensors of the default graph to take instead of outputs of the message, by their names there.
+        return_elements: Names of operations and tensors of the message to give back.
+        name: Name scope of the operations, `import` by default; the empty string for none.
+        op_dict: Accepted for compatibility.
+        producer_op_list: Accepted for compatibility.
+
+    Raises:
+        InvalidArgumentError: the message is no graph, or has operations or attributes that do not exist here.
+    """
+    if not isinstance(graph_def, CLASSES["GraphDef"]):
+        raise TypeError(f"graph_def must be a GraphDef, found a {type(graph_def).__name__}")
+    graph = get_default_graph()
+    mapped = {_key(key): value for key, value in (input_map or {}).items()}
+    with nullcontext() if name == "" else graph.name_scope(name or "import"):
+        replaced = {
+            key: graph.control_operation(value) if key[1] < 0 else convert_to_tensor(value)
+            for key, value in mapped.items()
+        }
+        made = _Importer(graph_def).add(graph, graph_def.node, replaced)
+    unused = [key for key in mapped if key not in made.used and key[0] not in made.operations]
+    if unused:
+        raise InvalidArgumentError(None, None, f"input_map names what the graph does not have: {_spelled(unused)}")
+    if return_elements is None:
+        return None
+    return [made.element(each) for each in return_elements]
+
+
+class _Nodes:
+    """Nodes that became operations.
+
+    Attributes:
+        operations: The operations by the names of their nodes.
+        used: The replaced outputs that something took.
+    """
+
+    def __init__(self, replaced: Mapping[tuple[str, int], Any]) -> None:
+        self.operations: dict[str, Operation] = {}
+        self.used: set[tuple[str, int]] = set()
+        self._replaced = replaced
+
+    def is_replaced(self, key: tuple[str, int]) -> bool:
+        return key in self._replaced
+
+    def tensor(self, text: str) -> Tensor:
+        """The output that an input's text names."""
+        key = _key(text)
+        if key in self._replaced:
+            self.used.add(key)
+            found: Tensor = self._replaced[key]
+            return found
+        outputs = self._operation(key[0]).outputs
+        if key[1] >= len(outputs):
+            raise InvalidArgumentError(None, None, f"input {text!r}: {key[0]!r} has {len(outputs)} outputs")
+        return outputs[key[1]]
+
+    def control(self, text: str) -> Operation:
+        """The operation that a control input's text names."""
+        key = _key(text)
+        if key in self._replaced:
+            self.used.add(key)
+            found: Operation = self._replaced[key]
+            return found
+        return self._operation(key[0])
+
+    def element(self, text: str) -> Tensor | Operation:
+        """The tensor or operation that a name stands for."""
+        return self.tensor(text) if ":" in text else self._operation(text)
+
+    def _operation(self, name: str) -> Operation:
+        if name not in self.operations:
+            raise InvalidArgumentError(None, None, f"the GraphDef has no node {name!r}")
+        return self.operations[name]
+
+
+class _Importer:
+    """Adds nodes to graphs, and the functions that they name."""
+
+    def __init__(self, graph_def: Any) -> None:
+        self._functions = {each.signature.name: each for each in graph_def.library.function}
+        self._open: list[str] = []
+        self._budget = _MAX_FUNCTION_NODES
+
+    def add(self, graph: Graph, nodes: Iterable[Any], replaced: Mapping[tuple[str, int], Any]) -> _Nodes:
+        """Adds nodes to a graph."""
+        made = _Nodes(replaced)
+        for node in _in_order(list(nodes), made):
+            with graph.control_dependencies(None):
+                made.operations[node.name] = _naming(node, partial(self._operation, graph, node, made))
+        return made
+
+    def _operation(self, graph: Graph, node: Any, made: _Nodes) -> Operation:
+        spec = find_spec(_ALIASES.get(node.op, node.op))
+        if not node.name or node.name.endswith("/"):
+            raise InvalidArgumentError(None, None, "a name must not be empty or end in '/'")
+        inputs = [graph.capture(made.tensor(each)) for each in node.input if not each.startswith("^")]
+        control = [made.control(each) for each in node.input if each.startswith("^")]
+        given = dict(node.attr.items())
+        attrs, annotations = attributes_of(spec, given)
+        named = [name for name in spec.attrs if name in FUNCTIONS]
+        if named:
+            inputs, functions = self._function_attributes(graph, spec.name, given, inputs)
+            attrs |= functions
+        if not spec.accepts_input_count(len(inputs)):
+            raise InvalidArgumentError(None, None, f"it has {len(inputs)} inputs, expected {', '.join(spec.inputs)}")
+        with graph.control_dependencies(control), graph.device(node.device or (lambda operation: None)):
+            operation = graph.create_op(spec.name, inputs, attrs, node.name)
+        for name, value in annotations.items():
+            operation.set_attr(name, value)
+        if spec.name == "VarHandleOp":
+            data = HandleData(attrs["dtype"], attrs["shape"], operation.name)
+            operation.outputs[0].set_handle_data(data)
+        return operation
+
+    def _function_attributes(
+        self, graph: Graph, op_type: str, given: Mapping[str, Any], inputs: Sequence[Tensor]
+    ) -> tuple[list[Tensor], dict[str, FunctionGraph]]:
+        """The inputs and the functions of an `If` or `While`.
+
+        Ours have inputs for what each function captures; TensorFlow's give the same inputs to both functions.
+        """
+        first, second = ("then_branch", "else_branch") if op_type == "If" else ("cond", "body")
+        messages = [self._message(given, each) for each in (first, second)]
+        counts = [len(each.signature.input_arg) for each in messages]
+        start = inputs[: 1 if op_type == "If" else len(messages[1].signature.output_arg)]
+        rest = list(inputs[len(start) :])
+        if op_type == "If":
+            if counts[0] + counts[1] != len(rest):
+                rest *= 2
+            arguments: Sequence[Tensor] = ()
+        else:
+            arguments, counts = start, [each - len(start) for each in counts]
+        if min(counts) < 0 or counts[0] + counts[1] != len(rest):
+            raise InvalidArgumentError(None, None, f"its functions do not take its {len(inputs)} inputs")
+        captured = [_distinct(graph, each) for each in (rest[: counts[0]], rest[counts[0] :])]
+        functions = {
+            name: self._function(graph, message, arguments, each)
+            for name, message, each in zip((first, second), messages, captured, strict=True)
+        }
+        _check_results(op_type, functions)
+        return [*start, *captured[0], *captured[1]], functions
+
+    def _message(self, given: Mapping[str, Any], attr: str) -> Any:
+        name = given[attr].func.name if attr in given else ""
+        if name not in self._functions:
+            raise InvalidArgumentError(None, None, f"attribute {attr!r}: the library has no function {name!r}")
+        return self._functions[name]
+
+    def _function(
+        self, outer: Graph, message: Any, arguments: Sequence[Tensor], captured: Sequence[Tensor]
+    ) -> FunctionGraph:
+        name = message.signature.name
+        if name in self._open or len(self._open) >= _MAX_DEPTH:
+            raise InvalidArgumentError(None, None, f"function {name!r} is within itself, or too many are")
+        self._budget -= 1 + len(message.node_def)
+        if self._budget < 0:
+            raise ResourceExhaustedError(None, None, f"functions have more than {_MAX_FUNCTION_NODES} nodes in all")
+        self._open.append(name)
+        function = FunctionGraph(name, outer)
+        said = message.attr["_input_shapes"].list.shape if "_input_shapes" in message.attr else ()
+        shapes = [read_shape(each.to_proto()) for each in said]
+        given = [*arguments, *captured]
+        replaced: dict[tuple[str, int], Any] = {}
+        with function.as_default():
+            for position, (argument, tensor) in enumerate(zip(message.signature.input_arg, given, strict=True)):
+                shape = shapes[position] if position < len(shapes) else tensor.shape
+                if dtype_of_number(argument.type) is not tensor.dtype or not shape.is_compatible_with(tensor.shape):
+                    raise InvalidArgumentError(
+                        None, None, f"function {name!r}: argument {argument.name!r} is not like {tensor.name!r}"
+                    )
+                inner = function.add_argument(tensor.dtype, shape, argument.name)
+                if tensor.handle_data is not None:
+                    inner.set_handle_data(tensor.handle_data)
+                replaced[argument.name, 0] = inner
+                replaced[argument.name, -1] = inner.op
+                if position >= len(arguments):
+                    function.captures[tensor] = inner
+            made = self.add(function, message.node_def, replaced)
+            for result in message.signature.output_arg:
+                if result.name not in message.ret:
+                    raise InvalidArgumentError(None, None, f"function {name!r} does not say its result {result.name!r}")
+                function.outputs.append(made.tensor(message.ret[result.name]))
+        self._open.pop()
+        return function
+
+
+def _distinct(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors, with copies of those that stand there twice: a function captures each once."""
+    distinct: dict[Tensor, None] = {}
+    for tensor in tensors:
+        copy = graph.create_op("Identity", [tensor]).outputs[0] if tensor in distinct else tensor
+        distinct[copy] = None
+    return [*distinct]
+
+
+def _check_results(op_type: str, functions: Mapping[str, FunctionGraph]) -> None:
+    counts = {name: len(each.outputs) for name, each in functions.items()}
+    if counts.get("cond", 1) != 1 or (op_type == "If" and len({*counts.values()}) > 1):
+        raise InvalidArgumentError(None, None, f"its functions have wrong numbers of results: {counts}")
+
+
+def _naming(node: Any, make: Callable[[], Operation]) -> Operation:
+    """What `make` makes; its errors name the node.
+
+    Shape functions check what programs get wrong, not what only broken files have: what goes wrong in them then is an
+    error of the file too.
+    """
+    try:
+        return make()
+    except MemoryError as error:
+        raise ResourceExhaustedError(None, None, f"node {node.name!r} ({node.op}): {error}") from None
+    except Exception as error:
+        text = str(error) or type(error).__name__
+        raise InvalidArgumentError(None, None, f"node {node.name!r} ({node.op}): {text}") from error
+
+
+def _in_order(nodes: Sequence[Any], made: _Nodes) -> list[Any]:
+    """The nodes, each after those it needs, otherwise as they stand."""
+    by_name = {node.name: node for node in nodes}
+    if len(by_name) < len(nodes):
+        twice = next(node.name for node in nodes if by_name[node.name] is not node)
+        raise InvalidArgumentError(None, None, f"two nodes are called {twice!r}")
+    ordered: dict[str, Any] = {}
+    entered: set[str] = set()
+    for start in nodes:
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            if node.name in ordered:
+                stack.pop()
+                continue
+            waiting = [each for each in _needed(node, by_name, made) if each.name not in ordered]
+            if not waiting:
+                ordered[stack.pop().name] = node
+            elif node.name in entered:
+                raise InvalidArgumentError(
+                    None, None, f"node {node.name!r} ({node.op}) needs itself; loops must be While"
+                )
+            else:
+                entered.add(node.name)
+                stack += reversed(waiting)
+    return list(ordered.values())
+
+
+def _needed(node: Any, by_name: Mapping[str, Any], made: _Nodes) -> list[Any]:
+    needed = []
+    for text in node.input:
+        key = _naming_key(node, text)
+        if made.is_replaced(key):
+            continue
+        if key[0] not in by_name:
+            raise InvalidArgumentError(None, None, f"node {node.name!r} ({node.op}): there is no input {text!r}")
+        needed.append(by_name[key[0]])
+    return needed
+
+
+def _naming_key(node: Any, text: str) -> tuple[str, int]:
+    try:
+        return _key(text)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(None, None, f"node {node.name!r} ({node.op}): {error}") from None
+
+
+def _key(text: str) -> tuple[str, int]:
+    """The node and the number of its output that an input's text names; -1 for a control input."""
+    if text.startswith("^"):
+        return text[1:], -1
+    name, *rest = text.split(":")
+    number = rest[-1] if rest else "0"
+    if len(rest) > 2 or not (number.isascii() and number.isdecimal() and len(number) < 7):
+        raise InvalidArgumentError(None, None, f"{text!r} does not name an output")
+    return name, int(number)
+
+
+def _spelled(keys: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"^{name}" if number < 0 else f"{name}:{number}" for name, number in keys]
