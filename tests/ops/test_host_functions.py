@@ -128,6 +128,16 @@ def test_figures_add_up_over_batches(metric: str, expected: float, graph: Graph)
         np.testing.assert_allclose(last, expected, rtol=1e-6)
 
 
+def test_the_cosine_distance_is_what_is_collected(graph: Graph) -> None:
+    found = tf.metrics.mean_cosine_distance(
+        [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], 1, None, ["figures"], ["updates"]
+    )
+    assert (tf.get_collection("figures"), tf.get_collection("updates")) == ([found[0]], [found[1]])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(found[1]) == session.run(found[0]) == 0.5
+
+
 def test_means_areas_and_confusions(graph: Graph) -> None:
     scores = np.float32([0.1, 0.4, 0.35, 0.8])
     truth = np.array([0, 0, 1, 1])

@@ -46,11 +46,11 @@ def map_fn(
 
         def body(number: Tensor, written: Sequence[TensorArray]) -> Any:
             given = fn(rebuild(around, [x[number] for x in tensors]))
-            results = _as_leaves(given, result_structure, len(arrays), "map_fn")
+            results = _as_leaves(given, len(arrays), "map_fn")
             return number + 1, [ta.write(number, each) for ta, each in zip(written, results, strict=True)]
 
         _, done = _counted(count, body, arrays, back_prop)
-        return _stacked(done, result_structure, tensors)
+        return _stacked(done, result_structure)
 
 
 def scan(
@@ -90,12 +90,12 @@ def scan(
         def body(number: Tensor, carried: Sequence[Tensor], written: Sequence[TensorArray]) -> Any:
             at = place(number)
             given = fn(rebuild(state_structure, carried), rebuild(around, [x[at] for x in tensors]))
-            results = _like(given, state_structure, carried, "scan")
+            results = _like(given, carried, "scan")
             return number + 1, results, [ta.write(at, each) for ta, each in zip(written, results, strict=True)]
 
         start = constant(first, int32)
         _, _, done = while_loop(lambda number, *_: number < count, body, [start, state, arrays], back_prop=back_prop)
-        return _stacked(done, state_structure, tensors)
+        return _stacked(done, state_structure)
 
 
 def foldl(
@@ -135,7 +135,7 @@ def _folded(
 
         def body(number: Tensor, carried: Sequence[Tensor]) -> Any:
             element = rebuild(around, [x[place(number)] for x in tensors])
-            return number + 1, _like(fn(rebuild(structure, carried), element), structure, carried, name)
+            return number + 1, _like(fn(rebuild(structure, carried), element), carried, name)
 
         start = constant(0 if initializer is not None else 1, int32)
         _, done = while_loop(lambda number, _: number < count, body, [start, state], back_prop=back_prop)
@@ -182,17 +182,17 @@ def _counted(
     return found
 
 
-def _as_leaves(given: Any, structure: Any, count: int, what: str) -> list[Any]:
+def _as_leaves(given: Any, count: int, what: str) -> list[Any]:
     leaves, _ = flatten(given)
     if len(leaves) != count:
         raise GraphError(f"{what}: the function gives {len(leaves)} values where {count} are expected")
     return leaves
 
 
-def _like(given: Any, structure: Any, carried: Sequence[Tensor], what: str) -> list[Tensor]:
-    leaves = _as_leaves(given, structure, len(carried), what)
+def _like(given: Any, carried: Sequence[Tensor], what: str) -> list[Tensor]:
+    leaves = _as_leaves(given, len(carried), what)
     return [convert_to_tensor(leaf, preferred_dtype=each.dtype) for leaf, each in zip(leaves, carried, strict=True)]
 
 
-def _stacked(arrays: Sequence[TensorArray], structure: Any, elements: Sequence[Tensor]) -> Any:
+def _stacked(arrays: Sequence[TensorArray], structure: Any) -> Any:
     return rebuild(structure, [array.stack() for array in arrays])

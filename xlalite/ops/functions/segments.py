@@ -108,8 +108,8 @@ def bincount(
 ) -> Tensor:
     """How often each number comes, or the sum of its weights; as long as the largest number asks for."""
     numbers = cast_to(convert_to_tensor(arr), dtypes.int32)
-    size = node("Maximum", [reduce_max(numbers) + 1, constant(0)])
     # The largest of nothing is the smallest number there is, which one more leaves below 0.
+    size = node("Maximum", [reduce_max(numbers) + 1, constant(0)])
     if minlength is not None:
         size = maximum(size, cast_to(convert_to_tensor(minlength), dtypes.int32))
     if maxlength is not None:

@@ -33,15 +33,15 @@ def metric_variable(sizes: Sequence[int], dtype: Any, validate_shape: bool = Tru
 @contextmanager
 def _figure(name: str | None, default: str, metrics: Any, updates: Any) -> Iterator[Callable[..., Metric]]:
     """Opens a scope; what it yields puts value and update into collections."""
-
-    def finished(value: Any, update: Any) -> Metric:
-        graph = get_default_graph()
-        graph.add_to_collections(metrics, value)
-        graph.add_to_collections(updates, update)
-        return convert_to_tensor(value), update
-
     with variable_scope(name, default):
-        yield finished
+        yield lambda value, update: _collected(value, update, metrics, updates)
+
+
+def _collected(value: Any, update: Any, metrics: Any, updates: Any) -> Metric:
+    graph = get_default_graph()
+    graph.add_to_collections(metrics, value)
+    graph.add_to_collections(updates, update)
+    return convert_to_tensor(value), update
 
 
 def mean(
@@ -123,10 +123,7 @@ def root_mean_squared_error(
 ) -> Metric:
     """The root of the mean of squared differences."""
     value, update = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
-    graph, roots = get_default_graph(), (m.sqrt(value), m.sqrt(update))
-    graph.add_to_collections(metrics_collections, roots[0])
-    graph.add_to_collections(updates_collections, roots[1])
-    return roots
+    return _collected(m.sqrt(value), m.sqrt(update), metrics_collections, updates_collections)
 
 
 def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None, **others: Any) -> Metric:
@@ -136,12 +133,20 @@ def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights:
     return mean(errors, weights, **{"name": "mean_relative_error", **others})
 
 
-def mean_cosine_distance(labels: Any, predictions: Any, dim: int, weights: Any = None, **others: Any) -> Metric:
+def mean_cosine_distance(
+    labels: Any,
+    predictions: Any,
+    dim: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
     """One minus the mean product of labels and predictions, which have length 1 along `dim`."""
     found, wanted = (_number(each) for each in _aligned(predictions, labels))
     products = m.reduce_sum(m.multiply(found, wanted), axis=[dim], keepdims=True)
-    value, update = mean(products, weights, **{"name": "mean_cosine_distance", **others})
-    return m.subtract(1.0, value), m.subtract(1.0, update)
+    value, update = mean(products, weights, None, None, name or "mean_cosine_distance")
+    return _collected(m.subtract(1.0, value), m.subtract(1.0, update), metrics_collections, updates_collections)
 
 
 def percentage_below(values: Any, threshold: Any, weights: Any = None, **others: Any) -> Metric:
@@ -308,8 +313,6 @@ def mean_iou(
 ) -> Metric:
     """The mean over classes of intersection over union, leaving out classes that never come."""
     with _figure(name, "mean_iou", metrics_collections, updates_collections) as finished:
-        matrix = metric_variable([num_classes, num_classes], float32, name="total_confusion_matrix")
-        update = matrix.assign_add(_confusions(labels, predictions, num_classes, weights))
 
         def figure(counts: Tensor) -> Tensor:
             rows, columns, both = m.reduce_sum(counts, 1), m.reduce_sum(counts, 0), _diagonal(counts, num_classes)
@@ -317,7 +320,7 @@ def mean_iou(
             there = m.reduce_sum(m.cast(m.greater(union, 0), float32))
             return m.div_no_nan(m.reduce_sum(m.div_no_nan(both, union)), there)
 
-        return finished(figure(matrix.value()), figure(convert_to_tensor(update)))
+        return finished(*map(figure, _running_confusions(labels, predictions, num_classes, weights)))
 
 
 def mean_per_class_accuracy(
@@ -331,24 +334,24 @@ def mean_per_class_accuracy(
 ) -> Metric:
     """The mean over classes of how often each is recognised."""
     with _figure(name, "mean_accuracy", metrics_collections, updates_collections) as finished:
-        matrix = metric_variable([num_classes, num_classes], float32, name="total_confusion_matrix")
-        update = matrix.assign_add(_confusions(labels, predictions, num_classes, weights))
 
         def figure(counts: Tensor) -> Tensor:
             return m.reduce_mean(m.div_no_nan(_diagonal(counts, num_classes), m.reduce_sum(counts, 1)))
 
-        return finished(figure(matrix.value()), figure(convert_to_tensor(update)))
+        return finished(*map(figure, _running_confusions(labels, predictions, num_classes, weights)))
 
 
-def _confusions(labels: Any, predictions: Any, count: int, weights: Any) -> Tensor:
-    """How often each class (a row) was taken for each (a column)."""
+def _running_confusions(labels: Any, predictions: Any, count: int, weights: Any) -> tuple[Tensor, Tensor]:
+    """How often each class (a row) was taken for each (a column): so far, and after the batch."""
     wanted, found = (reshape(cast_to(convert_to_tensor(each), int64), [-1]) for each in (labels, predictions))
     classes = constant(np.arange(count, dtype=np.int64))
     rows = m.cast(m.equal(expand_dims(wanted, 1), classes), float32)
     columns = m.cast(m.equal(expand_dims(found, 1), classes), float32)
     if weights is not None:
         rows = rows * reshape(_number(weights), [-1, 1])
-    return m.matmul(rows, columns, transpose_a=True)
+    matrix = metric_variable([count, count], float32, name="total_confusion_matrix")
+    update = matrix.assign_add(m.matmul(rows, columns, transpose_a=True))
+    return matrix.value(), convert_to_tensor(update)
 
 
 def _diagonal(matrix: Tensor, count: int) -> Tensor:
