@@ -131,13 +131,26 @@ def test_groups_do_not_depend_on_what_was_imported_before() -> None:
     assert int(done.stdout) == len(GROUPS["FUSIBLE"]) > 100
 
 
-@pytest.mark.parametrize(("group", "name"), [("PW", "Add"), ("RED", "Sum"), ("PWRED", "Softmax"), ("MISC", "Reshape")])
-def test_an_operation_is_in_its_group(group: str, name: str) -> None:
-    assert [found for found in GROUPS if name in GROUPS[found]] == [group, "FUSIBLE"]
+@pytest.mark.parametrize(
+    ("groups", "name"),
+    [
+        ("PW", "Add"),
+        ("RED", "Sum"),
+        ("PWRED REDUCEWINDOW", "Softmax"),
+        ("MISC", "Reshape"),
+        ("BN", "FusedBatchNormGradV3"),
+        ("SORT", "TopKV2"),
+        ("REDUCEWINDOWPW", "LRNGrad"),
+        ("REDUCEWINDOWPW", "BiasAddGrad"),
+    ],
+)
+def test_an_operation_is_in_its_groups(groups: str, name: str) -> None:
+    assert {found for found in GROUPS if name in GROUPS[found]} == {*groups.split(), "FUSIBLE"}
 
 
-def test_a_matrix_product_is_in_no_group() -> None:
-    assert not any("MatMul" in members for members in GROUPS.values())
+@pytest.mark.parametrize("name", ["MatMul", "Conv2D", "MaxPool"])
+def test_products_and_windows_of_images_are_in_no_group(name: str) -> None:
+    assert not any(name in members for members in GROUPS.values())
 
 
 @pytest.mark.parametrize("decision", ["gradient", "group"])

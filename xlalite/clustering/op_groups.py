@@ -18,9 +18,18 @@ def _members(groups: Iterable[OpGroup]) -> frozenset[str]:
 
 
 GROUPS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {**{group.value: _members([group]) for group in OpGroup}, "FUSIBLE": _members(OpGroup)}
+    {
+        **{group.value: _members([group]) for group in OpGroup},
+        "REDUCEWINDOW": _members([OpGroup.ELEMENTWISE_WITH_REDUCTION]),
+        "FUSIBLE": _members(OpGroup),
+    }
 )
-"""Groups by name: PW works element by element, RED reduces, PWRED does both, MISC moves data and asks for shapes."""
+"""Groups by name, TensorFlow's in `mark_for_compilation_pass.cc`.
+
+PW works element by element, RED reduces, PWRED does both, MISC moves data and asks for shapes, BN is batch
+normalisation, SORT finds the largest, REDUCEWINDOWPW has the local response and the gradient of biases. REDUCEWINDOW is
+PWRED once more, as there; convolutions and pooling are in no group.
+"""
 
 
 def expand_names(names: Iterable[str], where: str) -> frozenset[str]:

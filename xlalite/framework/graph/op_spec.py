@@ -66,6 +66,9 @@ class OpGroup(enum.Enum):
     REDUCTION = "RED"
     ELEMENTWISE_WITH_REDUCTION = "PWRED"
     MOVEMENT = "MISC"
+    BATCH_NORM = "BN"
+    SORTING = "SORT"
+    WINDOW_WITH_ELEMENTWISE = "REDUCEWINDOWPW"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

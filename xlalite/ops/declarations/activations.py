@@ -21,7 +21,14 @@ from xlalite.ops.declarations.activation_gradients import (
     with_features,
     with_outputs,
 )
-from xlalite.ops.helpers.declare import ELEMENTWISE, ELEMENTWISE_WITH_REDUCTION, REAL_TYPES, declare, declare_unary
+from xlalite.ops.helpers.declare import (
+    ELEMENTWISE,
+    ELEMENTWISE_WITH_REDUCTION,
+    REAL_TYPES,
+    WINDOW_WITH_ELEMENTWISE,
+    declare,
+    declare_unary,
+)
 from xlalite.ops.helpers.emit import sum_axes, zeros_like
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type, unchanged
@@ -167,7 +174,7 @@ declare(
     _bias_grad_infer,
     _bias_grad_lower,
     _bias_grad_gradient,
-    ELEMENTWISE_WITH_REDUCTION,
+    WINDOW_WITH_ELEMENTWISE,
     attrs=("data_format",),
     defaults={"data_format": "NHWC"},
 )

@@ -19,7 +19,7 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
-from xlalite.ops.helpers.declare import declare_outputs
+from xlalite.ops.helpers.declare import BATCH_NORM, declare_outputs
 from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.gradients import gradients
 from xlalite.ops.helpers.indexed_slices import dense
@@ -109,7 +109,9 @@ def _declare(version: int) -> None:
         return [*_grad_of_inference(b, op, grad, x, scale, mean, variance), *empty]
 
     inputs = ("x", "scale", "offset", "mean", "variance")
-    declare_outputs(f"FusedBatchNorm{suffix}", inputs, infer, lower, gradient, None, attrs=_ATTRS, defaults=_DEFAULTS)
+    declare_outputs(
+        f"FusedBatchNorm{suffix}", inputs, infer, lower, gradient, BATCH_NORM, attrs=_ATTRS, defaults=_DEFAULTS
+    )
     reserved = ("y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2", *extra)
     declare_outputs(
         f"FusedBatchNormGrad{suffix}",
@@ -117,7 +119,7 @@ def _declare(version: int) -> None:
         infer_grad,
         lower_grad,
         _second_order,
-        None,
+        BATCH_NORM,
         attrs=tuple(_GRAD_DEFAULTS),
         defaults=_GRAD_DEFAULTS,
     )

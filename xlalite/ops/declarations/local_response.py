@@ -13,7 +13,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.ops.helpers.declare import declare
+from xlalite.ops.helpers.declare import WINDOW_WITH_ELEMENTWISE, declare
 from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
@@ -71,14 +71,14 @@ def _gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("LRNGrad", [grad, op.inputs[0], op.outputs[0]], attrs)]
 
 
-declare("LRN", ("input",), _infer, _lower, _gradient, None, attrs=_ATTRS, defaults=_DEFAULTS)
+declare("LRN", ("input",), _infer, _lower, _gradient, WINDOW_WITH_ELEMENTWISE, attrs=_ATTRS, defaults=_DEFAULTS)
 declare(
     "LRNGrad",
     ("input_grads", "input_image", "output_image"),
     _infer,
     _grad_lower,
     None,
-    None,
+    WINDOW_WITH_ELEMENTWISE,
     attrs=_ATTRS,
     defaults=_DEFAULTS,
 )

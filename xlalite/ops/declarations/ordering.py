@@ -18,7 +18,7 @@ from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.constant import constant
-from xlalite.ops.helpers.declare import REAL_TYPES, declare, declare_outputs
+from xlalite.ops.helpers.declare import REAL_TYPES, SORTING, declare, declare_outputs
 from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
@@ -82,15 +82,14 @@ for _name, _attr in (("TopKV2", "sorted"), ("_SortRows", "largest")):
         _top_k_infer,
         _top_k_lower,
         _top_k_gradient,
-        None,
+        SORTING,
         attrs=(_attr,),
         constant_inputs=("k",),
     )
-declare_outputs("TopK", ("input",), _top_k_infer, _top_k_lower, _top_k_gradient, None, attrs=("k", "sorted"))
+declare_outputs("TopK", ("input",), _top_k_infer, _top_k_lower, _top_k_gradient, SORTING, attrs=("k", "sorted"))
 
 
-# InTopKV2(predictions, targets, k): whether each row's target is among its k largest; InTopK has k as
-# attribute; _SortRows gives the smallest ones in ascending order if asked.
+# InTopKV2(predictions, targets, k): whether each row's target is among its k largest; InTopK has k as attribute.
 
 
 def _in_top_k_infer(op: Operation) -> Sequence[OutputType]:

@@ -30,7 +30,7 @@ COMPLEX_TYPES: Final[frozenset[DType]] = frozenset({complex64, complex128})
 FLOAT_OR_COMPLEX: Final[frozenset[DType]] = FLOATING_TYPES | COMPLEX_TYPES
 REAL_TYPES: Final[frozenset[DType]] = FLOATING_TYPES | INTEGER_TYPES
 
-ELEMENTWISE, REDUCTION, ELEMENTWISE_WITH_REDUCTION, MOVEMENT = OpGroup
+ELEMENTWISE, REDUCTION, ELEMENTWISE_WITH_REDUCTION, MOVEMENT, BATCH_NORM, SORTING, WINDOW_WITH_ELEMENTWISE = OpGroup
 
 BuildUnary = Callable[[Builder, Handle], Handle]
 BuildBinary = Callable[[Builder, Handle, Handle], Handle]
