@@ -122,6 +122,7 @@ _NAMES: dict[str, str] = {
         "random_normal_initializer, random_uniform_initializer, truncated_normal_initializer, "
         "variance_scaling_initializer, zeros_initializer"
     ),
+    "xlalite.ops.functions.indexing": "newaxis",
     "xlalite.ops.functions.math": (
         "abs, acos, add, add_n, argmax, argmax as arg_max, argmin, argmin as arg_min, asin, atan, atan2, bitcast, "
         "broadcast_dynamic_shape, cast, ceil, "

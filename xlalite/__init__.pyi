@@ -83,6 +83,7 @@ from xlalite.ops.functions.host_functions import (
     assert_type as assert_type, is_numeric_tensor as is_numeric_tensor, numpy_function as numpy_function,
     print_ as _print_, py_func as py_func
 )
+from xlalite.ops.functions.indexing import newaxis as newaxis
 from xlalite.ops.functions.linalg import (
     cholesky as cholesky, cholesky_solve as cholesky_solve, det as _det, eigh as _eigh, eigvalsh as _eigvalsh,
     eye as eye, inv as _inv, lstsq as _lstsq, matrix_transpose as matrix_transpose, qr as qr, solve as _solve,

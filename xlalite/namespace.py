@@ -186,6 +186,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "adjoint, cholesky, cholesky_solve, det, eigh, eigvalsh, eye, inv, logdet, lstsq, matrix_transpose, qr, "
             "slogdet, solve, svd, triangular_solve, tridiagonal_solve"
         ),
+        "xlalite.ops.functions.linear_operators": "LinearOperatorLowerTriangular",
         "xlalite.ops.functions.products": "cross, einsum, norm, tensordot",
     },
     "losses": {

@@ -10,6 +10,7 @@ from xlalite.ops.functions.linalg import (
     matrix_transpose as matrix_transpose, qr as qr, slogdet as slogdet, solve as solve, svd as svd,
     triangular_solve as triangular_solve, tridiagonal_solve as tridiagonal_solve
 )
+from xlalite.ops.functions.linear_operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
 from xlalite.ops.functions.products import cross as cross, einsum as einsum, norm as norm, tensordot as tensordot
 
 band_part = _matrix_band_part

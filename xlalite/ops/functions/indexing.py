@@ -14,6 +14,9 @@ from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import promote
 
+newaxis = None
+"""Makes a new dimension where it stands in an index."""
+
 
 def index_tensor(tensor: Tensor, key: Any) -> Tensor:
     """`tensor[key]`: integers, slices, `...`, None (a new dimension), and scalar integer tensors.
