@@ -80,10 +80,14 @@ def _atan2_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return sum_to_operands(op, x * scaled, -y * scaled)
 
 
+def is_not_zero(x: Tensor) -> Tensor:
+    """1 where an element is not 0, otherwise 0, of the element's type."""
+    return node("Cast", [node("NotEqual", [x, node("ZerosLike", [x])])], {"dtype": x.dtype})
+
+
 def _xlogy_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs
-    not_zero = node("Cast", [node("NotEqual", [x, node("ZerosLike", [x])])], {"dtype": x.dtype})
-    return sum_to_operands(op, grad * node("Xlogy", [not_zero, y]), grad * node("DivNoNan", [x, y]))
+    return sum_to_operands(op, grad * node("Xlogy", [is_not_zero(x), y]), grad * node("DivNoNan", [x, y]))
 
 
 def _floor_divide(b: Builder, x: Handle, y: Handle) -> Handle:

@@ -26,7 +26,7 @@ from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_type, unchanged
 
 
-def _along(slope: Callable[[Operation], Tensor]) -> OneOutputGradient:
+def along(slope: Callable[[Operation], Tensor]) -> OneOutputGradient:
     """The gradient that follows from a derivative."""
     return lambda op, grad: [grad * conjugate(slope(op))]
 
@@ -54,27 +54,27 @@ def _reciprocal(b: Builder, x: Handle) -> Handle:
 declare_unary("Neg", "negate", lambda op, grad: [-grad], NUMERIC_TYPES)
 declare_unary("Abs", "abs", lambda op, grad: [grad * _of("Sign", op)], REAL_TYPES)
 declare_unary("Sign", "sign", None, NUMERIC_TYPES)
-declare_unary("Exp", "exponential", _along(_y))
-declare_unary("Expm1", "exponential-minus-one", _along(lambda op: _of("Exp", op)))
-declare_unary("Log", "log", _along(lambda op: _of("Reciprocal", op)))
-declare_unary("Log1p", "log-plus-one", _along(lambda op: 1 / (1 + _x(op))))
-declare_unary("Sqrt", "sqrt", _along(lambda op: 0.5 / _y(op)))
-declare_unary("Rsqrt", "rsqrt", _along(lambda op: -0.5 * _y(op) * _y(op) * _y(op)))
-declare_unary("Square", lambda b, x: x * x, _along(lambda op: 2 * _x(op)), NUMERIC_TYPES)
-declare_unary("Reciprocal", _reciprocal, _along(lambda op: -_y(op) * _y(op)))
-declare_unary("Inv", _reciprocal, _along(lambda op: -_y(op) * _y(op)))
+declare_unary("Exp", "exponential", along(_y))
+declare_unary("Expm1", "exponential-minus-one", along(lambda op: _of("Exp", op)))
+declare_unary("Log", "log", along(lambda op: _of("Reciprocal", op)))
+declare_unary("Log1p", "log-plus-one", along(lambda op: 1 / (1 + _x(op))))
+declare_unary("Sqrt", "sqrt", along(lambda op: 0.5 / _y(op)))
+declare_unary("Rsqrt", "rsqrt", along(lambda op: -0.5 * _y(op) * _y(op) * _y(op)))
+declare_unary("Square", lambda b, x: x * x, along(lambda op: 2 * _x(op)), NUMERIC_TYPES)
+declare_unary("Reciprocal", _reciprocal, along(lambda op: -_y(op) * _y(op)))
+declare_unary("Inv", _reciprocal, along(lambda op: -_y(op) * _y(op)))
 declare_unary("Tanh", "tanh", lambda op, grad: [node("TanhGrad", [conjugate(_y(op)), grad])])
 declare_unary("Sigmoid", "logistic", lambda op, grad: [node("SigmoidGrad", [conjugate(_y(op)), grad])])
-declare_unary("Sin", "sine", _along(lambda op: _of("Cos", op)))
-declare_unary("Cos", "cosine", _along(lambda op: -_of("Sin", op)))
-declare_unary("Tan", "tan", _along(lambda op: 1 + _y(op) * _y(op)))
-declare_unary("Sinh", "sinh", _along(lambda op: _of("Cosh", op)))
-declare_unary("Cosh", "cosh", _along(lambda op: _of("Sinh", op)))
-declare_unary("Asin", "asin", _along(lambda op: node("Rsqrt", [_one_minus_square(op)])))
-declare_unary("Acos", "acos", _along(lambda op: -node("Rsqrt", [_one_minus_square(op)])))
-declare_unary("Atan", "atan", _along(lambda op: 1 / (1 + _x(op) * _x(op))))
+declare_unary("Sin", "sine", along(lambda op: _of("Cos", op)))
+declare_unary("Cos", "cosine", along(lambda op: -_of("Sin", op)))
+declare_unary("Tan", "tan", along(lambda op: 1 + _y(op) * _y(op)))
+declare_unary("Sinh", "sinh", along(lambda op: _of("Cosh", op)))
+declare_unary("Cosh", "cosh", along(lambda op: _of("Sinh", op)))
+declare_unary("Asin", "asin", along(lambda op: node("Rsqrt", [_one_minus_square(op)])))
+declare_unary("Acos", "acos", along(lambda op: -node("Rsqrt", [_one_minus_square(op)])))
+declare_unary("Atan", "atan", along(lambda op: 1 / (1 + _x(op) * _x(op))))
 declare_unary(
-    "Erf", "erf", _along(lambda op: 2 / math.sqrt(math.pi) * node("Exp", [-_of("Square", op)])), FLOATING_TYPES
+    "Erf", "erf", along(lambda op: 2 / math.sqrt(math.pi) * node("Exp", [-_of("Square", op)])), FLOATING_TYPES
 )
 declare_unary("Floor", "floor", None, FLOATING_TYPES)
 declare_unary("Ceil", "ceil", None, FLOATING_TYPES)
@@ -87,11 +87,12 @@ declare_unary("Invert", "not", None, INTEGER_TYPES)
 # The conjugate and the parts of complex numbers.
 
 
-def _conjugate(b: Builder, x: Handle) -> Handle:
-    return b.op("complex", (b.op("real", (x,)), -b.op("imag", (x,))))
+def conjugated(b: Builder, x: Handle) -> Handle:
+    """The complex conjugate; real numbers are left as they are."""
+    return b.op("complex", (b.op("real", (x,)), -b.op("imag", (x,)))) if x.dtype.is_complex else x
 
 
-declare_unary("Conj", _conjugate, lambda op, grad: [node("Conj", [grad])], COMPLEX_TYPES)
+declare_unary("Conj", conjugated, lambda op, grad: [node("Conj", [grad])], COMPLEX_TYPES)
 
 _COMPONENT = {complex64: float32, complex128: float64}
 

@@ -17,7 +17,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare, declare_outputs
-from xlalite.ops.helpers.gradient_rules import shape_tensor
+from xlalite.ops.helpers.gradient_rules import all_gradients, shape_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_type
 
@@ -142,13 +142,7 @@ def _unpack_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...
 
 
 def _unpack_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-    return [node("Pack", _all_gradients(op, grads), {"axis": op.get_attr("axis")})]
-
-
-def _all_gradients(op: Operation, grads: Sequence[Tensor | None]) -> list[Tensor]:
-    return [
-        node("ZerosLike", [output]) if grad is None else grad for output, grad in zip(op.outputs, grads, strict=True)
-    ]
+    return [node("Pack", all_gradients(op, grads), {"axis": op.get_attr("axis")})]
 
 
 def _pieces(ctx: LoweringContext, x: Handle, axis: int, sizes: Sequence[int]) -> list[Handle]:
@@ -189,7 +183,7 @@ def _split_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]
 
 
 def _split_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-    return [None, node("ConcatV2", [*_all_gradients(op, grads), op.inputs[0]])]
+    return [None, node("ConcatV2", [*all_gradients(op, grads), op.inputs[0]])]
 
 
 def _split_v_infer(op: Operation) -> Sequence[OutputType]:
@@ -221,7 +215,7 @@ def _split_v_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ..
 
 
 def _split_v_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-    return [node("ConcatV2", [*_all_gradients(op, grads), op.inputs[2]]), None, None]
+    return [node("ConcatV2", [*all_gradients(op, grads), op.inputs[2]]), None, None]
 
 
 declare_outputs(

@@ -30,7 +30,7 @@ from xlalite.ops.helpers.factors import (
     solve,
     solve_triangular,
 )
-from xlalite.ops.helpers.gradient_rules import sum_to
+from xlalite.ops.helpers.gradient_rules import all_gradients, sum_to
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims
@@ -279,7 +279,7 @@ def _qr_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Te
         raise ShapeError("the gradient of Qr needs real matrices that are not wider than high")
     if op.get_attr("full_matrices") and rows != columns:
         raise ShapeError("the gradient of Qr needs full_matrices=False")
-    of_q, of_r = (node("ZerosLike", [y]) if g is None else g for y, g in zip(op.outputs, grads, strict=True))
+    of_q, of_r = all_gradients(op, grads)
 
     def by_r(x: Tensor) -> Tensor:
         """X r^-H."""

@@ -26,7 +26,8 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.hlo.types.shape import Shape
-from xlalite.ops.declarations.elementwise_binary import conjugate
+from xlalite.ops.declarations.elementwise_binary import conjugate, is_not_zero
+from xlalite.ops.declarations.elementwise_unary import conjugated
 from xlalite.ops.helpers.declare import (
     COMPLEX_TYPES,
     ELEMENTWISE,
@@ -56,19 +57,15 @@ def _unless_zero(b: Builder, x: Handle, value: Handle) -> Handle:
     return b.select(b.compare(x, 0, "EQ"), b.full(0, x.dtype, x.dims), value)
 
 
-def _is_not_zero(x: Tensor) -> Tensor:
-    return node("Cast", [node("NotEqual", [x, node("ZerosLike", [x])])], {"dtype": x.dtype})
-
-
 def _xlog1py_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs
-    return sum_to_operands(op, grad * node("Xlog1py", [_is_not_zero(x), y]), grad * node("Xdivy", [x, y + 1]))
+    return sum_to_operands(op, grad * node("Xlog1py", [is_not_zero(x), y]), grad * node("Xdivy", [x, y + 1]))
 
 
 def _xdivy_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs
     by_y = node("Xdivy", [-x, y * y])
-    return sum_to_operands(op, grad * node("Xdivy", [_is_not_zero(x), y]), grad * by_y)
+    return sum_to_operands(op, grad * node("Xdivy", [is_not_zero(x), y]), grad * by_y)
 
 
 def _mul_no_nan_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -249,22 +246,18 @@ def _inverse_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 _DERIVATIVES = unchanged(FLOAT_OR_COMPLEX)
 
 
-def _conjugate(b: Builder, y: Handle) -> Handle:
-    return b.op("complex", (b.op("real", (y,)), -b.op("imag", (y,)))) if y.dtype.is_complex else y
-
-
 def _sqrt_grad(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     y, dy = inputs
-    return [dy * 0.5 / _conjugate(ctx.builder, y)]
+    return [dy * 0.5 / conjugated(ctx.builder, y)]
 
 
 def _rsqrt_grad(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    y, dy = _conjugate(ctx.builder, inputs[0]), inputs[1]
+    y, dy = conjugated(ctx.builder, inputs[0]), inputs[1]
     return [dy * -0.5 * y * y * y]
 
 
 def _inverse_grad(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    y, dy = _conjugate(ctx.builder, inputs[0]), inputs[1]
+    y, dy = conjugated(ctx.builder, inputs[0]), inputs[1]
     return [-dy * y * y]
 
 

@@ -15,6 +15,7 @@ from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i0e,
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc, normal_quantile
 from xlalite.hlo.stablehlo.special_functions.gamma_functions import digamma, lgamma, polygamma, zeta
 from xlalite.hlo.types.dtype import DType as HloDType
+from xlalite.ops.declarations.elementwise_unary import along
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE, declare, declare_binary, declare_unary
 from xlalite.ops.helpers.emit import broadcast_to
@@ -52,15 +53,11 @@ def _like(x: Tensor, value: float) -> Tensor:
     return constant(value, x.dtype)
 
 
-def _along(slope: Callable[[Operation], Tensor]) -> OneOutputGradient:
-    return lambda op, grad: [grad * slope(op)]
-
-
 # One operand.
 
 
 def _declare(name: str, function: Function, slope: Callable[[Operation], Tensor]) -> None:
-    declare_unary(name, _in_f64(function), _along(slope), FLOATING_TYPES)
+    declare_unary(name, _in_f64(function), along(slope), FLOATING_TYPES)
 
 
 def _i1e_slope(op: Operation) -> Tensor:

@@ -23,7 +23,7 @@ from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.gathering import gather_rows
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare, declare_outputs
-from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
+from xlalite.ops.helpers.gradient_rules import all_gradients, of_one_output, shape_tensor
 from xlalite.ops.helpers.indexed_slices import gathered_rows
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import require_same_type, require_scalar, require_type
@@ -286,7 +286,7 @@ def _pop_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) 
 
 
 def _pop_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-    rest, item = (node("ZerosLike", [y]) if g is None else g for y, g in zip(op.outputs, grads, strict=True))
+    rest, item = all_gradients(op, grads)
     return [node("TensorListPushBack", [rest, item]), None]
 
 

@@ -14,7 +14,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
-from xlalite.ops.helpers.gradient_rules import shape_tensor
+from xlalite.ops.helpers.gradient_rules import all_gradients, shape_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_type
 
@@ -150,7 +150,7 @@ def _partition_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequ
     positions = node("Range", [constant(0), number, constant(1)])
     whole = node("Reshape", [positions, sizes])
     places = operation("DynamicPartition", [whole, partitions], {"num_partitions": count}).outputs
-    rows = [node("ZerosLike", [out]) if grad is None else grad for out, grad in zip(op.outputs, grads, strict=True)]
+    rows = all_gradients(op, grads)
     stitched = node("DynamicStitch", [*(node("Reshape", [place, flat]) for place in places), *rows], {"N": count})
     return [node("Reshape", [stitched, shape_tensor(data)]), None]
 

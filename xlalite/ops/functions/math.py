@@ -14,7 +14,7 @@ from xlalite.ops.declarations import elementwise_binary
 from xlalite.ops.declarations.filling import all_axes
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node
-from xlalite.ops.helpers.promotion import cast_to, promote
+from xlalite.ops.helpers.promotion import cast_to, floating, promote
 
 
 def _unary(op_type: str, summary: str) -> Callable[..., Tensor]:
@@ -28,7 +28,7 @@ def _unary_floating(op_type: str, summary: str) -> Callable[..., Tensor]:
     """A function of real or complex numbers; integers become float64, as in NumPy."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
-        return node(op_type, [_floating(convert_to_tensor(x))], None, name)
+        return node(op_type, [floating(convert_to_tensor(x))], None, name)
 
     return _documented(function, op_type, summary)
 
@@ -44,10 +44,6 @@ def _documented(function: Callable[..., Tensor], op_type: str, summary: str) -> 
     function.__doc__ = f"{summary} Element by element, with NumPy's broadcasting and promotion."
     function.__qualname__ = function.__name__ = op_type.lower()
     return function
-
-
-def _floating(x: Tensor) -> Tensor:
-    return x if x.dtype.is_differentiable else cast_to(x, dtypes.float64)
 
 
 negative = _unary("Neg", "-x.")
@@ -134,7 +130,7 @@ def imag(x: Any, name: str | None = None) -> Tensor:
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """X / y; integers are divided as float64."""
-    return node("RealDiv", [_floating(tensor) for tensor in promote(x, y)], None, name or "truediv")
+    return node("RealDiv", [floating(tensor) for tensor in promote(x, y)], None, name or "truediv")
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -289,7 +285,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """`num` evenly spaced numbers, both ends included."""
-    ends = [_floating(tensor) for tensor in promote(start, stop)]
+    ends = [floating(tensor) for tensor in promote(start, stop)]
     return node("LinSpace", [*ends, convert_to_tensor(num)], None, name)
 
 

@@ -11,7 +11,7 @@ from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.functions.array import reshape, shape
+from xlalite.ops.functions.array import pad, reshape, shape
 from xlalite.ops.functions.math import maximum, minimum, reduce_max, sqrt, unsorted_segment_sum
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node
@@ -44,12 +44,10 @@ def _sparse_segments(kind: str, summary: str) -> Callable[..., Tensor]:
             return found
         # Segments behind the last one that has rows are zeros.
         count = cast_to(convert_to_tensor(num_segments), dtypes.int32)
-        around = node("Pack", [constant(0), count - shape(found)[0]], {"axis": 0})
         rank = found.shape.rank
         if rank is None:
             raise ShapeError("num_segments needs data of known rank")
-        paddings = [around, *[constant([0, 0])] * (rank - 1)]
-        return node("Pad", [found, node("Pack", paddings, {"axis": 0})])
+        return pad(found, [[0, count - shape(found)[0]], *[[0, 0]] * (rank - 1)])
 
     function.__doc__ = f"{summary} of the rows of `data` at `indices` that belong to each segment; ids ascend."
     function.__name__ = function.__qualname__ = f"sparse_segment_{kind.lower()}"

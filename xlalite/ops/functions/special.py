@@ -6,24 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions.math import cast, exp, reduce_sum
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node
-from xlalite.ops.helpers.promotion import cast_to, promote
-
-
-def _floating(x: Any) -> Tensor:
-    tensor = convert_to_tensor(x)
-    return tensor if tensor.dtype.is_differentiable else cast_to(tensor, dtypes.float64)
+from xlalite.ops.helpers.promotion import floating, promote
 
 
 def _unary(op_type: str, summary: str) -> Callable[..., Tensor]:
     def function(x: Any, name: str | None = None) -> Tensor:
-        return node(op_type, [_floating(x)], None, name)
+        return node(op_type, [floating(convert_to_tensor(x))], None, name)
 
     function.__doc__ = f"{summary} Element by element."
     function.__name__ = function.__qualname__ = op_type.lower()
@@ -32,7 +26,7 @@ def _unary(op_type: str, summary: str) -> Callable[..., Tensor]:
 
 def _binary(op_type: str, summary: str) -> Callable[..., Tensor]:
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return node(op_type, [_floating(each) for each in promote(x, y)], None, name)
+        return node(op_type, [floating(each) for each in promote(x, y)], None, name)
 
     function.__doc__ = f"{summary} Element by element, with NumPy's broadcasting."
     function.__name__ = function.__qualname__ = op_type.lower()
@@ -87,12 +81,12 @@ def population_count(x: Any, name: str | None = None) -> Tensor:
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularised incomplete beta function I_x(a, b)."""
-    return node("Betainc", [_floating(each) for each in promote(a, b, x)], None, name)
+    return node("Betainc", [floating(each) for each in promote(a, b, x)], None, name)
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of the beta function of the numbers along the last dimension."""
-    tensor = _floating(x)
+    tensor = floating(convert_to_tensor(x))
     with get_default_graph().name_scope(name or "lbeta"):
         result: Tensor = reduce_sum(lgamma(tensor), [-1]) - lgamma(reduce_sum(tensor, [-1]))
         return result
@@ -100,24 +94,24 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 0."""
-    result: Tensor = exp(node("Abs", [_floating(x)])) * bessel_i0e(x)
+    result: Tensor = exp(node("Abs", [floating(convert_to_tensor(x))])) * bessel_i0e(x)
     return result
 
 
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1."""
-    result: Tensor = exp(node("Abs", [_floating(x)])) * bessel_i1e(x)
+    result: Tensor = exp(node("Abs", [floating(convert_to_tensor(x))])) * bessel_i1e(x)
     return result
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Complex numbers of their parts."""
-    return node("Complex", [_floating(each) for each in promote(real, imag)], None, name)
+    return node("Complex", [floating(each) for each in promote(real, imag)], None, name)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The angles of complex numbers; 0 or pi for real ones."""
-    tensor = _floating(input)
+    tensor = floating(convert_to_tensor(input))
     if tensor.dtype.is_complex:
         return node("Angle", [tensor], None, name)
     zeros = node("ZerosLike", [tensor])

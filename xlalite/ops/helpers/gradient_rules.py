@@ -28,6 +28,13 @@ def of_one_output(function: OneOutputGradient) -> GradientFunction:
     return gradient
 
 
+def all_gradients(op: Operation, grads: Sequence[Tensor | None]) -> list[Tensor]:
+    """One gradient for each output: zeros for those from which none comes."""
+    return [
+        node("ZerosLike", [output]) if grad is None else grad for output, grad in zip(op.outputs, grads, strict=True)
+    ]
+
+
 def sum_to_operands(op: Operation, lhs: Tensor | None, rhs: Tensor | None) -> list[Tensor | None]:
     """Gradients at the broadcast shape, each summed down to the shape of its operand."""
     x, y = op.inputs[0], op.inputs[1]

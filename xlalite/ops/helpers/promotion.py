@@ -43,6 +43,11 @@ def cast_to(tensor: Tensor, dtype: DType) -> Tensor:
     return tensor if tensor.dtype is dtype else node("Cast", [tensor], {"dtype": dtype})
 
 
+def floating(x: Tensor) -> Tensor:
+    """The tensor itself, or f64 of whole numbers."""
+    return x if x.dtype.is_differentiable else cast_to(x, dtypes.float64)
+
+
 def _common_type(strong: list[DType], values: tuple[Any, ...], kinds: list[type | None]) -> DType:
     try:
         if not strong:
