@@ -17,7 +17,7 @@ ARRAYS = [np.zeros(2, t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int
 
 
 # The sum of two bools is not defined here.
-PAIRS = [(x, y) for x in ARRAYS for y in (*ARRAYS, 1, 0.5, 1j, np.float64(1)) if x is not y or x.dtype != np.bool_]
+PAIRS = [(x, y) for x in ARRAYS for y in (*ARRAYS, 1, 0.5, 1j, np.float32(1)) if x is not y or x.dtype != np.bool_]
 
 
 @pytest.mark.parametrize(("x", "y"), PAIRS, ids=lambda operand: getattr(operand, "dtype", operand))
@@ -27,6 +27,13 @@ def test_sums_have_numpys_type(x: np.ndarray, y: Any, graph: Graph) -> None:
         expected = np.dtype(np.complex64)
     assert (constant(x) + y).dtype == expected
     assert (y + constant(x)).dtype == expected
+
+
+def test_double_scalars_take_the_type_that_they_meet(graph: Graph) -> None:
+    x = constant(np.zeros(2, np.float32))
+    assert (x * np.sqrt(2.0)).dtype == (np.float64(2) / x).dtype == m.maximum(x, np.float64(1)).dtype == "float32"
+    assert (constant([1, 2]) * np.float64(1)).dtype == "float64"
+    assert m.add(np.float64(1), constant(np.float16(1))).dtype == "float16"
 
 
 def test_python_sequences_are_weak_too(graph: Graph) -> None:

@@ -1,11 +1,15 @@
 """Brings operands of different element types to a common one, by NumPy's rules (NEP 50).
 
-Tensors, variables and arrays keep their types and are promoted together; Python numbers take the type they meet.
+Tensors, variables and arrays keep their types and are promoted together; Python numbers take the type they meet. So
+does `np.float64`, unlike in NumPy: it is a Python float, too, and what `np.sqrt` makes of one, and TensorFlow 1
+programs scale their single-precision tensors by it.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import DType, as_dtype, result_type
@@ -27,6 +31,7 @@ def promote(*values: Any, name: str | None = None) -> tuple[Tensor, ...]:
     Raises:
         ElementTypeError: the types have no common type.
     """
+    values = tuple(float(value) if type(value) is np.float64 else value for value in values)
     kinds = [None if contains_tensor(value) else weak_kind(value) for value in values]
     strong = [
         convert_to_tensor(value, name=name) if kind is None else None for value, kind in zip(values, kinds, strict=True)
