@@ -197,10 +197,11 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    bitwise as bitwise, data as data, debugging as debugging, errors as errors, gfile as gfile, image as image,
-    initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, losses as losses,
-    manip as manip, math as math, metrics as metrics, nn as nn, python_io as python_io, quantization as quantization,
-    random as random, signal as signal, sparse as sparse, spectral as spectral, summary as summary, train as train
+    bitwise as bitwise, data as data, debugging as debugging, errors as errors, gfile as gfile,
+    graph_util as graph_util, image as image, initializers as initializers, io as io, layers as layers,
+    linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
+    python_io as python_io, quantization as quantization, random as random, signal as signal, sparse as sparse,
+    spectral as spectral, summary as summary, test as test, train as train
 )
 
 bool = bool_

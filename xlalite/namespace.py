@@ -150,7 +150,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "rename as Rename, rmtree as DeleteRecursively, stat as Stat, walk as Walk"
         ),
     },
+    "graph_util": {
+        "xlalite.files.graph_files": "convert_variables_to_constants, extract_sub_graph, remove_training_nodes",
+        "xlalite.ops.functions.graph_import": "import_graph_def",
+    },
     "io": {
+        "xlalite.files.graph_files": "write_graph",
         "xlalite.ops.data.parsing": (
             "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
         ),
@@ -341,6 +346,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.messages.classes": "Event, Summary, SessionLog",
         "xlalite.ops.training.summary": ("get_summary_description, histogram, image, merge, merge_all, scalar, text"),
     },
+    "test": {
+        "xlalite.client.test_case": (
+            "TestCase, get_temp_dir, gpu_device_name, is_built_with_cuda, is_gpu_available, main"
+        ),
+    },
     "train": {
         "xlalite.client.hooks": (
             "CheckpointSaverHook, FeedFnHook, FinalOpsHook, LoggingTensorHook, NanLossDuringTrainingError, "
@@ -362,7 +372,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "SequenceExample"
         ),
         "xlalite.ops.training.checkpoint_init": "init_from_checkpoint",
-        "xlalite.ops.training.saver": "Saver",
+        "xlalite.files.graph_files": "write_graph",
+        "xlalite.ops.training.meta_graphs": "export_meta_graph",
+        "xlalite.ops.training.saver": "Saver, import_meta_graph",
         "xlalite.ops.training.global_step": (
             "create_global_step, get_global_step, get_or_create_global_step, global_step"
         ),

@@ -1,5 +1,6 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.files.graph_files import write_graph as write_graph
 from xlalite.files.records import (
     TFRecordCompressionType as TFRecordCompressionType, TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter, tf_record_iterator as tf_record_iterator

@@ -20,6 +20,7 @@ from xlalite.files.checkpoint_state import (
 )
 from xlalite.files.checkpoints import CheckpointReader as _CheckpointReader, checkpoint_exists as checkpoint_exists
 from xlalite.files.events import FileWriter as _FileWriter, summary_iterator as summary_iterator
+from xlalite.files.graph_files import write_graph as write_graph
 from xlalite.messages.classes import (
     BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
     FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,
@@ -46,13 +47,14 @@ from xlalite.ops.training.learning_rate_decay import (
     noisy_linear_cosine_decay as noisy_linear_cosine_decay, piecewise_constant as piecewise_constant,
     piecewise_constant_decay as piecewise_constant_decay, polynomial_decay as polynomial_decay
 )
+from xlalite.ops.training.meta_graphs import export_meta_graph as export_meta_graph
 from xlalite.ops.training.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from xlalite.ops.training.optimizer import Optimizer as Optimizer
 from xlalite.ops.training.optimizers import (
     AdamOptimizer as AdamOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
     MomentumOptimizer as MomentumOptimizer
 )
-from xlalite.ops.training.saver import Saver as Saver
+from xlalite.ops.training.saver import Saver as Saver, import_meta_graph as import_meta_graph
 
 SummaryWriter = _FileWriter
 NewCheckpointReader = _CheckpointReader

@@ -35,8 +35,10 @@ def import_graph_def(
     name: str | None = None,
     op_dict: Any = None,
     producer_op_list: Any = None,
-) -> list[Tensor | Operation] | None:
+) -> Any:
     """Adds the operations of a `GraphDef` to the default graph; their order in it does not matter.
+
+    Gives the elements that were asked for, otherwise None.
 
     Args:
         graph_def: The message.

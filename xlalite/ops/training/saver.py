@@ -22,6 +22,7 @@ from xlalite.ops.functions.array import reshape
 from xlalite.ops.functions.control_flow import group
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.node import node, operation
+from xlalite.ops.training.meta_graphs import add_meta_graph, export_meta_graph
 from xlalite.ops.training.variable import Variable, global_variables
 
 _FOREVER_HOURS = 10000.0
@@ -149,7 +150,29 @@ class Saver:
         sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         if write_state:
             self._record(path, latest_filename, meta_graph_suffix)
+        if write_meta_graph:
+            export_meta_graph(f"{path}.{meta_graph_suffix}", graph=sess.graph, saver_def=self.saver_def)
         return path
+
+    def export_meta_graph(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        collection_list: Iterable[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph as a `MetaGraphDef` with this saver; written to a file too, if one is named."""
+        return export_meta_graph(
+            filename,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            as_text=as_text,
+            clear_devices=clear_devices,
+        )
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
         """Gives the variables the values of a checkpoint.
@@ -234,6 +257,28 @@ class Saver:
                 self._keep_next += self._every_seconds
             else:
                 remove_checkpoint(each, meta_graph_suffix=meta_graph_suffix)
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> Any:
+    """Adds a `MetaGraphDef` to the default graph; gives its saver, or one of its variables if it has none.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: the message or its graph is broken, or has what does not exist here.
+    """
+    message, variables = add_meta_graph(meta_graph_or_file, clear_devices, import_scope)
+    given = message.saver_def
+    if given.restore_op_name:
+        saver_def = CLASSES["SaverDef"]()
+        saver_def.CopyFrom(given)
+        prefix = f"{import_scope}/" if import_scope else ""
+        for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+            setattr(saver_def, field, prefix + getattr(given, field))
+        hours = given.keep_checkpoint_every_n_hours or _FOREVER_HOURS
+        return Saver(saver_def=saver_def, max_to_keep=given.max_to_keep, keep_checkpoint_every_n_hours=hours)
+    return Saver([*variables.values()]) if variables else None
 
 
 def _named(var_list: Mapping[str, Variable] | Iterable[Variable]) -> dict[str, Variable]:

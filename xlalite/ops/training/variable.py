@@ -90,6 +90,20 @@ class Variable(TensorOperators):
             wanted.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(wanted, self)
 
+    @classmethod
+    def of_operations(cls, read: Tensor, initial: Tensor, initializer: Operation, *, trainable: bool) -> Variable:
+        """The variable whose operations a graph has already; `read` is its value."""
+        variable = cls.__new__(cls)
+        variable._constraint = None
+        variable._trainable = trainable
+        variable._initial_value = initial
+        (variable._handle,) = read.op.inputs
+        asked = [each for each in variable._handle.consumers() if each.type == "VarIsInitializedOp"]
+        variable._is_initialized = asked[0].outputs[0] if asked else node("VarIsInitializedOp", [variable._handle])
+        variable._initializer = initializer
+        variable._graph_element = read
+        return variable
+
     @property
     def name(self) -> str:
         """`<name>:0`."""
