@@ -9,7 +9,7 @@ from typing import Any
 
 from xlalite.files.graph_files import write_message
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.errors import GraphError, InvalidArgumentError, NotFoundError
+from xlalite.framework.graph.errors import GraphError, InvalidArgumentError, MissingElementError, NotFoundError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -168,5 +168,5 @@ def _variable(graph: Graph, data: bytes, prefix: str, known: dict[str, Variable]
 def _element(graph: Graph, name: str) -> Tensor | Operation:
     try:
         return graph.as_graph_element(name)
-    except GraphError as error:
+    except (GraphError, MissingElementError) as error:
         raise InvalidArgumentError(None, None, f"the MetaGraphDef names {name!r}: {error}") from None
