@@ -154,6 +154,11 @@ CALL = (
         ('node { name: "n" op: "Relu" }', "node 'n' .Relu.: it has 0 inputs"),
         ('node { name: "n" op: "NoOp" } node { name: "m" op: "Relu" input: "n:1" }', "'n' has 0 outputs"),
         ('node { name: "n" op: "NoOp" } node { name: "m" op: "Relu" input: "n:x" }', "does not name an output"),
+        (
+            'node { name: "n" op: "Unpack" input: "c" attr { key: "num" value { i: 2 } } } node { name: "c" op: "Const" '
+            f'{TINY % "tensor_shape { dim { size: 2 } }"} }} node {{ name: "m" op: "Relu" input: "n:output:0" }}',
+            "depends on a name",
+        ),
         ('node { name: "n/" op: "NoOp" }', "must not be empty or end in"),
         ('node { name: "a b" op: "NoOp" }', "not a valid operation name"),
         ('node { op: "NoOp" }', "must not be empty"),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError
+from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.op_spec import find_spec
@@ -95,6 +95,10 @@ class _Nodes:
         outputs = self._operation(key[0]).outputs
         if key[1] >= len(outputs):
             raise InvalidArgumentError(None, None, f"input {text!r}: {key[0]!r} has {len(outputs)} outputs")
+        if text.count(":") == 2 and len(outputs) > 1:
+            raise UnimplementedError(
+                None, None, f"input {text!r}: which of the {len(outputs)} outputs of {key[0]!r} it is depends on a name"
+            )
         return outputs[key[1]]
 
     def control(self, text: str) -> Operation:
