@@ -155,7 +155,8 @@ CALL = (
         ('node { name: "n" op: "NoOp" } node { name: "m" op: "Relu" input: "n:1" }', "'n' has 0 outputs"),
         ('node { name: "n" op: "NoOp" } node { name: "m" op: "Relu" input: "n:x" }', "does not name an output"),
         (
-            'node { name: "n" op: "Unpack" input: "c" attr { key: "num" value { i: 2 } } } node { name: "c" op: "Const" '
+            'node { name: "n" op: "Unpack" input: "c" attr { key: "num" value { i: 2 } } }'
+            'node { name: "c" op: "Const" '
             f'{TINY % "tensor_shape { dim { size: 2 } }"} }} node {{ name: "m" op: "Relu" input: "n:output:0" }}',
             "depends on a name",
         ),
