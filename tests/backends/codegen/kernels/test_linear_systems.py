@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 ULPS = {"f32": 64, "f64": 64, "c64": 64, "c128": 64, "bf16": 1, "f16": 1}
 SIZES = (0, 1, 2, 3, 5, 16, 31, 33, 49)
@@ -177,6 +178,20 @@ def test_tridiagonal_systems(
     found = executable(*diagonals, rhs)[3].astype(np.complex128)
     scale = np.abs(matrix) @ np.abs(found) + np.abs(rhs)
     assert (np.abs(matrix @ found - rhs) <= 30 * float(np.finfo(rhs.dtype).eps) * scale).all()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
+def test_tridiagonal_systems_in_vectors_of_every_width(check: Any, rng: np.random.Generator, dtype: str) -> None:
+    arguments = [random_numbers(rng, dtype, (7, *dims)).astype(DType(dtype).numpy) for dims in [(20,)] * 3 + [(20, 33)]]
+    text = tridiagonal(dtype, (7,), 20, 33)
+    for isa in ("AVX2", "SSE2"):
+        debug = DebugOptions(cpu_max_isa=isa)
+        one, *others = (
+            check(text, *arguments, num_threads=n, ulps=1 << 12, debug=debug)(*arguments) for n in (1, 2, 5)
+        )
+        for other in others:
+            for expected, found in zip(one, other, strict=True):
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_tridiagonal_systems_without_an_answer(check: Any) -> None:

@@ -447,6 +447,18 @@ def test_chains_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: st
     run_guarded([make_kernel(text, whole=True) for text in chains((1, 17))], isa=isa, optimize=True)
 
 
+def overlapping_tiles() -> Iterator[str]:
+    """Products whose last tile of rows begins in the one before, of left operands that lie either way."""
+    for t, m, n in itertools.product(("f32", "f64"), (65, 131), (17, 65)):
+        for contracted, lhs in ((1, f"{t}[{m},19]"), (0, f"{t}[19,{m}]")):
+            attributes = f"lhs_contracting_dims={{{contracted}}}, rhs_contracting_dims={{0}}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", lhs, f"{t}[19,{n}]")
+
+
+def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in overlapping_tiles()], isa=isa, optimize=True)
+
+
 def same_shapes(found: object, expected: object) -> None:
     """Rounding may choose another pivot in these matrices."""
     pairs = zip(leaves(found), leaves(expected), strict=True)
