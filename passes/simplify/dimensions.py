@@ -1,10 +1,13 @@
-"""How the dimensions of a reshape correspond."""
+"""How the dimensions of a reshape correspond, and where elements lie along them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,13 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
 def is_increasing(values: Sequence[int]) -> bool:
     """Whether each value is larger than the one before."""
     return all(a < b for a, b in itertools.pairwise(values))
+
+
+def positions(dims: Sequence[int], along: int) -> NDArray[np.int64]:
+    """Each element's position along one dimension.
+
+    >>> positions((2, 3), 1).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    line = np.arange(dims[along], dtype=np.int64).reshape(-1, *(1,) * (len(dims) - along - 1))
+    return np.broadcast_to(line, dims)

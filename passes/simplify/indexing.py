@@ -29,6 +29,7 @@ from xlalite.hlo.types.literal import Literal
 from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
 from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
+from xlalite.passes.simplify.dimensions import positions
 
 _Integers = NDArray[np.int64]
 
@@ -221,16 +222,11 @@ def _own_position(
 
 
 def _counted_dim(indices: HloInstruction) -> int | None:
-    """The dimension whose positions the elements are: that of an iota, or of a constant folded from one."""
-    if indices.opcode == "iota":
-        along: int = indices.attrs.iota_dimension
-        return along if indices.shape.dims[along] - 1 <= integer_range(indices.shape.dtype)[1] else None
-    values = _known(indices) if indices.opcode == "constant" else None
-    for dim, size in enumerate(indices.shape.dims):
-        positions = np.arange(size).reshape(size, *(1,) * (indices.shape.rank - dim - 1))
-        if values is not None and size > 1 and bool(np.all(values == positions)):
-            return dim
-    return None
+    """The dimension whose positions the elements are; None where they are something else."""
+    if indices.opcode != "iota":
+        return None
+    along: int = indices.attrs.iota_dimension
+    return along if indices.shape.dims[along] - 1 <= integer_range(indices.shape.dtype)[1] else None
 
 
 def _bounds(indices: HloInstruction) -> tuple[_Integers, _Integers] | None:
@@ -246,10 +242,13 @@ def _bounds(indices: HloInstruction) -> tuple[_Integers, _Integers] | None:
 
 
 def _known(indices: HloInstruction) -> _Integers | None:
-    """The values of a constant or a splat; what exceeds 64 bits with a sign is negative."""
+    """The values of a constant, a splat or an iota; what exceeds 64 bits with a sign is negative."""
     literal = splat_literal(indices)
     if literal is not None:
         return np.broadcast_to(literal.value.astype(np.int64), indices.shape.dims)
+    along = _counted_dim(indices)
+    if along is not None:
+        return positions(indices.shape.dims, along)
     if indices.opcode != "constant":
         return None
     values: Literal = indices.attrs.literal

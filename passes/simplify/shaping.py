@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from xlalite.hlo.building.construct import broadcast, iota, reshape, reverse, splat_like, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.rewriting.patterns import splat_literal, used_once
+from xlalite.passes.rewriting.patterns import is_integer, splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
-from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, without_ones
+from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, positions, without_ones
 
 
 def broadcast_nothing(instruction: HloInstruction) -> RuleResult:
@@ -197,6 +199,19 @@ def reverse_of_reverse(instruction: HloInstruction) -> RuleResult:
     return reverse(inner.operand(0), dimensions)
 
 
+def constant_that_counts(instruction: HloInstruction) -> RuleResult:
+    """constant({0, 1, 2, ...}) = iota, which takes no memory and whose elements are known to be positions."""
+    literal, dims = instruction.attrs.literal, instruction.shape.dims
+    if not instruction.shape.is_array or not is_integer(instruction) or literal.is_elided or 0 in dims:
+        return None
+    rank = len(dims)
+    nexts = ((dim, tuple(int(dim == other) for other in range(rank))) for dim in range(rank) if dims[dim] > 1)
+    along = [dim for dim, place in nexts if int(literal.value[place]) != 0]
+    if len(along) != 1 or not np.array_equal(literal.value.astype(np.int64), positions(dims, along[0])):
+        return None
+    return iota(instruction.shape.dtype, dims, along[0])
+
+
 def iota_of_one(instruction: HloInstruction) -> RuleResult:
     """An iota along a dimension of size 1 = 0."""
     if instruction.shape.dims[instruction.attrs.iota_dimension] != 1:
@@ -227,5 +242,6 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("transpose", transpose_of_iota),
     RewriteRule("reverse", reverse_nothing),
     RewriteRule("reverse", reverse_of_reverse),
+    RewriteRule("constant", constant_that_counts),
     RewriteRule("iota", iota_of_one),
 )

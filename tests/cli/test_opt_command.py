@@ -40,7 +40,7 @@ def test_large_constants_are_written_on_request(
     words: tuple[str, ...], tmp_path: Path, xlalite: Callable[..., object]
 ) -> None:
     file = tmp_path / "f.hlo"
-    numbers = ", ".join(map(str, range(20)))
+    numbers = ", ".join(map(str, range(20, 0, -1)))
     file.write_text(
         f"ENTRY e {{ x = s32[20] parameter(0)\n c = s32[20] constant({{{numbers}}})\n ROOT r = add(x, c) }}"
     )

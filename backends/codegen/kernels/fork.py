@@ -1,7 +1,7 @@
 """Loops inside a kernel whose turns threads share out: the kernel runs on one thread, which forks and joins.
 
-For kernels that one call of is much work in steps that wait for each other. What a turn computes must not depend on who
-computes it.
+For kernels of which one call is much work, in steps that wait for each other. What a turn computes must not depend on
+who computes it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from xlalite.hlo.building.builder import Builder, Handle, Number
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.conversion import ReducePrecisionAttrs
 from xlalite.hlo.ops.dot import DotAttrs
@@ -388,6 +389,11 @@ CASES = (
     Case("transpose_of_iota", lambda v: v.t(v.b.iota(S32, (3, 4), 0), 1, 0), lambda v: v.t(v.i, 1, 0)),
     Case("reverse_nothing", lambda v: v.rev(v.column, 1), lambda v: v.rev(v.column, 0)),
     Case("reverse_of_reverse", lambda v: v.rev(v.rev(v.x, 0, 1), 1), lambda v: v.rev(-v.x, 1)),
+    Case(
+        "constant_that_counts",
+        lambda v: v.i + v.num(np.array([[0, 0, 0], [1, 1, 1]], np.int32)),
+        lambda v: v.i + v.num(np.array([[0, 0, 0], [1, 1, 2]], np.int32)),
+    ),
     Case("iota_of_one", lambda v: v.b.iota(S32, (3, 1), 1), lambda v: v.b.iota(S32, (3, 1), 0)),
     # slicing
     Case("slice_everything", lambda v: v.cut(v.x, (0, 2, 1), (0, 3, 1)), lambda v: v.cut(v.x, (0, 2, 1), (0, 2, 1))),
@@ -710,3 +716,20 @@ def test_a_reducer_that_ignores_an_operand_leaves_no_trace_of_it() -> None:
     verify(module)
     assert module.entry_computation.parameters[1].user_count == 0
     np.testing.assert_array_equal(evaluate(module, np.array([3], np.float32), np.float32(4)), 3)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype.is_integral])
+@pytest.mark.parametrize("dims", [(2,), (300,), (1, 2), (3, 2), (2, 3, 1), (1,), (0,), (2, 0), ()])
+def test_constants_that_count_are_iotas(dtype: DType, dims: tuple[int, ...], transform) -> None:
+    least, greatest = integer_range(dtype)
+    for along, size in enumerate(dims or (1,)):
+        positions = np.zeros(dims, np.int64)
+        if dims:
+            positions += np.arange(size).reshape(-1, *(1,) * (len(dims) - along - 1))
+        counted = size > 1 and positions.size > 0 and size - 1 <= greatest
+        for change in (0, 1):
+            numbers = (positions + change if counted else np.clip(positions, least, greatest)).astype(dtype.numpy)
+            b = Builder("m")
+            module = b.build_module(b.constant(numbers, dtype))
+            result = transform(AlgebraicSimplifier(), module)
+            assert ("constant_that_counts" in fired(result.module)) == (counted and not change)

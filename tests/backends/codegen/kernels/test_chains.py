@@ -180,6 +180,21 @@ def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
         np.testing.assert_array_equal(compiled(text, threads)(*values), expected)
 
 
+def test_positions_may_be_constants() -> None:
+    """As front ends write them, whose ranges are folded."""
+    given = CAUSAL
+    for name, size, dimension in (("i", 190, 0), ("j", 500, 1)):
+        line = f"s32[{size}] constant({{{', '.join(map(str, range(size)))}}})"
+        spread = f"  {name}s = {line}\n  {name} = s32[@M,@N] broadcast({name}s), dimensions={{{dimension}}}\n"
+        given = given.replace(f"  {name} = s32[@M,@N] iota(), iota_dimension={dimension}\n", spread)
+    figures = [
+        [d.numbers for d in compiled(attention(5, 190, 500, 24, 31, middle=middle)).decisions() if d.verdict == "chain"]
+        for middle in (CAUSAL, given)
+    ]
+    assert figures[0] == figures[1]
+    assert figures[0][0]["ahead"] == 0
+
+
 def test_rows_that_others_need_are_a_result(check, kernels, rng) -> None:
     text = attention(5, 190, 300, 24, 31, middle=CAUSAL)
     both = with_results(text, "p: f32[5,190,300]")
