@@ -7,6 +7,7 @@ import pytest
 
 import xlalite as tf
 from xlalite.framework.graph.errors import GraphError
+from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.gradients import gradients
 
@@ -26,6 +27,15 @@ def test_sparse_placeholder_is_fed_and_fetched_as_a_whole(graph: Any) -> None:
             np.testing.assert_array_equal(whole, DENSE)
             np.testing.assert_array_equal(found.indices, PLACES)
             assert isinstance(found, tf.SparseTensorValue)
+
+
+def test_a_sparse_placeholder_takes_sizes_from_a_constant_and_is_scaled(graph: Any) -> None:
+    x = tf.sparse_placeholder(tf.float32, shape=tf.constant(VALUE.dense_shape, tf.int64))
+    with tf.Session() as session:
+        scaled = session.run(tf.sparse_tensor_to_dense(x * 3.0 / tf.constant(2.0)), {x: VALUE})
+    np.testing.assert_allclose(scaled, DENSE * 1.5)
+    with pytest.raises(ShapeError, match="scaled by a scalar"):
+        _ = x * [1.0, 2.0]
 
 
 def test_sparse_to_dense_of_scalars_vectors_and_matrices(run: Any) -> None:

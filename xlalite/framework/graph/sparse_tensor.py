@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.errors import ShapeError
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.graph import Graph
@@ -57,5 +60,27 @@ class SparseTensor:
         """The name of the values."""
         return self.values.name
 
+    def __mul__(self, scalar: Any) -> SparseTensor:
+        """The tensor with each of its values times a scalar.
+
+        Raises:
+            ShapeError: it is no scalar.
+        """
+        return self._with_values(self.values * _scalar(scalar))
+
+    def __truediv__(self, scalar: Any) -> SparseTensor:
+        """The tensor with each of its values divided by a scalar."""
+        return self._with_values(self.values / _scalar(scalar))
+
+    def _with_values(self, values: Tensor) -> SparseTensor:
+        return SparseTensor(self.indices, values, self.dense_shape)
+
     def __repr__(self) -> str:
         return f"<xlalite.SparseTensor indices={self.indices!r} values={self.values!r}>"
+
+
+def _scalar(value: Any) -> Any:
+    rank = value.shape.rank if isinstance(value, Tensor) else np.ndim(value)
+    if rank != 0:
+        raise ShapeError(f"a sparse tensor is scaled by a scalar, found {value!r}")
+    return value

@@ -12,6 +12,7 @@ from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.sparse_tensor import SparseTensor as SparseTensorParts, SparseTensorValue
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, as_shape
+from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.ops.functions.array import concat, expand_dims, gather, placeholder, reshape, shape, transpose, where
 from xlalite.ops.functions.embedding import embedding_lookup
 from xlalite.ops.functions.math import (
@@ -56,9 +57,9 @@ def as_sparse(value: Any) -> SparseTensorParts:
     return value
 
 
-def sparse_placeholder(dtype: Any, shape: ShapeLike = None, name: str | None = None) -> SparseTensorParts:
+def sparse_placeholder(dtype: Any, shape: ShapeLike | Tensor = None, name: str | None = None) -> SparseTensorParts:
     """A sparse tensor to be fed, as a `SparseTensorValue` or a tuple (indices, values, dense_shape)."""
-    known = as_shape(shape)
+    known = constant_value_as_shape(shape) if isinstance(shape, Tensor) else as_shape(shape)
     prefix = name or "sparse"
     rank = known.rank
     sizes = (
