@@ -35,7 +35,7 @@ def export_meta_graph(
 ) -> Any:
     """A graph with its collections as a `MetaGraphDef`; written to a file too, if one is named.
 
-    Collections hold variables, operations, tensors, numbers and strings; what else stands in them is left out.
+    Collections hold variables, operations, tensors and numbers; what else stands in them is left out.
 
     Args:
         filename: Where to.
