@@ -117,6 +117,8 @@ def test_clusters_are_named_after_what_they_update_or_give(x: Tensor, cluster: M
         step = v.assign_add(grown(m.sin(2.0)), read_value=False)
     assert cluster([bump], []).result.clusters[0].name == "cluster_0_weights"
     assert cluster([step], []).result.clusters[0].name == "cluster_0_train"
+    drawn = grown(random_ops.random_normal([3], seed=1))
+    assert cluster([drawn], []).result.clusters[0].name == f"cluster_0_{drawn.op.name}"
 
 
 def test_an_operation_inside_is_explained(x: Tensor, cluster: Make) -> None:

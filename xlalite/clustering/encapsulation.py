@@ -12,7 +12,7 @@ from xlalite.clustering.dependencies import Dependencies
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
-from xlalite.framework.meaning.variable_use import variable_access, variables_of
+from xlalite.framework.meaning.variable_use import CHANGES, variable_access, variables_of
 
 
 def make_clusters(
@@ -72,7 +72,7 @@ def _make_cluster(
 
 
 def _purpose(operations: Sequence[Operation], outputs: Sequence[Tensor]) -> str:
-    updating = [each for each in operations if variable_access(each) in (VariableAccess.WRITE, VariableAccess.MODIFY)]
+    updating = [each for each in operations if each.spec.state is None and variable_access(each) in CHANGES]
     if updating:
         scope, slash, _ = updating[-1].name.partition("/")
         name = scope if slash else next(iter(variables_of(updating[-1]))).name

@@ -6,7 +6,7 @@ python -m xlalite.examples.gru4rec
 import numpy as np
 
 import xlalite as tf
-from xlalite.examples.synthetic_sessions import ITEMS, LENGTH, Shoppers
+from xlalite.examples.synthetic_sessions import ITEMS, LENGTH, Shoppers, loss_and_recall
 from xlalite.examples.training import fit, parser, session
 
 BATCH = 64
@@ -28,12 +28,8 @@ def main() -> None:
 
     wanted = items[:, 1:]
     counts = tf.cast(tf.sequence_mask(lengths - 1, LENGTH - 1), tf.float32)
-    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=wanted, logits=logits)
-    loss = tf.reduce_sum(each * counts) / tf.reduce_sum(counts)
+    loss, recall = loss_and_recall(logits, wanted, counts)
     train_step = tf.train.AdamOptimizer(0.01).minimize(loss)
-    _, recommended = tf.nn.top_k(logits, 5)
-    found = tf.reduce_any(tf.equal(recommended, wanted[:, :, None]), 2)
-    recall = tf.reduce_sum(tf.cast(found, tf.float32) * counts) / tf.reduce_sum(counts)
 
     def next_feeds() -> dict[tf.Tensor, np.ndarray]:
         return dict(zip((items, lengths), shoppers.sessions(BATCH), strict=True))

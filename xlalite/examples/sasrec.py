@@ -7,7 +7,7 @@ import numpy as np
 
 import xlalite as tf
 from xlalite.examples.attention import block
-from xlalite.examples.synthetic_sessions import ITEMS, LENGTH, Shoppers
+from xlalite.examples.synthetic_sessions import ITEMS, LENGTH, Shoppers, loss_and_recall
 from xlalite.examples.training import fit, parser, session
 
 BATCH = 64
@@ -35,12 +35,8 @@ def main() -> None:
 
     wanted = items[:, 1:]
     counts = tf.cast(tf.not_equal(wanted, 0), tf.float32)
-    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=wanted, logits=logits)
-    loss = tf.reduce_sum(each * counts) / tf.reduce_sum(counts)
+    loss, recall = loss_and_recall(logits, wanted, counts)
     train_step = tf.train.AdamOptimizer(0.003).minimize(loss)
-    _, recommended = tf.nn.top_k(logits, 5)
-    found = tf.reduce_any(tf.equal(recommended, wanted[:, :, None]), 2)
-    recall = tf.reduce_sum(tf.cast(found, tf.float32) * counts) / tf.reduce_sum(counts)
 
     with session(flags.xla) as sess:
         fit(sess, train_step, loss, lambda: {items: shoppers.sessions(BATCH)[0], rate: 0.1}, flags.steps)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import xlalite as tf
+
 ITEMS = 200
 LENGTH = 20
 
@@ -24,3 +26,11 @@ class Shoppers:
             items[:, place] = self._successors[items[:, place - 1], chosen]
         items[np.arange(LENGTH) >= lengths[:, None]] = 0
         return items, lengths.astype(np.int32)
+
+
+def loss_and_recall(logits: tf.Tensor, wanted: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The mean cross entropy, and how often the next item is among the five first, over the places that count."""
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=wanted, logits=logits)
+    _, recommended = tf.nn.top_k(logits, 5)
+    found = tf.cast(tf.reduce_any(tf.equal(recommended, wanted[:, :, None]), 2), tf.float32)
+    return tf.reduce_sum(each * counts) / tf.reduce_sum(counts), tf.reduce_sum(found * counts) / tf.reduce_sum(counts)
