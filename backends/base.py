@@ -16,6 +16,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
 from xlalite.hlo.wording import did_you_mean
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.pass_record import PassRecord
 
@@ -222,6 +223,13 @@ class Backend(ABC):
             PassError: A pass failed.
             CodegenError: No code could be made.
         """
+
+    @property
+    def passes(self) -> Mapping[str, type[HloPass]]:
+        """Passes by name, for command lines and flags."""
+        from xlalite.passes.registry import PASSES
+
+        return PASSES
 
     @property
     @abstractmethod

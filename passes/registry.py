@@ -1,4 +1,4 @@
-"""Every pass by its name, for command lines, flags and tests. A pass whose options have no defaults is not here."""
+"""Every pass that knows no target by its name; a backend's list (`Backend.passes`) has its own ones, too."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
 from xlalite.hlo.ir.module import HloModule
+from xlalite.passes.core.base import HloPass
 
 
 class ObjectCodeCache(CodeCache):
@@ -73,6 +74,13 @@ class CpuBackend(Backend):
             CacheError: It cannot be used.
         """
         return ObjectCodeCache(default_cache())
+
+    @property
+    def passes(self) -> Mapping[str, type[HloPass]]:
+        """All, those that are made for a target, too."""
+        from xlalite.backends.cpu.compilation.pipeline import CPU_PASSES
+
+        return CPU_PASSES
 
     @property
     def stages(self) -> Mapping[str, str]:

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from xlalite.backends.base import get_backend
+from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline
 from xlalite.cli.pass_list import parse_passes
 from xlalite.cli.reading import split_text
 from xlalite.hlo.text import parse
+from xlalite.passes.core.pipeline import pass_names
 from xlalite.passes.fusion import Fusion
 
 STAGES = tuple(get_backend("cpu").stages)
@@ -49,7 +52,7 @@ def test_large_constants_are_written_on_request(
 
 
 def test_pass_lists_are_read() -> None:
-    stages = parse_passes(" dce , fusion{max_members=3, dot_epilogues} ,normalization")
+    stages = parse_passes(" dce , fusion{max_members=3, dot_epilogues} ,normalization", get_backend("cpu").passes)
     assert [stage.name for stage in stages] == ["dce", "fusion", "normalization"]
     assert stages[1] == Fusion(max_members=3, dot_epilogues=True)
 
@@ -184,4 +187,26 @@ def test_lists(xlalite: Callable[..., object]) -> None:
     passes = xlalite("opt", "--list-passes").out
     assert "fusion  " in passes
     assert "{max_members=128}" in passes
+    assert "\ndot-operand-packing  " in passes
+    assert "dot-operand-packing" not in xlalite("opt", "--list-passes", "--platform=interpreter").out
     assert [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()] == [*STAGES, "html"]
+
+
+def test_passes_made_for_a_target_are_passes(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    file = tmp_path / "narrow.hlo"
+    file.write_text(
+        "HloModule m\nENTRY e { x = s8[64,64] parameter(0)\n y = s8[64,64] parameter(1)\n a = s32[64,64] convert(x)\n"
+        " b = s32[64,64] convert(y)\n"
+        " ROOT d = s32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+    )
+    assert "convert(" not in xlalite("opt", file, "--passes=dot-operand-types,dce").out
+    assert "convert(" not in xlalite("opt", file).out
+    for flag in ("--xla_disable_hlo_passes=dot-operand-types", "--xla_fuel=dot-operand-types=0"):
+        assert "convert(" in xlalite("opt", file, flag).out, flag
+
+
+def test_every_pass_of_a_pipeline_has_a_name() -> None:
+    for optimize in (True, False):
+        assert set(pass_names(cpu_pipeline(optimize=optimize, target=TargetInfo.host()))) <= set(
+            get_backend("cpu").passes
+        )

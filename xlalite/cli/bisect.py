@@ -16,7 +16,6 @@ from xlalite.cli.trial import Outcome, run_in_process, trial_options, trial_pars
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
-from xlalite.passes.registry import PASSES
 
 _MOST_CHANGES = 1 << 24
 _HLO_STAGE = "hlo-backend"
@@ -102,10 +101,11 @@ def _parser() -> CommandParser:
 
 def _passes_that_change(module: HloModule, platform: str, options: CompileOptions) -> list[str]:
     """The passes that change the module, last ones first; all of them when the pipeline does not get through."""
+    backend = get_backend(platform)
     try:
-        records = get_backend(platform).compile_to(_HLO_STAGE, module, options).pass_records
+        records = backend.compile_to(_HLO_STAGE, module, options).pass_records
     except PassError:
-        return list(PASSES)
+        return list(backend.passes)
     return list(dict.fromkeys(record.name for record in reversed(records) if record.changed))
 
 

@@ -26,7 +26,6 @@ from xlalite.passes.core.pipeline import Pipeline, Stage
 from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.dump.page import render_page
 from xlalite.passes.dump.records import read_contents
-from xlalite.passes.registry import PASSES
 
 HTML = "html"
 """The stage that shows all others."""
@@ -44,20 +43,20 @@ examples:
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
-    if arguments.list_passes:
-        print_lines(list_passes().splitlines(), hang=29)
-        return 0
     backend = get_backend(arguments.platform)
+    if arguments.list_passes:
+        print_lines(list_passes(backend.passes).splitlines(), hang=29)
+        return 0
     if arguments.list_stages:
         stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
         print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
     options = compile_options(flags)
     debug = dataclasses.replace(options.debug, verify_passes=True)
-    debug.check_pass_names(PASSES)
+    debug.check_pass_names(backend.passes)
     options = dataclasses.replace(options, donate_arguments=arguments.donate_arguments, debug=debug)
     stage = _checked_stage(arguments.stage, backend)
-    passes = None if arguments.passes is None else parse_passes(arguments.passes)
+    passes = None if arguments.passes is None else parse_passes(arguments.passes, backend.passes)
     text = read_text(arguments.file)
     parts = split_text(text) if arguments.split_input_file else [text]
     modules = [module_of(part, arguments.file) for part in parts]

@@ -13,7 +13,6 @@ from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.pipeline import Stage, pass_names
 from xlalite.passes.pipelines import finishing, normalization, simplification, target_independent
-from xlalite.passes.registry import PASSES
 
 PIPELINES: dict[str, Callable[[], Stage]] = {
     "normalization": normalization,
@@ -28,8 +27,8 @@ _NOT_AN_OPTION = "fuel"
 _SWITCH_WORDS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def parse_passes(text: str) -> tuple[Stage, ...]:
-    """The passes and pipelines of a list, in order.
+def parse_passes(text: str, passes: Mapping[str, type[HloPass]]) -> tuple[Stage, ...]:
+    """The passes and pipelines of a list, in order; passes are those of a backend.
 
     Raises:
         UsageError: A pass or option does not exist (the nearest is named), or the text is no such list.
@@ -40,17 +39,17 @@ def parse_passes(text: str) -> tuple[Stage, ...]:
         match = _ITEM.match(text, position)
         if match is None:
             raise UsageError(f"--passes: expected pass or pass{{option=value,...}}, found {text[position:]!r}")
-        stages.append(_stage(match["name"], match["options"]))
+        stages.append(_stage(match["name"], match["options"], passes))
         position = match.end()
     if not stages:
         raise UsageError("--passes: expected the name of a pass; --list-passes shows them")
     return tuple(stages)
 
 
-def list_passes() -> str:
-    """Every pass with its first sentence and its options, then the pipelines."""
+def list_passes(passes: Mapping[str, type[HloPass]]) -> str:
+    """Every pass of a backend with its first sentence and its options, then the pipelines."""
     lines = []
-    for name, hlo_pass in sorted(PASSES.items()):
+    for name, hlo_pass in sorted(passes.items()):
         lines.append(f"{name:28} {_first_line(hlo_pass)}")
         lines += [f"{'':28}   {option}" for option in _described_options(hlo_pass)]
     lines.append("\npipelines:")
@@ -59,15 +58,15 @@ def list_passes() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _stage(name: str, options: str | None) -> Stage:
+def _stage(name: str, options: str | None, passes: Mapping[str, type[HloPass]]) -> Stage:
     if name in PIPELINES:
         if options is not None:
             raise UsageError(f"--passes: the pipeline {name} takes no options; it is {', '.join(_members(name))}")
         return PIPELINES[name]()
-    if name not in PASSES:
-        hint = did_you_mean(name, [*PASSES, *PIPELINES], "--list-passes shows them")
+    if name not in passes:
+        hint = did_you_mean(name, [*passes, *PIPELINES], "--list-passes shows them")
         raise UsageError(f"--passes: there is no pass {name!r}{hint}")
-    return _with_options(PASSES[name], options or "")
+    return _with_options(passes[name], options or "")
 
 
 def _members(pipeline: str) -> tuple[str, ...]:

@@ -27,7 +27,6 @@ from xlalite.hlo.tools.referee import Referee
 from xlalite.hlo.types.literal import Literal, Value
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.debug_options import DebugOptions
-from xlalite.passes.registry import PASSES
 
 _SHOWN_ELEMENTS = 1000
 
@@ -88,7 +87,7 @@ def run(words: Sequence[str]) -> int:
     if not arguments.files:
         raise UsageError("the following arguments are required: FILE")
     compiling = compile_options(flags, arguments.num_threads)
-    compiling.debug.check_pass_names(PASSES)
+    compiling.debug.check_pass_names(get_backend(arguments.platform).passes)
     options = RunOptions(
         platform=arguments.platform,
         reference=arguments.reference_platform,

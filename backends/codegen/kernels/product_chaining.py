@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
@@ -64,7 +64,7 @@ class ProductChaining(HloPass):
     name: ClassVar[str] = "product-chaining"
     counts_changes: ClassVar[bool] = True
 
-    target: TargetInfo
+    target: TargetInfo = field(default_factory=TargetInfo.host)
 
     def run(self, module: HloModule) -> bool:
         """Makes one fusion of every chain; says whether there was any."""

@@ -6,6 +6,7 @@ from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacki
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
@@ -18,7 +19,14 @@ from xlalite.passes.pipelines import finishing, normalization, simplification
 from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
+from xlalite.passes.registry import PASSES
 from xlalite.passes.simplify.dce import DeadCodeElimination
+
+CPU_PASSES: dict[str, type[HloPass]] = {
+    **PASSES,
+    **{hlo_pass.name: hlo_pass for hlo_pass in (DotOperandPacking, DotOperandTypes, ProductChaining)},
+}
+"""Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""
 
 
 def cpu_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
@@ -64,7 +64,7 @@ class DotOperandPacking(HloPass):
     name: ClassVar[str] = "dot-operand-packing"
     counts_changes: ClassVar[bool] = True
 
-    target: TargetInfo
+    target: TargetInfo = field(default_factory=TargetInfo.host)
     max_constant_bytes: int = 16 << 20
 
     def run(self, module: HloModule) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
@@ -39,7 +39,7 @@ class DotOperandTypes(HloPass):
     name: ClassVar[str] = "dot-operand-types"
     counts_changes: ClassVar[bool] = True
 
-    target: TargetInfo
+    target: TargetInfo = field(default_factory=TargetInfo.host)
 
     def run(self, module: HloModule) -> bool:
         """Looks at both operands of every dot, one by one and together."""
