@@ -1,80 +1,17 @@
-"""Small networks of convolutions, forward and one step of training: programs of jax, which lowers them for us.
-
-Without jax there are none.
-"""
+"""Small networks of convolutions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.harness import Contest, Workload, contest, has
-from benchmarks.programs import signed
-
-import xlalite as xl
-
-Shape = tuple[int, ...]
-Network = Callable[[Any, Any, Iterator[Any]], Any]
-"""(jax, input, parameters in turn) -> output."""
+from benchmarks.harness import Workload
+from benchmarks.model_programs import Network, Shape, model_workloads, take
 
 
 def workloads() -> list[Workload]:
     """All of them."""
-    if not has("jax"):
-        return []
-    return [
-        Workload(
-            f"{name}, {'training step' if trains else 'forward'} {list(shape)}", partial(_model, build, shape, trains)
-        )
-        for name, build, shape in MODELS
-        for trains in (False, True)
-    ]
-
-
-def _model(network: Network, shape: Shape, trains: bool) -> Contest:
-    import jax
-
-    parameters, last = _parameters(jax, network, shape)
-    (x,), (wanted,) = signed(shape), signed(last, seed=2)
-
-    def forward(*arrays: Any) -> Any:
-        return network(jax, arrays[0], iter(arrays[1:]))
-
-    def step(x: Any, wanted: Any, *arrays: Any) -> Any:
-        def loss(arrays: Any) -> Any:
-            return jax.numpy.mean((network(jax, x, iter(arrays)) - wanted) ** 2)
-
-        value, gradients = jax.value_and_grad(loss)(arrays)
-        return value, *(a - 0.01 * g for a, g in zip(arrays, gradients, strict=True))
-
-    function, arguments = (step, [x, wanted, *parameters]) if trains else (forward, [x, *parameters])
-    executable = xl.compile(xl.hlo.parse(jax.jit(function, keep_unused=True).lower(*arguments).as_text()))
-    return contest(executable, arguments, executable, jax=lambda _: function, tolerance=1e-2)
-
-
-def _parameters(jax: Any, network: Network, shape: Shape) -> tuple[list[np.ndarray], Shape]:
-    """Arrays of the sizes that a network asks for, and the sizes of its output."""
-    asked = _Asked()
-    output = jax.eval_shape(lambda x: network(jax, x, asked), jax.ShapeDtypeStruct(shape, np.float32))
-    found = signed(*asked.shapes, seed=1)
-    return [a * np.float32(max(1, a.size // a.shape[-1]) ** -0.5) for a in found], output.shape
-
-
-class _Asked:
-    """Parameters that do not exist yet: notes which sizes are asked for."""
-
-    def __init__(self) -> None:
-        self.shapes: list[Shape] = []
-
-    def take(self, shape: Shape) -> np.ndarray:
-        self.shapes.append(shape)
-        return np.zeros(shape, np.float32)
-
-
-def _take(parameters: Any, *shape: int) -> Any:
-    return parameters.take(shape) if isinstance(parameters, _Asked) else next(parameters)
+    return model_workloads(MODELS)
 
 
 def _layer(
@@ -92,7 +29,7 @@ def _layer(
 ) -> Any:
     """A convolution with a bias, padded to the same size unless said otherwise; channels last, any number of sides."""
     space, inputs = x.ndim - 2, x.shape[-1]
-    kernel = _take(parameters, *((side,) * space), inputs // groups, outputs)
+    kernel = take(parameters, *((side,) * space), inputs // groups, outputs)
     total = (side - 1) * apart
     pads = [padding or (total // 2, total - total // 2)] * space
     letters = "HWD"[:space]
@@ -107,7 +44,7 @@ def _layer(
         dimension_numbers=order,
         feature_group_count=groups,
     )
-    return found + _take(parameters, outputs)
+    return found + take(parameters, outputs)
 
 
 def _pool(jax: Any, x: Any) -> Any:
@@ -163,7 +100,7 @@ def _res_next(jax: Any, x: Any, parameters: Any) -> Any:
 def _res_net(jax: Any, x: Any, parameters: Any) -> Any:
     def normalised(x: Any) -> Any:
         mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
-        scale, shift = _take(parameters, x.shape[-1]), _take(parameters, x.shape[-1])
+        scale, shift = take(parameters, x.shape[-1]), take(parameters, x.shape[-1])
         return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + shift
 
     y = jax.nn.relu(normalised(_layer(jax, x, parameters, x.shape[-1], 3)))
@@ -194,7 +131,7 @@ def _conv_lstm(jax: Any, x: Any, parameters: Any) -> Any:
 
 
 def _dense(x: Any, parameters: Any, outputs: int) -> Any:
-    return x @ _take(parameters, x.shape[-1], outputs) + _take(parameters, outputs)
+    return x @ take(parameters, x.shape[-1], outputs) + take(parameters, outputs)
 
 
 MODELS: tuple[tuple[str, Network, Shape], ...] = (

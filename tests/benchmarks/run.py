@@ -30,6 +30,7 @@ from benchmarks import (
     convolution_forms,
     convolution_models,
     convolutions,
+    dense_models,
     indexing,
     linear_algebra,
     narrow,
@@ -57,6 +58,7 @@ ROOMS = (
     spectra,
     linear_algebra,
     networks,
+    dense_models,
     programming,
     training,
 )

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import convolution_models, roofline, run
+from benchmarks import convolution_models, dense_models, roofline, run
 from benchmarks.harness import Contest, DisagreementError, Workload, agree, measure, workload
 from benchmarks.programs import floats, text_contest
 
 _KINDS = list({each.label: each for each in run.workloads()}.values())
+_MODELS = [*convolution_models.workloads(), *dense_models.workloads()]
 
 
 @pytest.mark.parametrize("kind", [pytest.param(each, id=each.label) for each in _KINDS if each.sizes])
@@ -30,7 +31,7 @@ def test_a_workload_agrees_with_all_peers(kind: Workload) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [pytest.param(each, id=each.label) for each in convolution_models.workloads()])
+@pytest.mark.parametrize("model", [pytest.param(each, id=each.label) for each in _MODELS])
 def test_a_model_agrees_with_jax(model: Workload) -> None:
     contest = model.build()
     assert contest.tolerance is not None

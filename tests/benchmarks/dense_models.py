@@ -1,0 +1,57 @@
+"""Networks of products: perceptrons, and the layer of an encoder as BERT has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from benchmarks.harness import Workload
+from benchmarks.model_programs import Network, Shape, model_workloads, take
+
+_HEAD = 64
+"""Features of a head of attention."""
+
+
+def workloads() -> list[Workload]:
+    """All of them."""
+    return model_workloads(MODELS)
+
+
+def _perceptron(jax: Any, x: Any, parameters: Any) -> Any:
+    for features in (512, 512):
+        x = jax.nn.relu(_dense(x, parameters, features))
+    return _dense(x, parameters, 10)
+
+
+def _encoder_layer(jax: Any, x: Any, parameters: Any) -> Any:
+    features = x.shape[-1]
+    x = _normalized(jax, x + _dense(_attention(jax, x, parameters), parameters, features), parameters)
+    h = jax.nn.gelu(_dense(x, parameters, 4 * features), approximate=False)
+    return _normalized(jax, x + _dense(h, parameters, features), parameters)
+
+
+def _attention(jax: Any, x: Any, parameters: Any) -> Any:
+    batch, length, features = x.shape
+
+    def heads() -> Any:
+        return _dense(x, parameters, features).reshape(batch, length, features // _HEAD, _HEAD)
+
+    queries, keys, values = heads(), heads(), heads()
+    scores = jax.numpy.einsum("bqhd,bkhd->bhqk", queries, keys) * np.float32(_HEAD**-0.5)
+    return jax.numpy.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), values).reshape(x.shape)
+
+
+def _normalized(jax: Any, x: Any, parameters: Any) -> Any:
+    scale, shift = take(parameters, x.shape[-1]), take(parameters, x.shape[-1])
+    x = x - jax.numpy.mean(x, -1, keepdims=True)
+    return x * jax.lax.rsqrt(jax.numpy.mean(x * x, -1, keepdims=True) + np.float32(1e-5)) * scale + shift
+
+
+def _dense(x: Any, parameters: Any, outputs: int) -> Any:
+    return x @ take(parameters, x.shape[-1], outputs) + take(parameters, outputs)
+
+
+MODELS: tuple[tuple[str, Network, Shape], ...] = (
+    ("perceptron of 512, 512, 10", _perceptron, (128, 784)),
+    ("encoder layer", _encoder_layer, (8, 128, 768)),
+)

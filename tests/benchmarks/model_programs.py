@@ -1,0 +1,78 @@
+"""Networks as workloads: programs of jax, forward and one step of training, which jax lowers for us.
+
+Without jax there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from benchmarks.harness import Contest, Workload, contest, has
+from benchmarks.programs import signed
+
+import xlalite as xl
+
+Shape = tuple[int, ...]
+Network = Callable[[Any, Any, Iterator[Any]], Any]
+"""(jax, input, parameters in turn) -> output."""
+
+
+def model_workloads(models: Sequence[tuple[str, Network, Shape]]) -> list[Workload]:
+    """Each network forward, and a step of its training."""
+    if not has("jax"):
+        return []
+    return [
+        Workload(
+            f"{name}, {'training step' if trains else 'forward'} {list(shape)}", partial(_model, build, shape, trains)
+        )
+        for name, build, shape in models
+        for trains in (False, True)
+    ]
+
+
+def _model(network: Network, shape: Shape, trains: bool) -> Contest:
+    import jax
+
+    parameters, last = _parameters(jax, network, shape)
+    (x,), (wanted,) = signed(shape), signed(last, seed=2)
+
+    def forward(*arrays: Any) -> Any:
+        return network(jax, arrays[0], iter(arrays[1:]))
+
+    def step(x: Any, wanted: Any, *arrays: Any) -> Any:
+        def loss(arrays: Any) -> Any:
+            return jax.numpy.mean((network(jax, x, iter(arrays)) - wanted) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(arrays)
+        return value, *(a - 0.01 * g for a, g in zip(arrays, gradients, strict=True))
+
+    function, arguments = (step, [x, wanted, *parameters]) if trains else (forward, [x, *parameters])
+    executable = xl.compile(xl.hlo.parse(jax.jit(function, keep_unused=True).lower(*arguments).as_text()))
+    return contest(executable, arguments, executable, jax=lambda _: function, tolerance=1e-2)
+
+
+def _parameters(jax: Any, network: Network, shape: Shape) -> tuple[list[np.ndarray], Shape]:
+    """Arrays of the sizes that a network asks for, and the sizes of its output."""
+    asked = _Asked()
+    output = jax.eval_shape(lambda x: network(jax, x, asked), jax.ShapeDtypeStruct(shape, np.float32))
+    found = signed(*asked.shapes, seed=1)
+    return [a * np.float32(max(1, a.size // a.shape[-1]) ** -0.5) for a in found], output.shape
+
+
+class _Asked:
+    """Parameters that do not exist yet: notes which sizes are asked for."""
+
+    def __init__(self) -> None:
+        self.shapes: list[Shape] = []
+
+    def take(self, shape: Shape) -> np.ndarray:
+        self.shapes.append(shape)
+        return np.zeros(shape, np.float32)
+
+
+def take(parameters: Any, *shape: int) -> Any:
+    """The next parameter, of these sizes."""
+    return parameters.take(shape) if isinstance(parameters, _Asked) else next(parameters)
