@@ -18,9 +18,7 @@ from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
-from xlalite.passes.analysis.cost_analysis import cost_analysis
 from xlalite.passes.core.pass_record import PassRecord
-from xlalite.passes.memory.buffers import AllocationKind
 
 if TYPE_CHECKING:
     from xlalite.backends.cpu.compilation.compilation import Compilation
@@ -90,6 +88,8 @@ class CpuExecutable(Executable):
 
     def memory_analysis(self) -> MemoryAnalysis:
         """Memory of one call, as buffer assignment laid it out."""
+        from xlalite.passes.memory.buffers import AllocationKind
+
         assignment = self._compiled_again().assignment
         sizes = {kind: sum(a.size_bytes for a in assignment.allocations if a.kind is kind) for kind in AllocationKind}
         outputs = _arrays((self._program_shape.result,))
@@ -105,6 +105,8 @@ class CpuExecutable(Executable):
 
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of one call of the optimised module."""
+        from xlalite.passes.analysis.cost_analysis import cost_analysis
+
         return cost_analysis(self._compiled_again().optimized).as_dict()
 
     @property

@@ -6,8 +6,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.surroundings.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
 from xlalite.passes.core.debug_options import CPU_ISAS
 
 

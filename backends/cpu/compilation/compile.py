@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.cpu.compilation.linking import LinkedCode, link_code
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.native.fork_lock import no_fork
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.object_code import ObjectCode
 
@@ -29,8 +30,9 @@ def compile_request(request: CompileRequest) -> LinkedCode:
 
 
 def _object_code(request: CompileRequest) -> ObjectCode:
-    # Passes and code generation are most of what a process would load, and a cache hit needs none of it.
-    from xlalite.backends.cpu.compilation.stages import OBJECT, run_to
+    with no_fork:
+        # Passes and code generation are most of what a process would load, and a cache hit needs none of it.
+        from xlalite.backends.cpu.compilation.stages import OBJECT, run_to
 
     compilation, _ = run_to(OBJECT, request)
     return compilation.object_code()

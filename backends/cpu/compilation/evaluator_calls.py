@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from xlalite.hlo.evaluation.evaluator import Evaluator
-from xlalite.hlo.text import parse
 from xlalite.hlo.types.literal import Token, Value
 from xlalite.hlo.types.shape import Shape
 
@@ -25,6 +23,10 @@ class EvaluatorCall:
     """One callback: evaluates a module on arrays at given addresses."""
 
     def __init__(self, text: str) -> None:
+        from xlalite.hlo.evaluation.evaluator import Evaluator  # few programs need it and the parser
+        from xlalite.hlo.text import parse
+
+        self._new_evaluator = Evaluator
         self._module = parse(text)
         self._parameters = [p.shape for p in self._module.entry_computation.parameters]
         root = self._module.entry_computation.root
@@ -51,7 +53,7 @@ class EvaluatorCall:
             operands = [_value_at(shape, pointers) for shape in self._parameters]
             if not self._lends:
                 operands = [_copied(operand) for operand in operands]
-            result = Evaluator().call(self._module.entry_computation, operands)
+            result = self._new_evaluator().call(self._module.entry_computation, operands)
             _store(result, self._result, pointers)
         except BaseException as error:  # it cannot pass through native code, so `explain` hands it over
             self._raised.error = error

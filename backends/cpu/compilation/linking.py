@@ -8,7 +8,7 @@ from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, random_state_address
-from xlalite.backends.cpu.native.jit import LinkedModule, link
+from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.ir.module import HloModule

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.native.code_version import code_version
-from xlalite.backends.cpu.native.jit import JitOptions
+from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.hlo.errors import VerificationError, XlaliteError

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned
-from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.literal import Literal
 

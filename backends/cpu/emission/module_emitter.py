@@ -25,6 +25,7 @@ from xlalite.backends.codegen.llvm import (
     I8,
     I32,
     I64,
+    I128,
     PTR,
     VOID,
     Function,
@@ -32,12 +33,13 @@ from xlalite.backends.codegen.llvm import (
     ModuleBuilder,
     TargetInfo,
     Value,
+    constant,
 )
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
-from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, declare_random_state, emit_advance
+from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
@@ -225,8 +227,11 @@ class _ModuleEmitter:
     def _emit_random_state(self, instruction: HloInstruction) -> None:
         state = self._globals.get(RANDOM_STATE)
         if state is None:
-            state = self._globals[RANDOM_STATE] = declare_random_state(self._module)
-        emit_advance(self._fb, state, self._address(instruction), instruction.attrs.delta)
+            state = self._module.global_variable(RANDOM_STATE, I8, linkage="external", align=16)
+            self._globals[RANDOM_STATE] = state
+        # Stores the counter as it was and moves it on: whoever comes at the same time gets other numbers.
+        before = self._fb.atomic_rmw("add", state, constant(I128, instruction.attrs.delta))
+        self._fb.store(before, self._address(instruction), 8)
 
     def _load_pred(self, instruction: HloInstruction) -> Value:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)

@@ -1,7 +1,8 @@
 """A stamp of the compiler's own source files: cached code of another version of the compiler is not used.
 
-The files are read, which costs a process some ten milliseconds once: sizes and modification times say nothing where
-installers give every file the same time.
+Sizes and modification times alone say nothing where installers give every file the same time, so contents count. They
+are read once, though: the stamp is kept under all that the system says of the files, and no installer sets the time at
+which it last changed what it says.
 """
 
 from __future__ import annotations
@@ -17,28 +18,41 @@ import numpy as np
 import xlalite.backends
 import xlalite.hlo
 import xlalite.passes
+from xlalite.backends.cpu.native.jit_options import JitOptions
+from xlalite.backends.cpu.native.object_cache import default_cache
 
 
 @cache
 def code_version() -> str:
     """The stamp of what decides which code comes out: hlo, passes, backends; and NumPy, which folds constants."""
     roots = [root for package in (xlalite.hlo, xlalite.passes, xlalite.backends) for root in package.__path__]
-    parts = (f"numpy {np.__version__}", f"ml_dtypes {ml_dtypes.__version__}", *map(sources_digest, roots))
-    return hashlib.blake2b(" ".join(parts).encode(), digest_size=16).hexdigest()
+    states = [
+        f"{file.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        for root in roots
+        for file in _sources(root)
+        for status in (file.stat(),)
+    ]
+
+    def digest() -> bytes:
+        return " ".join(map(sources_digest, roots)).encode()
+
+    digests = default_cache().kept_image(JitOptions(), "\n".join(states), digest, "(version of the compiler)").decode()
+    text = f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__} {digests}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def sources_digest(root: str) -> str:
     """The stamp of all Python files below a directory, by their places and contents."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in _sources(root):
-        with open(path, "rb", buffering=0) as file:
+    for source in _sources(root):
+        with open(source.path, "rb", buffering=0) as file:
             data = file.read()
-        digest.update(f"{os.path.relpath(path, root)} {len(data)}\n".encode())
+        digest.update(f"{os.path.relpath(source.path, root)} {len(data)}\n".encode())
         digest.update(data)
     return digest.hexdigest()
 
 
-def _sources(directory: str) -> Iterator[str]:
+def _sources(directory: str) -> Iterator[os.DirEntry[str]]:
     """Python files, compiled ones where a package came without its sources, in the order of their names."""
     with os.scandir(directory) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
@@ -47,4 +61,4 @@ def _sources(directory: str) -> Iterator[str]:
             if entry.name != "__pycache__":
                 yield from _sources(entry.path)
         elif entry.name.endswith((".py", ".pyc")):
-            yield entry.path
+            yield entry

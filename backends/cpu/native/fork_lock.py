@@ -1,4 +1,4 @@
-"""A lock that a forked child finds free, whoever held it in the parent."""
+"""Locks and forks: one that a forked child finds free, whoever held it in the parent, and one that forks wait for."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def _renew_all() -> None:
 _locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_all)
+
+no_fork = threading.RLock()
+"""Held where modules are first imported in the middle of work: a child would wait for ever for one whose import another
+thread had begun."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=no_fork.release)

@@ -1,8 +1,8 @@
-"""LLVM text to object code, and object code to addresses in this process.
+"""LLVM text to object code, which `linker.py` brings into this process.
 
-The only module that drives LLVM's compiler and linker. The two steps are apart, so that an object can come from a
-cache: `compile_ir` gives an `ObjectCode` (bytes that can be stored), `link` gives a `LinkedModule` (addresses that can
-be called). Importing this module starts nothing; LLVM wakes up at the first compilation.
+The only module that drives LLVM's compiler. The two steps are apart, so that an object can come from a cache:
+`compile_ir` gives an `ObjectCode` (bytes that can be stored), `link` gives a `LinkedModule` (addresses that can be
+called). Importing this module starts nothing; LLVM wakes up at the first compilation.
 """
 
 from __future__ import annotations
@@ -12,46 +12,16 @@ import enum
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import llvmlite
 import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm import TargetInfo
-from xlalite.backends.cpu.native.fork_lock import ForkLock
+from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
-
-
-class IrPass(enum.Enum):
-    """An LLVM pass over IR; the value names it as llvmlite does."""
-
-    SROA = "sroa"
-    INSTRUCTION_COMBINE = "instruction_combine"
-    SIMPLIFY_CFG = "simplify_cfg"
-
-
-LIGHT_PASSES = (IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
-"""What vectors written by us need; LLVM's own vectoriser costs more time than the rest of a compilation together."""
-
-
-@dataclass(frozen=True, slots=True)
-class JitOptions:
-    """How LLVM turns text into machine code.
-
-    Attributes:
-        passes: The IR passes, in order.
-        max_isa: The newest instruction set to use; empty for all that the machine has.
-    """
-
-    passes: tuple[IrPass, ...] = LIGHT_PASSES
-    max_isa: str = ""
-
-    def key(self) -> str:
-        """The options as text for a cache key."""
-        return f"{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
 class CodeForm(enum.Flag):
@@ -81,37 +51,6 @@ class GeneratedCode:
     exports: tuple[str, ...]
 
 
-class LinkedModule:
-    """Machine code in memory; unloaded when the last reference to this object goes.
-
-    Whoever holds an address must hold the module.
-    """
-
-    __slots__ = ("__weakref__", "_addresses", "_tracker")
-
-    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
-        """Takes over LLVM's handle of the loaded code."""
-        self._tracker = tracker
-        self._addresses = addresses
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The names it defines."""
-        return tuple(self._addresses)
-
-    def address(self, symbol: str) -> int:
-        """The address of a function or variable.
-
-        Raises:
-            CodegenError: The module does not define it.
-        """
-        try:
-            return self._addresses[symbol]
-        except KeyError:
-            defined = ", ".join(self._addresses)
-            raise CodegenError(f"no symbol {symbol!r} in this module; it defines {defined}") from None
-
-
 Keeper = Callable[[str, Callable[[], bytes]], bytes]
 """(text of a shared module, what makes its object code) -> its object code, kept or made."""
 
@@ -131,7 +70,7 @@ def generate_code(
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options = options or JitOptions()
-    machine = _target_machine(options.max_isa)
+    machine = target_machine(options.max_isa)
     optimized_irs: list[str] = []
     assemblies: list[str] = []
     images: list[bytes] = []
@@ -167,42 +106,6 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     """
     code = generate_code(source.text, CodeForm.OBJECT, options)
     return ObjectCode(code.image, code.exports, source.record, source.constants, source.summary)
-
-
-def link(objects: Sequence[ObjectCode], imports: Mapping[str, int] | None = None) -> LinkedModule:
-    """Loads objects together into this process.
-
-    Args:
-        objects: They may refer to each other; no two define the same name.
-        imports: Addresses of further functions by name. What is not among them is looked up in the process (libc).
-
-    Raises:
-        CodegenError: A symbol is missing or defined twice; the message quotes LLVM.
-    """
-    exports = tuple(name for code in objects for name in code.exports)
-    builder = llvm.JITLibraryBuilder().add_current_process()
-    for code in objects:
-        for image in code.images:
-            builder.add_object_img(image)
-    for name, address in (imports or {}).items():
-        builder.import_symbol(name, address)
-    for name in exports:
-        builder.export_symbol(name)
-    try:
-        tracker = builder.link(*_linker.next_library())
-    except RuntimeError as error:
-        raise CodegenError(f"linking a module that defines {', '.join(exports)}: {error}") from error
-    return LinkedModule(tracker, {name: tracker[name] for name in exports})
-
-
-@functools.cache
-def host_fingerprint() -> str:
-    """What decides whether object code fits, as text for a cache key.
-
-    llvmlite and LLVM, CPU and its features, and the sizes of its caches, by which matrix products are cut into blocks.
-    """
-    version = ".".join(map(str, llvm.llvm_version_info))
-    return f"llvmlite {llvmlite.__version__}; LLVM {version}; {TargetInfo.host()!r}"
 
 
 @contextlib.contextmanager
@@ -250,33 +153,9 @@ def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
 
 
 @functools.cache
-def _target_machine(max_isa: str = "") -> llvm.TargetMachine:
+def target_machine(max_isa: str = "") -> llvm.TargetMachine:
+    """What makes machine code for this host."""
     return TargetInfo.host(max_isa).create_machine()
-
-
-class _Linker:
-    """Hands out LLVM's in-process linker, a new one now and then.
-
-    A linker keeps 10 KB of bookkeeping for each library ever linked, even unloaded ones (seen with llvmlite 0.50), and
-    gives it back when it goes. Loaded modules keep their own linker alive, so it may be replaced at any time.
-    """
-
-    def __init__(self) -> None:
-        self._lock = ForkLock()
-        self._links = 0
-        self._lljit: llvm.LLJIT | None = None
-
-    def next_library(self) -> tuple[llvm.LLJIT, str]:
-        """A linker and an unused library name."""
-        with self._lock:
-            if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
-                self._lljit = llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
-            self._links += 1
-            return self._lljit, f"xlalite.{self._links}"
-
-
-_LINKS_PER_LINKER = 128
-_linker = _Linker()
 
 
 def _hold_llvm_over_forks() -> None:

@@ -27,8 +27,9 @@ import platformdirs
 
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import FORMAT
-from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.jit import JitOptions, LinkedModule, compile_ir, host_fingerprint, link
+from xlalite.backends.cpu.native.fork_lock import ForkLock, no_fork
+from xlalite.backends.cpu.native.jit_options import JitOptions, host_fingerprint
+from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.hlo.errors import CacheError, XlaliteError
 
@@ -140,13 +141,14 @@ class ObjectCache:
         self._store(key, code)
         self._remember(key, code)
 
-    def kept_image(self, options: JitOptions, text: str, make: Callable[[], bytes]) -> bytes:
-        """The object code of a module that programs share; made only when no cache has it."""
+    def kept_image(self, options: JitOptions, text: str, make: Callable[[], bytes], name: str = "(shared)") -> bytes:
+        """The object code of a module that programs share, or what else a text decides; made only when not kept."""
         key = cache_key(("shared", text), options)
         image = self.use(key, lambda code: code.image)
         if image is None:
+            start = time.perf_counter()
             image = make()
-            self.add(key, ObjectCode(image, (), summary=CodeSummary("(shared)")))
+            self.add(key, ObjectCode(image, (), summary=CodeSummary(name, compile_ms=_milliseconds_since(start))))
         return image
 
     def stats(self) -> CacheStats:
@@ -225,10 +227,17 @@ class ObjectCache:
 
 
 def _compile(make_ir: Callable[[], IrSource], options: JitOptions) -> ObjectCode:
+    with no_fork:
+        from xlalite.backends.cpu.native.jit import compile_ir  # brings LLVM
+
     start = time.perf_counter()
     code = compile_ir(make_ir(), options)
-    compile_ms = round(1e3 * (time.perf_counter() - start), 3)
-    return dataclasses.replace(code, summary=dataclasses.replace(code.summary, compile_ms=compile_ms))
+    summary = dataclasses.replace(code.summary, compile_ms=_milliseconds_since(start))
+    return dataclasses.replace(code, summary=summary)
+
+
+def _milliseconds_since(start: float) -> float:
+    return round(1e3 * (time.perf_counter() - start), 3)
 
 
 def cache_key(key_parts: Sequence[str | bytes], options: JitOptions) -> str:

@@ -26,7 +26,7 @@ from xlalite.backends.codegen.llvm import (
 
 NULL = zero(PTR)
 
-_TYPES: Mapping[object, Type] = {
+TYPES: Mapping[object, Type] = {
     ctypes.c_void_p: PTR,
     ctypes.c_int64: I64,
     ctypes.c_int32: I32,
@@ -115,5 +115,5 @@ def _field(kind: type[ctypes.Structure], name: str) -> tuple[int, Type | None]:
     """
     for field, type_, *_ in kind._fields_:
         if field == name:
-            return getattr(kind, name).offset, _TYPES.get(type_)
+            return getattr(kind, name).offset, TYPES.get(type_)
     raise LLVMBuildError(f"{kind.__name__} has no field {name!r}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from xlalite.backends.cpu.native.code_version import code_version
-from xlalite.backends.cpu.native.jit import IrPass, JitOptions, LinkedModule
+from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
+from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource
 

@@ -18,10 +18,14 @@ import weakref
 from collections.abc import Mapping
 
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
-from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, serial_pool_ir, thread_pool_ir
-from xlalite.backends.cpu.native.threads import available_cpus, resolve_num_threads
+from xlalite.backends.cpu.native.threads import (
+    PARALLEL_FOR,
+    available_cpus,
+    has_native_pool,
+    resolve_num_threads,
+)
 
 __all__ = ["PARALLEL_FOR", "SPIN_MICROSECONDS", "ThreadPool", "get_pool", "runtime_imports"]
 
@@ -112,10 +116,16 @@ class _Runtime:
 
 @functools.cache
 def _runtime() -> _Runtime:
-    runtime = _Runtime(runtime_code("thread pool", thread_pool_ir if has_native_pool() else serial_pool_ir))
+    runtime = _Runtime(runtime_code("thread pool", _thread_pool_ir))
     if has_native_pool():
         os.register_at_fork(after_in_child=_reset_pools)
     return runtime
+
+
+def _thread_pool_ir() -> str:
+    from xlalite.backends.cpu.native.thread_pool_ir import serial_pool_ir, thread_pool_ir
+
+    return thread_pool_ir() if has_native_pool() else serial_pool_ir()
 
 
 @functools.cache

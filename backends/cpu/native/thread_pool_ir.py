@@ -22,8 +22,6 @@ Knows nothing of Python.
 from __future__ import annotations
 
 import ctypes
-import platform
-import sys
 from typing import Any
 
 from xlalite.backends.codegen.llvm import (
@@ -42,11 +40,8 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.backends.cpu.native.heap import allocate, release
 from xlalite.backends.cpu.native.record import NULL, Record
+from xlalite.backends.cpu.native.threads import FUTEX_SYSCALL, PARALLEL_FOR
 
-PARALLEL_FOR = "xlalite_parallel_for"
-MAX_THREADS = 512
-
-_FUTEX_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "loongarch64": 98}
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
 _SIG_SETMASK = 2
 _SIGNAL_SET = array(I64, 16)
@@ -104,11 +99,6 @@ class _Pool(ctypes.Structure):
         (("threads", ctypes.c_int32), ("spin", ctypes.c_int32), ("started", ctypes.c_int32), ("busy", ctypes.c_int32)),
         (("alone_until", ctypes.c_int64),),
     )
-
-
-def has_native_pool() -> bool:
-    """Whether worker threads exist here; elsewhere `xlalite_parallel_for` runs everything in the caller."""
-    return sys.platform == "linux" and platform.machine() in _FUTEX_SYSCALL and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
 def serial_pool_ir() -> str:
@@ -365,7 +355,7 @@ def _futex_call(module: ModuleBuilder) -> Function:
     fb = module.function("futex", VOID, (PTR, I32, I32), linkage="internal", attributes=("nounwind", "noinline"))
     word, operation, argument = fb.parameters
     call = module.declare("syscall", I64, (I64,), variadic=True)
-    fb.call(call, _FUTEX_SYSCALL[_processor(module)], word, operation, argument, NULL, NULL, constant(I32, 0))
+    fb.call(call, FUTEX_SYSCALL[_processor(module)], word, operation, argument, NULL, NULL, constant(I32, 0))
     fb.ret()
     return fb.function
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import platform
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from xlalite.backends.cpu.native.thread_pool_ir import MAX_THREADS
 from xlalite.hlo.errors import FlagError
+
+PARALLEL_FOR = "xlalite_parallel_for"
+"""The function that generated code calls to fork a loop."""
+
+MAX_THREADS = 512
+FUTEX_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "loongarch64": 98}
 
 ENVIRONMENT_NAME = "XLALITE_NUM_THREADS"
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
+
+
+def has_native_pool() -> bool:
+    """Whether worker threads exist here; elsewhere `xlalite_parallel_for` runs everything in the caller."""
+    return sys.platform == "linux" and platform.machine() in FUTEX_SYSCALL and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
 def resolve_num_threads(wanted: int | None = None) -> int:

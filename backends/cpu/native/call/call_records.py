@@ -3,6 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
+
+_POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
+PYTHON_FUNCTIONS: Mapping[str, tuple[type | None, tuple[type, ...]]] = {
+    "PyTuple_GetItem": (_POINTER, (_POINTER, _WORD)),
+    "PyTuple_New": (_POINTER, (_WORD,)),
+    "PyTuple_SetItem": (ctypes.c_int32, (_POINTER, _WORD, _POINTER)),
+    "PyCapsule_GetPointer": (_POINTER, (_POINTER, _POINTER)),
+    "PyObject_Vectorcall": (_POINTER, (_POINTER, _POINTER, _WORD, _POINTER)),
+    "PyEval_SaveThread": (_POINTER, ()),
+    "PyEval_RestoreThread": (None, (_POINTER,)),
+    "PyLong_FromLong": (_POINTER, (_WORD,)),
+    "Py_IncRef": (None, (_POINTER,)),
+    "Py_DecRef": (None, (_POINTER,)),
+}
+"""Result and parameters of what the code calls of Python."""
+
+CALL = "xlalite_call"
+CALL_BOUND = "xlalite_call_bound"
+RUN = "xlalite_run"
+RELEASE_ARENA = "xlalite_release_arena"
+"""Names of what the machine code of calls defines."""
 
 NO_MEMORY_STATUS = -1
 """What a run gives that found no memory for its arena."""
@@ -63,3 +85,23 @@ class BoundRecord(ctypes.Structure):
     """An executable with the addresses of its arrays."""
 
     _fields_ = (("call", ctypes.c_void_p), ("params", ctypes.c_void_p), ("results", ctypes.c_void_p))
+
+
+STORE = "xlalite_result_store"
+EVICT = "xlalite_evict"
+MALLOC, CALLOC, REALLOC, FREE = (f"xlalite_result_{name}" for name in ("malloc", "calloc", "realloc", "free"))
+LARGE_BYTES = 1 << 20
+"""From this size on a block may be kept, and a result has its memory from here."""
+
+NUM_SLOTS = 16
+
+
+class Store(ctypes.Structure):
+    """The free blocks that are kept, and how much they are; the cursor counts the blocks that were ever kept."""
+
+    _fields_ = (
+        ("kept_bytes", ctypes.c_int64),
+        ("limit_bytes", ctypes.c_int64),
+        ("cursor", ctypes.c_int64),
+        ("slots", ctypes.c_void_p * NUM_SLOTS),
+    )

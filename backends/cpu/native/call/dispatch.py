@@ -15,8 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.backends.cpu.native.call import dispatch_ir as native
-from xlalite.backends.cpu.native.call.call_records import BoundRecord, CallRecord, InputRecord, OutputRecord
+from xlalite.backends.cpu.native.call.call_records import (
+    CALL,
+    CALL_BOUND,
+    LARGE_BYTES,
+    PYTHON_FUNCTIONS,
+    RELEASE_ARENA,
+    RUN,
+    BoundRecord,
+    CallRecord,
+    InputRecord,
+    OutputRecord,
+)
 from xlalite.backends.cpu.native.call.numpy_interface import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -27,9 +37,8 @@ from xlalite.backends.cpu.native.call.numpy_interface import (
 )
 from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
 from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
-from xlalite.backends.cpu.native.call.result_memory_ir import LARGE_BYTES
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
-from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.hlo.types.shape import Shape
 
@@ -93,13 +102,13 @@ class NativeCall(PythonCall):
 
     def function(self) -> Callable[..., object]:
         """A builtin function with the meaning of `__call__`; it keeps this object alive."""
-        return self._builtin(native.CALL, _METH_FASTCALL, self._record)
+        return self._builtin(CALL, _METH_FASTCALL, self._record)
 
     def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
         """A builtin function that runs the entry on these addresses each time it is called."""
         bound_params, bound_results = pointers(params), pointers(results)
         record = BoundRecord(ctypes.addressof(self._record), _address(bound_params), _address(bound_results))
-        return self._builtin(native.CALL_BOUND, _METH_NOARGS, record, bound_params, bound_results)
+        return self._builtin(CALL_BOUND, _METH_NOARGS, record, bound_params, bound_results)
 
     def __del__(self) -> None:
         """Frees the arena."""
@@ -172,8 +181,8 @@ class _Runtime:
     def __init__(self, module: LinkedModule) -> None:
         self.module = module
         pointer, instance = ctypes.c_void_p, ctypes.py_object
-        self.run = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(module.address(native.RUN))
-        self.release_arena = ctypes.CFUNCTYPE(None, pointer)(module.address(native.RELEASE_ARENA))
+        self.run = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(module.address(RUN))
+        self.release_arena = ctypes.CFUNCTYPE(None, pointer)(module.address(RELEASE_ARENA))
         new_capsule = ctypes.PYFUNCTYPE(instance, pointer, pointer, pointer)
         self.new_capsule = new_capsule(("PyCapsule_New", ctypes.pythonapi))
         new_function = ctypes.PYFUNCTYPE(instance, pointer, instance, pointer)
@@ -184,9 +193,15 @@ class _Runtime:
 def _runtime() -> _Runtime:
     interface = numpy_interface()
     assert interface is not None, "native calls are made only where the interface is known"
-    imports = python_functions(tuple(native.PYTHON_FUNCTIONS))
+    imports = python_functions(tuple(PYTHON_FUNCTIONS))
     variant = f"objects begin with {object.__basicsize__} bytes"
-    return _Runtime(runtime_code("native calls", lambda: native.dispatch_ir(interface.layout), imports, variant))
+
+    def write() -> str:
+        from xlalite.backends.cpu.native.call.dispatch_ir import dispatch_ir
+
+        return dispatch_ir(interface.layout)
+
+    return _Runtime(runtime_code("native calls", write, imports, variant))
 
 
 def _address(memory: ctypes.Array[Any]) -> int:

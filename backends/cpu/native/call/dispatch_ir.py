@@ -10,8 +10,6 @@ are part of its binary interface, at offsets that `numpy_interface.py` has check
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from xlalite.backends.codegen.llvm import (
     I32,
     I64,
@@ -22,34 +20,25 @@ from xlalite.backends.codegen.llvm import (
     FunctionBuilder,
     ModuleBuilder,
     Operand,
-    Type,
     Value,
     array,
     constant,
 )
 from xlalite.backends.cpu.native.call.argument_check_ir import check_arguments, write_donation_overlaps
-from xlalite.backends.cpu.native.call.call_records import NO_MEMORY_STATUS, BoundRecord, CallRecord, OutputRecord
+from xlalite.backends.cpu.native.call.call_records import (
+    CALL,
+    CALL_BOUND,
+    NO_MEMORY_STATUS,
+    PYTHON_FUNCTIONS,
+    RELEASE_ARENA,
+    RUN,
+    BoundRecord,
+    CallRecord,
+    OutputRecord,
+)
 from xlalite.backends.cpu.native.call.numpy_interface import ObjectLayout
 from xlalite.backends.cpu.native.heap import allocate, release
-from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
-
-CALL = "xlalite_call"
-CALL_BOUND = "xlalite_call_bound"
-RUN = "xlalite_run"
-RELEASE_ARENA = "xlalite_release_arena"
-
-PYTHON_FUNCTIONS: Mapping[str, tuple[Type, tuple[Type, ...]]] = {
-    "PyTuple_GetItem": (PTR, (PTR, I64)),
-    "PyTuple_New": (PTR, (I64,)),
-    "PyTuple_SetItem": (I32, (PTR, I64, PTR)),
-    "PyCapsule_GetPointer": (PTR, (PTR, PTR)),
-    "PyObject_Vectorcall": (PTR, (PTR, PTR, I64, PTR)),
-    "PyEval_SaveThread": (PTR, ()),
-    "PyEval_RestoreThread": (VOID, (PTR,)),
-    "PyLong_FromLong": (PTR, (I64,)),
-    "Py_IncRef": (VOID, (PTR,)),
-    "Py_DecRef": (VOID, (PTR,)),
-}
+from xlalite.backends.cpu.native.record import NULL, TYPES, Record, pointer_at
 
 # Not `nounwind`: an interpreter that ends lets threads leave by `pthread_exit` when they ask for its lock.
 _CALLS_PYTHON: tuple[str, ...] = ()
@@ -230,4 +219,9 @@ def _record_of(fb: FunctionBuilder, self: Value) -> Value:
 
 
 def _python(fb: FunctionBuilder, name: str, *arguments: Operand) -> Value:
-    return fb.call(fb.module.declare(name, *PYTHON_FUNCTIONS[name]), *arguments)
+    return fb.call(_declared(fb.module, name), *arguments)
+
+
+def _declared(module: ModuleBuilder, name: str) -> Function:
+    result, parameters = PYTHON_FUNCTIONS[name]
+    return module.declare(name, TYPES[result] if result else VOID, tuple(TYPES[kind] for kind in parameters))

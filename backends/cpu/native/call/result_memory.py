@@ -15,8 +15,8 @@ import functools
 import os
 import sys
 
-from xlalite.backends.cpu.native.call import result_memory_ir as native
-from xlalite.backends.cpu.native.jit import LinkedModule
+from xlalite.backends.cpu.native.call import call_records as native
+from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 _MAX_KEPT_BYTES = 256 << 20
@@ -80,7 +80,13 @@ class ResultMemory:
 @functools.cache
 def result_memory() -> ResultMemory:
     """The store of this process."""
-    return ResultMemory(runtime_code("memory of results", native.result_memory_ir))
+    return ResultMemory(runtime_code("memory of results", _result_memory_ir))
+
+
+def _result_memory_ir() -> str:
+    from xlalite.backends.cpu.native.call.result_memory_ir import result_memory_ir
+
+    return result_memory_ir()
 
 
 @functools.cache

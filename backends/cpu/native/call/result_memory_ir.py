@@ -21,30 +21,23 @@ from xlalite.backends.codegen.llvm import (
     Value,
     array,
 )
+from xlalite.backends.cpu.native.call.call_records import (
+    CALLOC,
+    EVICT,
+    FREE,
+    LARGE_BYTES,
+    MALLOC,
+    NUM_SLOTS,
+    REALLOC,
+    STORE,
+    Store,
+)
 from xlalite.backends.cpu.native.heap import allocate, release
 from xlalite.backends.cpu.native.record import NULL, Record
-
-STORE = "xlalite_result_store"
-EVICT = "xlalite_evict"
-MALLOC, CALLOC, REALLOC, FREE = (f"xlalite_result_{name}" for name in ("malloc", "calloc", "realloc", "free"))
-LARGE_BYTES = 1 << 20
-"""From this size on a block may be kept, and a result has its memory from here."""
 
 _HEADER_BYTES = 64
 _PAGE_BYTES = 4096
 _HUGE_PAGE_ADVICE = 14  # Linux's MADV_HUGEPAGE; it changes nothing where transparent huge pages are off
-_NUM_SLOTS = 16
-
-
-class Store(ctypes.Structure):
-    """The free blocks that are kept, and how much they are; the cursor counts the blocks that were ever kept."""
-
-    _fields_ = (
-        ("kept_bytes", ctypes.c_int64),
-        ("limit_bytes", ctypes.c_int64),
-        ("cursor", ctypes.c_int64),
-        ("slots", ctypes.c_void_p * _NUM_SLOTS),
-    )
 
 
 def result_memory_ir() -> str:
@@ -65,7 +58,7 @@ def _write_malloc(module: ModuleBuilder, store_address: Value) -> Function:
     store = Record(fb, Store, store_address)
     _, size = fb.parameters
     largest = fb.add(size, fb.lshr(size, 2))
-    with fb.loop(0, _NUM_SLOTS) as index:
+    with fb.loop(0, NUM_SLOTS) as index:
         slot = fb.gep(PTR, store.address("slots"), index)
         skip = fb.new_block("skip")
         fb.guard(fb.icmp("ne", fb.atomic_load(PTR, slot, "monotonic"), NULL), skip)
@@ -137,7 +130,7 @@ def _write_free(module: ModuleBuilder, store_address: Value, drop: Function, evi
         release(fb, block)
         fb.ret()
     turn = store.atomic_rmw("add", "cursor", 1, "monotonic")
-    slot = fb.gep(PTR, store.address("slots"), fb.and_(turn, _NUM_SLOTS - 1))
+    slot = fb.gep(PTR, store.address("slots"), fb.and_(turn, NUM_SLOTS - 1))
     store.atomic_rmw("add", "kept_bytes", capacity, "monotonic")
     fb.call(drop, fb.atomic_rmw("xchg", slot, block, "acq_rel"))
     fb.call(evict, limit)
@@ -154,8 +147,8 @@ def _write_evict(module: ModuleBuilder, store_address: Value, drop: Function) ->
     with fb.while_loop([fb.constant(I64, 0)]) as loop:
         (count,) = loop.values
         kept = store.atomic_load("kept_bytes", "monotonic")
-        loop.continue_while(fb.and_(fb.icmp("ugt", kept, limit), fb.icmp("ult", count, _NUM_SLOTS)))
-        slot = fb.gep(PTR, store.address("slots"), fb.and_(fb.add(turn, count), _NUM_SLOTS - 1))
+        loop.continue_while(fb.and_(fb.icmp("ugt", kept, limit), fb.icmp("ult", count, NUM_SLOTS)))
+        slot = fb.gep(PTR, store.address("slots"), fb.and_(fb.add(turn, count), NUM_SLOTS - 1))
         fb.call(drop, fb.atomic_rmw("xchg", slot, NULL, "acquire"))
         loop.yield_(fb.add(count, 1))
     fb.ret()

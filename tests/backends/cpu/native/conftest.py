@@ -15,7 +15,9 @@ import pytest
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
-from xlalite.backends.cpu.native.jit import IrSource, LinkedModule, compile_ir, link
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.linker import LinkedModule, link
+from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import get_pool, runtime_imports
 from xlalite.hlo.types.shape import Shape
 

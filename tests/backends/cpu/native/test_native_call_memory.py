@@ -9,9 +9,9 @@ import weakref
 import numpy as np
 import pytest
 
+from xlalite.backends.cpu.native.call.call_records import LARGE_BYTES
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.result_memory import default_limit_bytes, result_memory
-from xlalite.backends.cpu.native.call.result_memory_ir import LARGE_BYTES
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.hlo.errors import ArgumentError, ExecutionError

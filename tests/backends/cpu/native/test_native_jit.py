@@ -5,16 +5,10 @@ import weakref
 
 import pytest
 
-from xlalite.backends.cpu.native.jit import (
-    CodeForm,
-    IrPass,
-    IrSource,
-    JitOptions,
-    compile_ir,
-    generate_code,
-    host_fingerprint,
-    link,
-)
+from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
+from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions, host_fingerprint
+from xlalite.backends.cpu.native.linker import link
+from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.hlo.errors import CodegenError
 
 ANSWER = "define i32 @answer() {\n  ret i32 42\n}\n"

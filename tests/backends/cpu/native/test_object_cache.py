@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlalite.backends.codegen.llvm import TargetInfo
-from xlalite.backends.cpu.native import jit, object_cache
+from xlalite.backends.cpu.native import jit_options, object_cache
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import write_entry
-from xlalite.backends.cpu.native.jit import JitOptions, compile_ir
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache, cache_key
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.hlo.errors import CacheError
@@ -232,25 +232,30 @@ def test_entries_say_what_they_are(tmp_path):
     assert 0 < entry.summary.compile_ms < 60_000
 
 
-def test_processor_decides_the_key(monkeypatch):
+def test_processor_decides_the_key(monkeypatch, tmp_path):
     """A home directory may be shared by machines that differ."""
-    host = TargetInfo.host()
-    machines = (
-        host,
-        replace(host, feature_string="+forged"),
-        replace(host, cpu="another"),
-        replace(host, cache_bytes=(1, 2, 3)),
-        host,
-    )
+    text = "processor\t: {0}\nmodel\t\t: {1}\ncpu MHz\t: {0}\nflags\t\t: {2}\n\nprocessor\t: 7\nflags\t\t: others\n"
+    machines = [(text.format(n, *decisive), cache) for n, decisive, cache in _MACHINES] + [("none of that", (1, 2, 3))]
     keys = []
-    for machine in machines:
+    for number, (processor, cache_bytes) in enumerate(machines):
         with monkeypatch.context() as patch:
-            patch.setattr(TargetInfo, "host", lambda machine=machine: machine)
-            jit.host_fingerprint.cache_clear()
+            (tmp_path / str(number)).write_text(processor)
+            patch.setattr(jit_options, "PROCESSOR", tmp_path / str(number))
+            patch.setattr(jit_options, "host_cache_bytes", lambda cache_bytes=cache_bytes: cache_bytes)
+            jit_options.host_fingerprint.cache_clear()
             keys.append(cache_key(("key",), JitOptions()))
-    jit.host_fingerprint.cache_clear()
-    assert len(set(keys)) == 4
-    assert keys[0] == keys[-1]
+    jit_options.host_fingerprint.cache_clear()
+    assert len(set(keys)) == 5
+    assert keys[0] == keys[3]
+
+
+_MACHINES = (
+    (0, ("EPYC", "avx2"), (1, 2, 3)),
+    (0, ("EPYC", "avx2 fma"), (1, 2, 3)),
+    (0, ("XEON", "avx2"), (1, 2, 3)),
+    (1, ("EPYC", "avx2"), (1, 2, 3)),
+    (0, ("EPYC", "avx2"), (4, 2, 3)),
+)
 
 
 def test_directory_that_others_may_write_is_refused(tmp_path):

@@ -3,7 +3,8 @@
 import ctypes
 
 from xlalite.backends.codegen.llvm import I32, I64, ModuleBuilder
-from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code, link
+from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
+from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
 
 

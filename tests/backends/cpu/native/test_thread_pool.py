@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from xlalite.backends.codegen.llvm import TargetInfo
-from xlalite.backends.cpu.native.jit import compile_ir, link
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import ThreadPool, get_pool
-from xlalite.backends.cpu.native.thread_pool_ir import PARALLEL_FOR, has_native_pool, serial_pool_ir, thread_pool_ir
+from xlalite.backends.cpu.native.thread_pool_ir import serial_pool_ir, thread_pool_ir
+from xlalite.backends.cpu.native.threads import PARALLEL_FOR, has_native_pool
 
 needs_workers = pytest.mark.skipif(not has_native_pool(), reason="no worker threads on this platform")
 
@@ -271,7 +273,9 @@ import ctypes, os, sys, threading
 sys.path.insert(0, "tests/backends/cpu/native")
 import numpy as np
 from test_thread_pool import COUNT, Job, meet, thread_ids
-from xlalite.backends.cpu.native.jit import IrSource, compile_ir, link
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.linker import link
+from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import get_pool, runtime_imports
 
 kernels = link([compile_ir(IrSource(COUNT))], runtime_imports())
@@ -317,7 +321,9 @@ def test_forked_children_have_pools_of_their_own(run_python, tmp_path):
 
 
 EXIT = """
-from xlalite.backends.cpu.native.jit import IrSource, compile_ir, link
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.linker import link
+from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import ThreadPool, runtime_imports
 kernel = link([compile_ir(IrSource("define void @k(ptr %a, i64 %b, i64 %e) { ret void }"))], runtime_imports())
 pools = [ThreadPool(n) for n in (1, 2, 3, 5)]

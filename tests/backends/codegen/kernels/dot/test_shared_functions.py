@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.cpu.native.jit import CodeForm, JitOptions, generate_code
+from xlalite.backends.cpu.native.jit import CodeForm, generate_code
+from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.hlo import parse

@@ -1,0 +1,74 @@
+"""How LLVM turns text into machine code, and for which machine; parts of every key of the cache, told without LLVM."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite
+
+from xlalite.hlo.surroundings.host_caches import host_cache_bytes
+
+
+class IrPass(enum.Enum):
+    """An LLVM pass over IR; the value names it as llvmlite does."""
+
+    SROA = "sroa"
+    INSTRUCTION_COMBINE = "instruction_combine"
+    SIMPLIFY_CFG = "simplify_cfg"
+
+
+LIGHT_PASSES = (IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)
+"""What vectors written by us need; LLVM's own vectoriser costs more time than the rest of a compilation together."""
+
+
+@dataclass(frozen=True, slots=True)
+class JitOptions:
+    """How LLVM turns text into machine code.
+
+    Attributes:
+        passes: The IR passes, in order.
+        max_isa: The newest instruction set to use; empty for all that the machine has.
+    """
+
+    passes: tuple[IrPass, ...] = LIGHT_PASSES
+    max_isa: str = ""
+
+    def key(self) -> str:
+        """The options as text for a cache key."""
+        return f"{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
+
+
+PROCESSOR = Path("/proc/cpuinfo")
+_DECISIVE = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+
+
+@functools.cache
+def host_fingerprint() -> str:
+    """What decides whether object code fits, as text for a cache key.
+
+    llvmlite with its LLVM, CPU and its features, and the sizes of its caches, by which matrix products are cut into
+    blocks.
+    """
+    libraries = sorted(Path(llvmlite.__path__[0], "binding").glob("*llvmlite.*"))
+    sizes = [library.stat().st_size for library in libraries]
+    return f"llvmlite {llvmlite.__version__} {sizes}; {_processor()}; caches {host_cache_bytes()}"
+
+
+def _processor() -> str:
+    """The first processor as Linux describes it; elsewhere as LLVM does."""
+    try:
+        with PROCESSOR.open(encoding="latin-1") as file:
+            first = itertools.takewhile(str.strip, file)
+            lines = [line for line in first if line.startswith(_DECISIVE)]
+    except OSError:
+        lines = []
+    if any(line.startswith(("flags", "Features")) for line in lines):
+        return f"{platform.machine()} {' '.join(''.join(lines).split())}"
+    from xlalite.backends.codegen.llvm.target import TargetInfo
+
+    return repr(TargetInfo.host())
