@@ -51,6 +51,7 @@ from xlalite.ops.declarations import (
     softmax as softmax,
     space_blocks as space_blocks,
     special_functions as special_functions,
+    stacks as stacks,
     stateless_random as stateless_random,
     stochastic_cast as stochastic_cast,
     strided_slice as strided_slice,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final
@@ -14,16 +14,20 @@ from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.op_spec import find_spec
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.messages.classes import CLASSES
 from xlalite.messages.data_types import dtype_of_number, read_shape
-from xlalite.ops.functions.node_attributes import FUNCTIONS, attributes_of
+from xlalite.ops.functions.control_flow_import import CONTROL, with_functions
+from xlalite.ops.functions.dataflow_nodes import DataflowNode, FunctionLibrary
+from xlalite.ops.functions.imported_nodes import BUILDERS, VARIABLES, with_resources, without_array_handles
+from xlalite.ops.functions.node_attributes import FUNCTIONS, attribute_value, attributes_of
 from xlalite.ops.helpers.constant import convert_to_tensor
 
 _MAX_DEPTH: Final = 50
 _MAX_FUNCTION_NODES: Final = 1_000_000
 _ALIASES: Final = {
     **{"BatchMatMul": "BatchMatMulV2", "StatelessIf": "If", "StatelessWhile": "While", "PlaceholderV2": "Placeholder"},
-    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity"},
+    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity", "ControlTrigger": "NoOp"},
 }
 """Types that differ from ours in nothing that shows here."""
 
@@ -75,11 +79,15 @@ class _Nodes:
     Attributes:
         operations: The operations by the names of their nodes.
         used: The replaced outputs that something took.
+        outputs: The outputs of those nodes that became several operations.
+        inside: Names of nodes that are in functions of loops and branches.
     """
 
     def __init__(self, replaced: Mapping[tuple[str, int], Any]) -> None:
         self.operations: dict[str, Operation] = {}
         self.used: set[tuple[str, int]] = set()
+        self.outputs: dict[str, Sequence[Tensor]] = {}
+        self.inside: Set[str] = frozenset()
         self._replaced = replaced
 
     def is_replaced(self, key: tuple[str, int]) -> bool:
@@ -92,7 +100,8 @@ class _Nodes:
             self.used.add(key)
             found: Tensor = self._replaced[key]
             return found
-        outputs = self._operation(key[0]).outputs
+        operation = self._operation(key[0])
+        outputs = self.outputs.get(key[0], operation.outputs)
         if key[1] >= len(outputs):
             raise InvalidArgumentError(None, None, f"input {text!r}: {key[0]!r} has {len(outputs)} outputs")
         if text.count(":") == 2 and len(outputs) > 1:
@@ -115,6 +124,8 @@ class _Nodes:
         return self.tensor(text) if ":" in text else self._operation(text)
 
     def _operation(self, name: str) -> Operation:
+        if name in self.inside:
+            raise InvalidArgumentError(None, None, f"node {name!r} is inside a loop or branch, which gives its values")
         if name not in self.operations:
             raise InvalidArgumentError(None, None, f"the GraphDef has no node {name!r}")
         return self.operations[name]
@@ -128,21 +139,43 @@ class _Importer:
         self._open: list[str] = []
         self._budget = _MAX_FUNCTION_NODES
 
-    def add(self, graph: Graph, nodes: Iterable[Any], replaced: Mapping[tuple[str, int], Any]) -> _Nodes:
+    def add(self, graph: Graph, nodes: Sequence[Any], replaced: Mapping[tuple[str, int], Any]) -> _Nodes:
         """Adds nodes to a graph."""
         made = _Nodes(replaced)
+        if any(node.op in CONTROL or node.op in VARIABLES or node.op.startswith("TensorArray") for node in nodes):
+            nodes = self._functional(made, nodes)
         for node in _in_order(list(nodes), made):
             with graph.control_dependencies(None):
                 made.operations[node.name] = _naming(node, partial(self._operation, graph, node, made))
         return made
 
+    def _functional(self, made: _Nodes, messages: Sequence[Any]) -> list[Any]:
+        """The nodes with functions for loops and branches, resources for variables and lists for arrays."""
+        nodes = {}
+        for node in messages:
+            inputs = tuple(_naming_key(node, each) for each in node.input)
+            nodes[node.name] = DataflowNode(node.name, node.op, inputs, dict(node.attr.items()), node.device)
+        if len(nodes) < len(messages):
+            return list(messages)  # two have one name
+        library = FunctionLibrary(self._functions)
+        functional = with_functions(without_array_handles(with_resources(nodes)), library)
+        self._functions |= {each.signature.name: each for each in library.messages}
+        made.inside = nodes.keys() - functional.keys()
+        return [node.to_message() for node in functional.values()]
+
     def _operation(self, graph: Graph, node: Any, made: _Nodes) -> Operation:
-        spec = find_spec(_ALIASES.get(node.op, node.op))
+        if node.op not in BUILDERS:
+            spec = find_spec(_ALIASES.get(node.op, node.op))
         if not node.name or node.name.endswith("/"):
             raise InvalidArgumentError(None, None, "a name must not be empty or end in '/'")
         inputs = [graph.capture(made.tensor(each)) for each in node.input if not each.startswith("^")]
         control = [made.control(each) for each in node.input if each.startswith("^")]
         given = dict(node.attr.items())
+        if node.op in BUILDERS:
+            values = {name: attribute_value(name, each) for name, each in given.items()}
+            with graph.control_dependencies(control), graph.device(node.device or (lambda operation: None)):
+                outputs = made.outputs[node.name] = BUILDERS[node.op](inputs, values, node.name)
+            return outputs[0].op
         attrs, annotations = attributes_of(spec, given)
         named = [name for name in spec.attrs if name in FUNCTIONS]
         if named:
@@ -180,12 +213,18 @@ class _Importer:
         if min(counts) < 0 or counts[0] + counts[1] != len(rest):
             raise InvalidArgumentError(None, None, f"its functions do not take its {len(inputs)} inputs")
         captured = [_distinct(graph, each) for each in (rest[: counts[0]], rest[counts[0] :])]
-        functions = {
-            name: self._function(graph, message, arguments, each)
-            for name, message, each in zip((first, second), messages, captured, strict=True)
-        }
-        _check_results(op_type, functions)
-        return [*start, *captured[0], *captured[1]], functions
+        shapes = [each.shape for each in arguments]
+        while True:
+            functions = {
+                name: self._function(graph, message, arguments, each, shapes)
+                for name, message, each in zip((first, second), messages, captured, strict=True)
+            }
+            _check_results(op_type, functions)
+            results = (each.shape for each in functions[second].outputs)
+            wider = [_common(*each) for each in zip(shapes, results, strict=False)]
+            if "_input_shapes" in messages[1].attr or [each.dims for each in wider] == [each.dims for each in shapes]:
+                return [*start, *captured[0], *captured[1]], functions
+            shapes = wider
 
     def _message(self, given: Mapping[str, Any], attr: str) -> Any:
         name = given[attr].func.name if attr in given else ""
@@ -194,7 +233,12 @@ class _Importer:
         return self._functions[name]
 
     def _function(
-        self, outer: Graph, message: Any, arguments: Sequence[Tensor], captured: Sequence[Tensor]
+        self,
+        outer: Graph,
+        message: Any,
+        arguments: Sequence[Tensor],
+        captured: Sequence[Tensor],
+        shapes: Sequence[TensorShape],
     ) -> FunctionGraph:
         name = message.signature.name
         if name in self._open or len(self._open) >= _MAX_DEPTH:
@@ -205,13 +249,14 @@ class _Importer:
         self._open.append(name)
         function = FunctionGraph(name, outer)
         said = message.attr["_input_shapes"].list.shape if "_input_shapes" in message.attr else ()
-        shapes = [read_shape(each.to_proto()) for each in said]
         given = [*arguments, *captured]
+        shapes = [read_shape(each.to_proto()) for each in said] or shapes
         replaced: dict[tuple[str, int], Any] = {}
         with function.as_default():
             for position, (argument, tensor) in enumerate(zip(message.signature.input_arg, given, strict=True)):
                 shape = shapes[position] if position < len(shapes) else tensor.shape
-                if dtype_of_number(argument.type) is not tensor.dtype or not shape.is_compatible_with(tensor.shape):
+                is_alike = not argument.type or dtype_of_number(argument.type) is tensor.dtype
+                if not is_alike or not shape.is_compatible_with(tensor.shape):
                     raise InvalidArgumentError(
                         None, None, f"function {name!r}: argument {argument.name!r} is not like {tensor.name!r}"
                     )
@@ -238,6 +283,13 @@ def _distinct(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
         copy = graph.create_op("Identity", [tensor]).outputs[0] if tensor in distinct else tensor
         distinct[copy] = None
     return [*distinct]
+
+
+def _common(shape: TensorShape, result: TensorShape) -> TensorShape:
+    """What holds of a loop variable that starts with one shape and goes on with another."""
+    if shape.dims is None or result.dims is None or len(shape.dims) != len(result.dims):
+        return TensorShape(None)
+    return TensorShape([a if a == b else None for a, b in zip(shape.dims, result.dims, strict=True)])
 
 
 def _check_results(op_type: str, functions: Mapping[str, FunctionGraph]) -> None:

@@ -29,23 +29,26 @@ _FOLLOWING: Final = (
     "Tk Tlabels Tlen Tmultiples Tnumsegments Tout Toutput Tpaddings Tparams Tperm Treal Tsegmentids Tseed Tshape "
     "Tshift Tsize Tsplits Tstate Index N R S SrcT U dtype dtypes element_dtype num num_split out_type shape_type "
     "allowed_devices bad_color container output_shapes parallel_iterations shared_name summarize use_cudnn_on_gpu "
-    "use_locking validate_indices validate_shape swap_memory lower_using_switch_merge"
+    "use_locking validate_indices validate_shape swap_memory lower_using_switch_merge index_type T_threshold TInput "
+    "grad_a grad_b grad_x grad_y stack_name"
 )
 _FOLLOWS: Final = frozenset(_FOLLOWING.split())
 """Attributes that follow from the inputs or change no result."""
 
 _NEUTRAL: Final[Mapping[str, object]] = {
     "Truncate": False,
+    "bad_indices_policy": "",
     "batch_dims": 0,
+    "blank_index": -1,
     "data_format": "NHWC",
     "debug_name": "",
     "dilations": (1, 1, 1, 1),
     "explicit_paddings": (),
     "exponential_avg_factor": 1.0,
-    "grad_a": False,
-    "grad_b": False,
     "half_pixel_centers": False,
     "incompatible_shape_error": True,
+    "perturb_singular": False,
+    "sparse_gradient": False,
 }
 """Attributes that may be there although the operation has no such attribute, with the value that they must have."""
 
@@ -74,7 +77,7 @@ _KINDS: Final[Mapping[type, str]] = {
     float: "tolerance",
     str: "align end equation message mode output_stream padding sep",
     tuple: "boundaries dtypes ksize ksizes rates squeeze_dims strides",
-    DType: "T Targmax Tout dtype element_dtype out_idx out_type output_type shape_type",
+    DType: "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type shape_type",
     TensorShape: "shape",
 }
 _ELEMENTS: Final[Mapping[str, type]] = {
@@ -104,12 +107,12 @@ def attributes_of(spec: OpSpec, given: Mapping[str, Any]) -> tuple[dict[str, Any
         name = renamed.get(key, key)
         if key.startswith("_"):
             if key in ANNOTATIONS:
-                annotations[key] = _checked(key, _value(key, message), ANNOTATIONS[key])
+                annotations[key] = _checked(key, attribute_value(key, message), ANNOTATIONS[key])
         elif name in spec.attrs and (name == key or name not in found):
             if name not in FUNCTIONS:
                 found[name] = _attribute(spec, name, message)
         elif key in _NEUTRAL:
-            _check_neutral(key, _value(key, message))
+            _check_neutral(key, attribute_value(key, message))
         elif key not in _FOLLOWS:
             raise InvalidArgumentError(None, None, f"attribute {key!r} is unknown; {spec.name} has {[*spec.attrs]}")
     for name in spec.attrs:
@@ -121,7 +124,7 @@ def attributes_of(spec: OpSpec, given: Mapping[str, Any]) -> tuple[dict[str, Any
 def _attribute(spec: OpSpec, name: str, message: Any) -> Any:
     if name in _PROCESS:
         raise UnimplementedError(None, None, f"attribute {name!r} is an object of the program that wrote the graph")
-    return _checked(name, _value(name, message), _KIND_OF.get(name) or type(spec.defaults[name]))
+    return _checked(name, attribute_value(name, message), _KIND_OF.get(name) or type(spec.defaults[name]))
 
 
 def _checked(name: str, value: Any, kind: type) -> Any:
@@ -137,7 +140,8 @@ def _check_neutral(name: str, value: Any) -> None:
         raise UnimplementedError(None, None, f"attribute {name!r} must be {neutral!r} here, found {value!r:.80}")
 
 
-def _value(name: str, message: Any) -> Any:
+def attribute_value(name: str, message: Any) -> Any:
+    """The value of an attribute; None when it has none."""
     field = message.WhichOneof("value")
     if field is None:
         return None

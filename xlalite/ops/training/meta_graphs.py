@@ -151,7 +151,7 @@ def _variable(graph: Graph, data: bytes, prefix: str, known: dict[str, Variable]
     except ParseError:
         return data
     name = prefix + message.variable_name
-    if not message.snapshot_name or not message.is_resource:
+    if not message.snapshot_name:
         return data
     if name not in known:
         snapshot = _element(graph, prefix + message.snapshot_name)
