@@ -86,8 +86,8 @@ def tridiagonal(matrices: AnyArray, *, lower: bool) -> tuple[AnyArray, AnyArray,
         flipped = tridiagonal(matrices[:, ::-1, ::-1], lower=True)
         return flipped[0][:, ::-1, ::-1], flipped[1][:, ::-1], flipped[2][:, ::-1], flipped[3][:, ::-1]
     size = matrices.shape[-1]
-    triangle = np.tril(matrices)
-    full = triangle + np.conj(np.swapaxes(np.tril(matrices, -1), -1, -2))
+    below = np.tril(matrices, -1)
+    full = np.where(np.eye(size, dtype=bool), np.real(matrices), below + np.conj(np.swapaxes(below, -1, -2)))
     packed, taus = hessenberg(full, 1, size)
     diagonal = np.diagonal(packed, axis1=1, axis2=2).real
     beside = np.diagonal(packed, -1, axis1=1, axis2=2).real

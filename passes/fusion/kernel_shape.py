@@ -35,6 +35,9 @@ class KernelKind(enum.Enum):
     REFLECTIONS = "reflections"
     EIGH = "eigh"
     SVD = "svd"
+    HESSENBERG = "hessenberg"
+    TRIDIAGONAL = "tridiagonal"
+    PIVOTED_QR = "pivoted qr"
     TRIDIAGONAL_SOLVE = "tridiagonal solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
@@ -77,6 +80,9 @@ _LAPACK_KINDS = {
     "ormqr": KernelKind.REFLECTIONS,
     "syevd": KernelKind.EIGH,
     "gesdd": KernelKind.SVD,
+    "gehrd": KernelKind.HESSENBERG,
+    "sytrd": KernelKind.TRIDIAGONAL,
+    "geqp3": KernelKind.PIVOTED_QR,
     "gtsv": KernelKind.TRIDIAGONAL_SOLVE,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -18,7 +19,8 @@ LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
-_SAME = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "gesvd": "gesdd"}
+_SAME = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "gesvd": "gesdd", "hetrd": "sytrd"}
+_COMPLEX = {DType.F32: DType.C64, DType.F64: DType.C128}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,18 @@ class LapackCall:
         options: The numbers in `backend_config`; true is 1.
         batch: Sizes of the leading dimensions of all operands and results.
         sizes: Sizes of each operand without these.
+        flops: Multiplications and additions for one matrix.
     """
 
     routine: str
     options: Options
     batch: Dims
     sizes: tuple[Dims, ...]
+    flops: int
 
     def letter(self, name: str) -> str:
         """An option that is a letter; none if it is not there."""
         return chr(self.options.get(name, 0))
-
-    @property
-    def flops(self) -> int:
-        """Multiplications and additions for one matrix."""
-        return _FORMS[self.routine].flops(self.sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,8 @@ class _Form:
         flops: Sizes of the operands -> multiplications and additions.
         integers: Numbers of the results that are s32; all others have the element type.
         reals: Numbers of those that have the type of its real part.
+        complexes: Numbers of those that have the complex type of this part.
+        integer_operands: Numbers of the operands that are s32.
     """
 
     ranks: Dims
@@ -64,6 +65,8 @@ class _Form:
     flops: Callable[[tuple[Dims, ...]], int]
     integers: Dims = ()
     reals: Dims = ()
+    complexes: Dims = ()
+    integer_operands: Dims = ()
 
 
 def lapack_call(instruction: HloInstruction) -> LapackCall | None:
@@ -71,12 +74,16 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     target = _TARGET.fullmatch(instruction.attrs.custom_call_target)
     if target is None or instruction.has_side_effect:
         return None
-    routine = _SAME.get(target[2], target[2])
-    form, dtype = _FORMS.get(routine), LAPACK_TYPES[target[1]]
+    routine, dtype = _SAME.get(target[2], target[2]), LAPACK_TYPES[target[1]]
+    form = (dtype.is_complex and _COMPLEX_FORMS.get(routine)) or _FORMS.get(routine)
     shapes = [operand.shape for operand in instruction.operands]
     if form is None or len(shapes) != len(form.ranks):
         return None
-    if any(not shape.is_array or shape.dtype is not dtype or shape.is_dynamic for shape in shapes):
+    operand_types = [DType.S32 if number in form.integer_operands else dtype for number in range(len(shapes))]
+    if any(
+        not shape.is_array or shape.dtype is not wanted or shape.is_dynamic
+        for shape, wanted in zip(shapes, operand_types, strict=True)
+    ):
         return None
     rank = shapes[0].rank - form.ranks[0]
     if rank < 0 or any(shape.rank != rank + own for shape, own in zip(shapes, form.ranks, strict=True)):
@@ -88,11 +95,12 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     if any(not size for each in sizes for size in each):
         return None
     types = {**dict.fromkeys(form.integers, DType.S32), **dict.fromkeys(form.reals, dtype.component)}
+    types |= dict.fromkeys(form.complexes, _COMPLEX.get(dtype, dtype))
     for wanted in form.results(sizes, options):
         results = [Shape.array(types.get(number, dtype), (*batch, *dims)) for number, dims in enumerate(wanted)]
         whole = results[0] if len(results) == 1 else Shape.tuple(results)
         if whole.compatible(instruction.shape):
-            return LapackCall(routine, options, batch, sizes)
+            return LapackCall(routine, options, batch, sizes, form.flops(sizes))
     return None
 
 
@@ -151,10 +159,46 @@ def _tridiagonal_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[tu
     return ((*diagonals, rhs, ()),) if all(each == rhs[:1] for each in diagonals) else ()
 
 
+def _hessenberg(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
+    ((rows, columns),) = sizes
+    is_inside = 1 <= options.get("low", 1) <= options.get("high", rows) <= rows
+    return (((rows, rows), (rows - 1,), ()),) if is_inside and rows == columns else ()
+
+
+def _tridiagonal(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
+    ((rows, columns),) = sizes
+    is_one = chr(options.get("uplo", 0)) in "LU" and rows == columns
+    return (((rows, rows), (rows,), (rows - 1,), (rows - 1,), ()),) if is_one else ()
+
+
+def _pivoted_factors(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
+    matrix, order = sizes
+    return ((matrix, order, (min(matrix),)),) if order == matrix[1:] else ()
+
+
+def _schur_form(sizes: tuple[Dims, ...], options: Options, parts_of_values: int = 2) -> tuple[tuple[Dims, ...], ...]:
+    ((rows, columns),) = sizes
+    is_one = chr(options.get("mode", 0)) in "NV" and options.get("sort", ord("N")) == ord("N") and rows == columns
+    return (((rows, rows),) * 2 + ((rows,),) * parts_of_values + ((), ()),) if is_one else ()
+
+
+def _general_eigenvalues(
+    sizes: tuple[Dims, ...], options: Options, parts_of_values: int = 2
+) -> tuple[tuple[Dims, ...], ...]:
+    ((rows, columns),) = sizes
+    letters = [chr(options.get(name, 0)) for name in ("compute_left", "compute_right")]
+    is_one = all(letter in "NV" for letter in letters) and rows == columns
+    return (((rows,),) * parts_of_values + ((rows, rows),) * 2 + ((),),) if is_one else ()
+
+
 def _elimination_flops(sizes: tuple[Dims, ...]) -> int:
     rows, columns = sizes[0]
     steps = min(rows, columns)
     return 2 * rows * columns * steps - (rows + columns) * steps**2 + 2 * steps**3 // 3
+
+
+def _schur_flops(sizes: tuple[Dims, ...]) -> int:
+    return 25 * sizes[0][0] ** 3
 
 
 _FORMS: Mapping[str, _Form] = {
@@ -171,8 +215,20 @@ _FORMS: Mapping[str, _Form] = {
     ),
     "orgqr": _Form((2, 1), _q, lambda sizes: 2 * _elimination_flops(sizes)),
     "syevd": _Form((2,), _eigenvalues, lambda sizes: 6 * sizes[0][0] ** 3, integers=(2,), reals=(1,)),
+    "gehrd": _Form((2,), _hessenberg, lambda sizes: 10 * sizes[0][0] ** 3 // 3, integers=(2,)),
+    "sytrd": _Form((2,), _tridiagonal, lambda sizes: 4 * sizes[0][0] ** 3 // 3, integers=(4,), reals=(1, 2)),
+    "geqp3": _Form(
+        (2, 1), _pivoted_factors, lambda sizes: 3 * _elimination_flops(sizes), integers=(1,), integer_operands=(1,)
+    ),
+    "gees": _Form((2,), _schur_form, _schur_flops, integers=(4, 5)),
+    "geev": _Form((2,), _general_eigenvalues, _schur_flops, integers=(4,), complexes=(2, 3)),
     "gtsv": _Form(
         (1, 1, 1, 2), _tridiagonal_solution, lambda sizes: 8 * sizes[3][0] * (1 + sizes[3][1]), integers=(4,)
     ),
     "ormqr": _Form((2, 1, 2), _product_with_q, lambda sizes: 4 * sizes[1][0] * sizes[2][0] * sizes[2][1]),
 }
+_COMPLEX_FORMS: Mapping[str, _Form] = {
+    "gees": _Form((2,), partial(_schur_form, parts_of_values=1), _schur_flops, integers=(3, 4)),
+    "geev": _Form((2,), partial(_general_eigenvalues, parts_of_values=1), _schur_flops, integers=(3,)),
+}
+"""Those of routines that give the parts of complex numbers apart where matrices are real."""

@@ -20,13 +20,11 @@ from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKerne
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.implicit_ql import ImplicitQl, Tridiagonal
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
-    chosen,
-    conjugate,
     real_part,
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
-from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import TridiagonalReduction
+from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import TridiagonalReduction, read_hermitian
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import I32, I64, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
@@ -92,7 +90,9 @@ class EighKernel(BatchedKernel):
         taus = ArrayView.row_major(parts[5], dtype, (size,))
         diagonal, *others = (ArrayView.row_major(part, dtype.component, (size + 1,)) for part in parts[6:10])
         tridiagonal = Tridiagonal(size, diagonal, others[0], others[1], others[2])
-        factor, is_finite = self._read(entry, matrix, batch)
+        operand = entry.sources[self.request.body.root.operand(0)]
+        read_hermitian(entry, matrix, operand, batch, is_lower=self.is_lower)
+        factor, is_finite = matrix.normalise()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
             reduction = TridiagonalReduction(fb, matrix, beside, taus, diagonal, others[0])
@@ -106,24 +106,6 @@ class EighKernel(BatchedKernel):
         (info,) = branch.results
         entry.outputs[2].write(IndexMath(fb, 1), batch, info)
         self._write(entry, vectors, diagonal, parts[10], batch, factor, fb.icmp("eq", info, 0))
-
-    def _read(self, entry: KernelEntry, matrix: PanelMatrix, batch: Index) -> tuple[Value, Value]:
-        """Fills both triangles from one: (the power of two that all was multiplied with, whether all is finite)."""
-        fb, operand, lanes = entry.fb, entry.sources[self.request.body.root.operand(0)], self.form.lanes
-
-        def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
-            emitter = entry.emitter(lanes, mask)
-            columns, edge = emitter.math.vector(at), fb.splat(row, lanes)
-            own = operand(emitter, (*batch, Affine(row), at))
-            other = conjugate(fb, operand(emitter, (*batch, at, Affine(row))))
-            element = chosen(fb, fb.icmp("sle" if self.is_lower else "sge", columns, edge), own, other)
-            is_diagonal = fb.icmp("eq", columns, edge)
-            if isinstance(element, tuple):
-                element = element[0], fb.select(is_diagonal, 0.0, element[1])
-            panel.write(emitter.math, (Affine(row), place), element)
-
-        matrix.for_vectors(visit)
-        return matrix.normalise()
 
     def _start_vectors(
         self, entry: KernelEntry, vectors: PanelMatrix, reduction: TridiagonalReduction, parts: Sequence[Value]

@@ -66,9 +66,14 @@ def negative(fb: FunctionBuilder, element: Element) -> Element:
 
 def one_like(element: Element) -> Element:
     """A one of the kind of an element."""
-    if isinstance(element, tuple):
-        return constant(element[0].type, 1.0), zero(element[0].type)
-    return constant(element.type, 1.0)
+    return from_real(element, 1.0)
+
+
+def from_real(like: Element, number: Value | float) -> Element:
+    """A real number as one of the kind of an element."""
+    part = like[0] if isinstance(like, tuple) else like
+    real = number if isinstance(number, Value) else constant(part.type, number)
+    return (real, zero(part.type)) if isinstance(like, tuple) else real
 
 
 def real_part(element: Element) -> Value:

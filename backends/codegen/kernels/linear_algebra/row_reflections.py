@@ -1,24 +1,28 @@
-"""Reflections that make zeros in rows, in the columns behind one; and the matrix that is their product.
+"""Reflections that make zeros in rows or columns of a matrix, behind a place; and the matrix that is their product.
 
 A row is a column of the adjoint: the vector of a reflection is left in the row conjugated, a one at its top.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import Element, zero_element
+from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     conjugate,
     one_like,
+    plus_product,
     product,
     quotient,
     real_part,
     scaled,
+    total,
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, set_unit
@@ -34,16 +38,12 @@ class RowReflections:
         matrix: The matrix; behind place k + 1 of row k stands the vector of reflection k, conjugated, in the end.
         beside: A row as long as one of the matrix.
         taus: Of the reflections, of the matrix's type.
-        diagonal: [columns + 1] of real numbers.
-        off_diagonal: [columns + 1] of real numbers.
     """
 
     fb: FunctionBuilder
     matrix: PanelMatrix
     beside: PanelMatrix
     taus: ArrayView
-    diagonal: ArrayView
-    off_diagonal: ArrayView
 
     def make_q(self, q: PanelMatrix, block: BlockReflection) -> None:
         """Makes the product of reflections without its first row and column, which are those of the unit matrix."""
@@ -66,6 +66,83 @@ class RowReflections:
             block.take(first, taken, packed, tau)
             with q.each_panel(fb.udiv(first, width)) as panel:
                 block.apply(panel, first, taken, adjoint=False)
+
+    def make_left_q(self, q: PanelMatrix, block: BlockReflection, taus: ArrayView) -> None:
+        """Makes the first columns of the product of the reflections from the left.
+
+        Their vectors begin at the diagonal; or below it, and what is made has no first row and column, which are those
+        of the unit matrix.
+        """
+        fb, matrix, form = self.fb, self.matrix, block.forms[0]
+        below = matrix.form.rows - form.rows
+        count = matrix.columns - below
+        blocks = -(-count // form.width)
+        set_unit(q)
+        with fb.loop(0, blocks) as turn:
+            first = fb.mul(fb.sub(fb.constant(turn.type, blocks - 1), turn), form.width)
+            taken = fb.smin(fb.sub(fb.constant(first.type, count), first), form.width)
+
+            def packed(row: Value, place: Affine, first: Value = first) -> Element:
+                panel, column = matrix.place(fb.add(first, place.base))
+                return panel.read(IndexMath(fb, form.lanes), (Affine(fb.add(row, below)), Affine(column, 1)))
+
+            def tau(number: Value, first: Value = first) -> Element:
+                return taus.read(IndexMath(fb, 1), (Affine(fb.add(first, number)),))
+
+            block.take(first, taken, packed, tau)
+            with q.each_panel(fb.udiv(first, q.form.width)) as panel:
+                block.apply(panel, first, taken, adjoint=False)
+
+    def reflect_columns(self, top: Value, column: Value, end: Value | int) -> tuple[Element, Value]:
+        """Makes zeros in a column below a row, up to an end, with a reflection of the columns behind: (tau, beta).
+
+        The vector is left in the place of the zeros.
+        """
+        fb, matrix, behind = self.fb, self.matrix, self.fb.add(top, 1)
+        first, row, scalars = fb.udiv(column, matrix.form.width), fb.constant(top.type, 0), IndexMath(fb, 1)
+        with fb.loop(first, matrix.panels) as number:
+            panel = matrix.panel(number)
+            seen = panel.combination(lambda one: conjugate(fb, matrix.number(one, column)), behind, end)
+            self.beside.panel(number).set_row(row, seen)
+        below = real_part(self.beside.number(row, column))
+        tau, beta, scale = reflector(self, matrix.number(top, column), below)
+        own, at = matrix.place(column)
+        with fb.loop(behind, end) as one:
+            own.write(scalars, (Affine(one), Affine(at)), product(fb, own.number(one, at), scale))
+        with fb.loop(first, matrix.panels) as number:
+            panel = matrix.panel(number)
+            factor, other = panel.spread(conjugate(fb, tau)), panel.spread(conjugate(fb, scale))
+            held, seen = panel.row(top), self.beside.panel(number).row(row)
+            common = tuple(
+                product(fb, factor, total(fb, a, product(fb, other, b))) for a, b in zip(held, seen, strict=True)
+            )
+            common = self.behind(common, panel, number, column)
+            panel.set_row(top, panel.without(held, one_like(tau), common))
+            with fb.loop(behind, end) as one:
+                panel.set_row(one, panel.without(panel.row(one), matrix.number(one, column), common))
+        return tau, beta
+
+    def reflect_rows(
+        self, rows: tuple[Value | int, Value | int], first: Value, tau: Element, vector: Callable[[Value], Row]
+    ) -> None:
+        """Row * H for some rows; `vector` gives the adjoint of H's, in the panels from one on."""
+        fb, matrix = self.fb, self.matrix
+        kinds = matrix.panel(0).zeros()
+        with fb.loop(*rows) as one:
+            with fb.carried_loop(first, matrix.panels, 1, flatten(kinds)) as each:
+                held, row = unflatten(each.values, kinds), matrix.panel(each.index).row(one)
+                own = [conjugate(fb, part) for part in vector(each.index)]
+                sums = [plus_product(fb, a, b, c) for a, b, c in zip(held, row, own, strict=True)]
+                each.yield_(*flatten(sums))
+            parts = unflatten(each.results, kinds)
+            whole = parts[0]
+            for part in parts[1:]:
+                whole = total(fb, whole, part)
+            dots = [fb.reduce(part, fb.fadd) for part in flatten([whole])]
+            factor = product(fb, tau, (dots[0], dots[1]) if len(dots) == 2 else dots[0])
+            with fb.loop(first, matrix.panels) as number:
+                panel = matrix.panel(number)
+                panel.set_row(one, panel.without(panel.row(one), factor, vector(number)))
 
     def reflection(self, step: Value, behind: Value) -> tuple[Element, Value]:
         """(tau, beta) of what makes zeros behind a place of a row, and beta there; its vector is left in the row."""

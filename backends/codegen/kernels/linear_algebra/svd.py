@@ -166,7 +166,7 @@ class SvdKernel(BatchedKernel):
         """Makes the rows of `left` and `right` the columns of what the matrix was multiplied with."""
         fb, size = entry.fb, self._size
         q = PanelMatrix(fb, self.of_q, self._vectors, parts[1])
-        reduction.make_left_q(q, BlockReflection(fb, self.form, self.of_q, parts[5]))
+        reduction.make_left_q(q, BlockReflection(fb, self.form, self.of_q, parts[5]), reduction.left_taus)
         left.set_transposed(q, 0)
         if size == 1:
             set_unit(right)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xlalite.backends.codegen.arrays.index import Affine, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
+from xlalite.backends.codegen.elements.elements import ElementSource
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
+    chosen,
     conjugate,
     minus_product,
     product,
@@ -18,13 +22,23 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     scaled,
     total,
 )
+from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel
+from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.kernels.linear_algebra.row_reflections import RowReflections
-from xlalite.backends.codegen.llvm import Value
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 
 
 @dataclass(frozen=True, slots=True)
 class TridiagonalReduction(RowReflections):
-    """The reduction; the diagonals end with zeros."""
+    """The reduction; the diagonals end with zeros.
+
+    Attributes:
+        diagonal: [columns + 1] of real numbers.
+        off_diagonal: [columns + 1] of real numbers.
+    """
+
+    diagonal: ArrayView
+    off_diagonal: ArrayView
 
     def run(self) -> None:
         """Reduces the matrix."""
@@ -73,3 +87,34 @@ class TridiagonalReduction(RowReflections):
                 of_w = panel.spread(conjugate(fb, self.beside.number(row, one)))
                 left = [minus_product(fb, a, of_v, b) for a, b in zip(panel.row(one), w, strict=True)]
                 panel.set_row(one, tuple(minus_product(fb, a, of_w, b) for a, b in zip(left, v, strict=True)))
+
+
+def read_hermitian(
+    entry: KernelEntry,
+    matrix: PanelMatrix,
+    operand: ElementSource,
+    batch: Index,
+    *,
+    is_lower: bool,
+    is_flipped: bool = False,
+) -> None:
+    """Fills both triangles of a matrix from one; rows and columns may count from the end."""
+    fb, lanes = entry.fb, matrix.form.lanes
+
+    def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
+        emitter = entry.emitter(lanes, mask)
+        columns, edge = emitter.math.vector(at), fb.splat(row, lanes)
+        both = [flipped(fb, each, matrix.columns) if is_flipped else each for each in (Affine(row), at)]
+        own, other = operand(emitter, (*batch, *both)), conjugate(fb, operand(emitter, (*batch, *reversed(both))))
+        element = chosen(fb, fb.icmp("sle" if is_lower else "sge", columns, edge), own, other)
+        is_diagonal = fb.icmp("eq", columns, edge)
+        if isinstance(element, tuple):
+            element = element[0], fb.select(is_diagonal, 0.0, element[1])
+        panel.write(emitter.math, (Affine(row), place), element)
+
+    matrix.for_vectors(visit)
+
+
+def flipped(fb: FunctionBuilder, position: Affine, size: int) -> Affine:
+    """The same position counted from the end."""
+    return Affine(fb.sub(fb.constant(I64, size - 1), IndexMath(fb, 1).scalar(position.base)), -position.step)

@@ -5,29 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lapack_programs import LETTERS, adjoint, call, listed, matrices
 
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.types.dtype import DType
 
-LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 SIZES = ((1, 1), (5, 3), (3, 5), (16, 16), (70, 70), (90, 20), (20, 90), (1, 7), (7, 1))
 """Square, tall and wide: with and without whole blocks of rows and whole panels."""
-
-
-def call(routine: str, dtype: str, operands: dict[str, tuple[int, ...]], results: str, options: str = "") -> str:
-    """A program with operands by name; results are a shape or a tuple's, `$T` being the type."""
-    shapes = {name: f"{dtype}[{','.join(map(str, dims))}]" for name, dims in operands.items()}
-    lines = "".join(f"  {name} = {shape} parameter({n})\n" for n, (name, shape) in enumerate(shapes.items()))
-    return f"""HloModule m
-ENTRY e {{
-{lines}  ROOT r = {results.replace("$T", dtype)} custom-call({", ".join(shapes)}),
-    custom_call_target="lapack_{LETTERS[dtype]}{routine}_ffi", api_version=API_VERSION_TYPED_FFI,
-    backend_config={{{options}}}
-}}"""
-
-
-def listed(*sizes: int) -> str:
-    return f"[{','.join(map(str, sizes))}]"
 
 
 def cholesky(dtype: str, dims: tuple[int, ...], uplo: str) -> str:
@@ -38,11 +22,6 @@ def cholesky(dtype: str, dims: tuple[int, ...], uplo: str) -> str:
 def lu(dtype: str, dims: tuple[int, ...]) -> str:
     batch, k = dims[:-2], min(dims[-2:])
     return call("getrf", dtype, {"x": dims}, f"($T{listed(*dims)}, s32{listed(*batch, k)}, s32{listed(*batch)})")
-
-
-def matrices(rng: np.random.Generator, dtype: str, *dims: int) -> np.ndarray:
-    numbers = rng.standard_normal(dims)
-    return (numbers + 1j * rng.standard_normal(dims) if DType(dtype).is_complex else numbers).astype(DType(dtype).numpy)
 
 
 def positive(rng: np.random.Generator, dtype: str, *dims: int) -> np.ndarray:
@@ -133,10 +112,6 @@ def named(routine: str, dtype: str) -> str:
 
 def make_q(dtype: str, packed: tuple[int, ...], taus: tuple[int, ...]) -> str:
     return call(named("orgqr", dtype), dtype, {"x": packed, "taus": taus}, f"$T{listed(*packed)}")
-
-
-def adjoint(x: np.ndarray) -> np.ndarray:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 @pytest.mark.parametrize("dtype", LETTERS)

@@ -398,7 +398,16 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 matrix = f"{t}[2,{rows},{columns}]"
                 yield program(f"({matrix}, s32[2,{n}], s32[2]) custom-call(p0), {target % 'getrf'}", matrix)
                 yield program(f"({matrix}, {t}[2,{n}]) custom-call(p0), {target % 'geqrf'}", matrix)
+                results, order = f"({matrix}, s32[2,{columns}], {t}[2,{n}])", f"s32[2,{columns}]"
+                yield program(f"{results} custom-call(p0, p1), {target % 'geqp3'}", matrix, order)
             square, real = f"{t}[2,{n},{n}]", DType(t).component.value
+            less, line = f"{t}[2,{n - 1}]", f"{real}[2,{n}]"
+            yield program(f"({square}, {less}, s32[2]) custom-call(p0), {target % 'gehrd'}", square)
+            reduction = target % ("sytrd" if letter in "sd" else "hetrd")
+            for uplo in map(ord, "LU"):
+                results = f"({square}, {line}, {real}[2,{n - 1}], {less}, s32[2])"
+                options = f"backend_config={{uplo = {uplo} : ui8}}"
+                yield program(f"{results} custom-call(p0), {reduction}, {options}", square)
             eigh = target % ("syevd" if letter in "sd" else "heevd")
             for mode, uplo in (("V", "L"), ("V", "U"), ("N", "L")):
                 options = f"backend_config={{mode = {ord(mode)} : ui8, uplo = {ord(uplo)} : ui8}}"
