@@ -10,13 +10,13 @@ from pathlib import Path
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.serialization import parse_pbtxt, parse_proto
+from xlalite.hlo.stablehlo.reading.recognition import is_bytecode
 from xlalite.hlo.text import parse
 
 _BINARY_SUFFIX = ".pb"
 _TEXT_PROTO_SUFFIXES = (".pbtxt", ".textproto")
 _CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _TEXT_PROTO = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:hlo_module\s*+\{\s*+)?name\s*+:\s*+[\"']")
-_BYTECODE = b"ML\xefR"
 _STRANGERS = (
     (b"PK\x03\x04", "a ZIP archive, as NumPy's *.npz is: arrays, not a program"),
     (b"\x93NUMPY", "an array that NumPy saved, not a program"),
@@ -28,12 +28,13 @@ class Form(enum.Enum):
     """How a file spells a program."""
 
     TEXT = "HLO or StableHLO text"
+    BYTECODE = "StableHLO as MLIR bytecode"
     TEXT_PROTO = "the text form of an HLO proto"
     PROTO = "an HLO proto"
 
 
 def load(path: str | os.PathLike[str]) -> HloModule:
-    """The module in a file: HLO or StableHLO text, an `HloModuleProto` or `HloProto`, binary or as text.
+    """The module in a file: HLO or StableHLO text, StableHLO bytecode, an `HloModuleProto` or `HloProto`.
 
     Raises:
         ParseError: The file holds nothing of the kind, or it is damaged; says where.
@@ -53,7 +54,7 @@ def parse_file(data: bytes, file_name: str) -> HloModule:
             return parse_proto(data)
         case Form.TEXT_PROTO:
             return parse_pbtxt(data)
-        case Form.TEXT:
+        case Form.TEXT | Form.BYTECODE:
             return parse(data)
 
 
@@ -69,14 +70,9 @@ def form_of(data: bytes, file_name: str) -> Form:
     suffix = Path(file_name).suffix.lower()
     if suffix in _TEXT_PROTO_SUFFIXES:
         return Form.TEXT_PROTO
+    if is_bytecode(data):
+        return Form.BYTECODE
     is_binary = _CONTROL_CHARACTER.search(data) is not None
-    is_bytecode = data.startswith(_BYTECODE)
-    if is_bytecode or (is_binary and _BYTECODE in data[: 1 << 16]):
-        container = "" if is_bytecode else ", as jax.export serializes it"
-        raise ParseError(
-            f"expected HLO, found MLIR bytecode{container}; jax gives text by lower(...).as_text() "
-            "and by mlir_module() of what was exported"
-        )
     if suffix == _BINARY_SUFFIX or is_binary:
         return Form.PROTO
     return Form.TEXT_PROTO if _TEXT_PROTO.match(data) else Form.TEXT

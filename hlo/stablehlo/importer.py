@@ -1,55 +1,64 @@
-"""From StableHLO text to an HLO module: orders the functions, fills the header."""
+"""From StableHLO, text or bytecode, to an HLO module: orders the functions, fills the header."""
 
 from __future__ import annotations
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
 from xlalite.hlo.ir.traversal import post_order
+from xlalite.hlo.stablehlo.bytecode.reader import read_bytecode
 from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
 from xlalite.hlo.stablehlo.reading.reader import read_program
-from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Symbol
+from xlalite.hlo.stablehlo.reading.recognition import is_bytecode
+from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Source, Symbol
 from xlalite.hlo.stablehlo.rules.table import RULES
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
 
 
 def parse_stablehlo(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:
-    """The HLO module that StableHLO text means.
+    """The HLO module that StableHLO means.
 
     Args:
-        text: What `jax.jit(f).lower(x).as_text()` or an exported module prints; bytes are taken as UTF-8.
+        text: What `jax.jit(f).lower(x).as_text()` or an exported module prints; bytes are MLIR bytecode, by itself or
+            in a file of `jax.export`, or else taken as UTF-8.
         name: Name of the module when the text gives none.
         limits: What the text may ask for.
 
     Raises:
-        ParseError: The text is no StableHLO, or has no counterpart in HLO; says where.
+        ParseError: It is no StableHLO, or has no counterpart in HLO; says where.
     """
-    cursor = MlirCursor(text, limits)
-    program = read_program(cursor)
+    program, source = _read(text, limits)
     module = HloModule(hlo_name(program.name or name or "module", "module"))
-    table = FunctionTable(module, cursor, RULES, Locations(program.locations))
-    entry = _entry(program, cursor)
-    for function in _callees_first(program, entry, cursor):
+    table = FunctionTable(module, source, RULES, Locations(program.locations))
+    entry = _entry(program, source)
+    for function in _callees_first(program, entry, source):
         computation = table.add(function, entry=function is entry)
     module.config = _config(program, entry, computation)
     return module
 
 
-def _entry(program: Program, cursor: MlirCursor) -> Function:
+def _read(text: str | bytes, limits: ParseLimits) -> tuple[Program, Source]:
+    if isinstance(text, bytes) and is_bytecode(text):
+        return read_bytecode(text, limits)
+    cursor = MlirCursor(text, limits)
+    return read_program(cursor), cursor
+
+
+def _entry(program: Program, source: Source) -> Function:
     functions = list(program.functions.values())
     entry = program.functions.get("main", functions[0] if len(functions) == 1 else None)
     if entry is None:
-        raise cursor.error_at(functions[0].token, "there are several functions and none is @main")
+        raise source.error_at(functions[0].token, "there are several functions and none is @main")
     return entry
 
 
-def _callees_first(program: Program, entry: Function, cursor: MlirCursor) -> tuple[Function, ...]:
+def _callees_first(program: Program, entry: Function, source: Source) -> tuple[Function, ...]:
     """The functions that the entry needs, each behind those that it calls."""
     return post_order(
         [entry],
         lambda function: _callees(program, function),
-        lambda function: cursor.error_at(function.token, f"@{function.name} calls itself"),
+        lambda function: source.error_at(function.token, f"@{function.name} calls itself"),
     )
 
 

@@ -15,9 +15,8 @@ from xlalite.hlo.errors import LiteralError, ParseError, ShapeError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
-from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Operation, Region
+from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Operation, Region, Source
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
 from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
@@ -33,7 +32,7 @@ class FunctionTable:
 
     Attributes:
         module: The module under construction.
-        source: The text, for errors.
+        source: Where it was read from, for errors.
         rules: ImportRule of each operation by its name.
         locations: Finds metadata.
         computations: The functions that are finished.
@@ -42,7 +41,7 @@ class FunctionTable:
     __slots__ = ("computations", "locations", "module", "rules", "source")
 
     def __init__(
-        self, module: HloModule, source: MlirCursor, rules: Mapping[str, ImportRule], locations: Locations
+        self, module: HloModule, source: Source, rules: Mapping[str, ImportRule], locations: Locations
     ) -> None:
         self.module = module
         self.source = source

@@ -27,11 +27,11 @@ __all__ = [
 
 
 def parse(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:
-    """The module that a text spells: HLO, or StableHLO as jax prints it, told apart by how it begins.
+    """The module that a text spells: HLO, or StableHLO, told apart by how it begins.
 
     Args:
-        text: A whole module, some computations or a single instruction of HLO, or a module of StableHLO; bytes are
-            taken as UTF-8.
+        text: A whole module, some computations or a single instruction of HLO, or a module of StableHLO; bytes may be
+            MLIR bytecode, and are taken as UTF-8 if they are not.
         name: Name of the module when the text gives none.
         limits: What the text may ask for.
 

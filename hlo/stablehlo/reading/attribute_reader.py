@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.spelling.separated import separated
@@ -10,9 +12,10 @@ from xlalite.hlo.stablehlo.reading.dense import float_from_bits
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Dense, FunctionType, Location, Opaque, Symbol, Word
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
 
-_ELEMENT = {
+ELEMENT_TYPES = {
     "i1": DType.PRED,
     **{f"i{bits}": DType.from_name(f"s{bits}") for bits in (2, 4, 8, 16, 32, 64)},
     **{f"si{bits}": DType.from_name(f"s{bits}") for bits in (2, 4, 8, 16, 32, 64)},
@@ -55,22 +58,22 @@ def read_type(cursor: MlirCursor) -> Shape:
             elements.append(read_type(cursor))
         cursor.leave()
         return Shape.tuple(elements)
-    if token in _ELEMENT:  # the type of a number: `0 : i64`
+    if token in ELEMENT_TYPES:  # the type of a number: `0 : i64`
         cursor.index += 1
-        return Shape.array(_ELEMENT[token])
+        return Shape.array(ELEMENT_TYPES[token])
     if token == "complex":
         start = cursor.index
         cursor.index += 1
         component = cursor.skip_balanced()
-        if f"complex{component}" not in _ELEMENT:
+        if f"complex{component}" not in ELEMENT_TYPES:
             raise cursor.error_at(start, f"there is no type 'complex{component[:20]}'")
-        return Shape.array(_ELEMENT[f"complex{component}"])
+        return Shape.array(ELEMENT_TYPES[f"complex{component}"])
     raise cursor.unexpected("a type")
 
 
 def _array_type(cursor: MlirCursor, token: str) -> Shape:
     match = _TENSOR.fullmatch(token)
-    if match is None or match[2] not in _ELEMENT:
+    if match is None or match[2] not in ELEMENT_TYPES:
         if token.startswith("tensor<*"):
             raise cursor.error("an array without a rank cannot be read: all sizes must be known")
         if "!quant" in token:
@@ -79,18 +82,28 @@ def _array_type(cursor: MlirCursor, token: str) -> Shape:
     sizes = match[1].split("x")[:-1]
     if "?" in sizes:
         raise cursor.error(f"{token[:60]!r} has a size that is not known; only static shapes can be read")
-    limits = cursor.limits
+    too_long = next((size for size in sizes if len(size) > 19), None)
+    if too_long is not None:
+        raise cursor.error(f"size {too_long[:30]} is too large")
+    try:
+        return array_type(ELEMENT_TYPES[match[2]], [int(size) for size in sizes], cursor.limits)
+    except ValueError as problem:
+        raise cursor.error(str(problem)) from None
+
+
+def array_type(dtype: DType, sizes: Sequence[int], limits: ParseLimits) -> Shape:
+    """The type of an array; a negative size is one that is not known.
+
+    Raises:
+        ValueError: It is more than the limits allow, or a size is not known.
+    """
+    if any(size < 0 for size in sizes):
+        raise ValueError("an array has a size that is not known; only static shapes can be read")
     if len(sizes) > limits.rank:
-        raise cursor.error(f"{len(sizes)} dimensions are more than {limits.rank}")
-    total, dims = 1, []
-    for size in sizes:
-        if len(size) > 19:
-            raise cursor.error(f"size {size[:30]} is too large")
-        dims.append(int(size))
-        total *= max(1, dims[-1])
-    if total > limits.elements:
-        raise cursor.error(f"{token[:60]} has too many elements")
-    return Shape.array(_ELEMENT[match[2]], dims)
+        raise ValueError(f"{len(sizes)} dimensions are more than {limits.rank}")
+    if math.prod(max(1, size) for size in sizes) > limits.elements:
+        raise ValueError(f"an array of {dtype.value} with sizes {list(sizes)[:8]} has too many elements")
+    return Shape.array(dtype, sizes)
 
 
 def read_types(cursor: MlirCursor) -> tuple[Shape, ...]:
@@ -153,7 +166,7 @@ def _attribute(cursor: MlirCursor) -> Attribute:
         parameters = read_types(cursor)
         cursor.expect("->")
         return FunctionType(parameters, read_types(cursor))
-    if token.startswith(("tensor<", "!")) or token in _ELEMENT or token in ("tuple", "complex"):
+    if token.startswith(("tensor<", "!")) or token in ELEMENT_TYPES or token in ("tuple", "complex"):
         return read_type(cursor)
     if token == "<":
         return _structure(cursor)

@@ -28,11 +28,11 @@ def float_from_bits(bits: int, dtype: DType) -> float:
     return float(_from_bits(bits, dtype))
 
 
-def dense_values(payload: str, shape: Shape, limits: ParseLimits) -> Array:
+def dense_values(payload: str | bytes, shape: Shape, limits: ParseLimits) -> Array:
     """The values; a scalar array when one number stands for all elements.
 
     Args:
-        payload: What stands between `dense<` and `>`.
+        payload: What stands between `dense<` and `>`, or the bytes of the elements.
         shape: The type behind it.
         limits: How many elements may be written.
 
@@ -41,9 +41,11 @@ def dense_values(payload: str, shape: Shape, limits: ParseLimits) -> Array:
     """
     if not shape.is_array:
         raise ValueError(f"{shape.text()} has no constants")
+    if isinstance(payload, bytes):
+        return _from_bytes(payload, shape)
     text = payload.strip()
     if text.startswith('"'):
-        return _from_bytes(text, shape)
+        return _from_bytes(_hexadecimal(text), shape)
     if not shape.element_count:
         # One number for all elements may stand for none, too.
         if text[:1] not in ("", "["):
@@ -121,11 +123,14 @@ def _from_bits(bits: int, dtype: DType) -> np.generic:
     return value
 
 
-def _from_bytes(text: str, shape: Shape) -> Array:
+def _hexadecimal(text: str) -> bytes:
     digits = text.strip('"')
     if not digits.startswith("0x"):
         raise LiteralError("bytes must be written as 0x and hexadecimal digits")
-    data = bytes.fromhex(digits[2:])
+    return bytes.fromhex(digits[2:])
+
+
+def _from_bytes(data: bytes, shape: Shape) -> Array:
     count, dtype = shape.element_count, shape.dtype
     if dtype is DType.PRED:
         return _from_boolean_bytes(data, shape)

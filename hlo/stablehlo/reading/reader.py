@@ -5,8 +5,6 @@ Operations in pretty spelling are read by `pretty_reader`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_attribute,
@@ -15,6 +13,7 @@ from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_type,
     read_types,
 )
+from xlalite.hlo.stablehlo.reading.functions import RETURNS, add_function, function_of
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.pretty_reader import (
     PrettyOperation,
@@ -25,7 +24,6 @@ from xlalite.hlo.stablehlo.reading.syntax import (
     Argument,
     Attribute,
     Function,
-    FunctionType,
     Location,
     Operation,
     Program,
@@ -33,7 +31,6 @@ from xlalite.hlo.stablehlo.reading.syntax import (
 )
 from xlalite.hlo.types.shape import Shape
 
-_RETURNS = frozenset({"return", "func.return", "stablehlo.return", "chlo.return", "mhlo.return"})
 _VISIBILITY = ("public", "private", "nested")
 
 
@@ -49,11 +46,12 @@ def read_program(cursor: MlirCursor) -> Program:
 class _ProgramReader:
     """Reads one text."""
 
-    __slots__ = ("cursor", "program")
+    __slots__ = ("cursor", "locations", "program")
 
     def __init__(self, cursor: MlirCursor) -> None:
         self.cursor = cursor
-        self.program = Program("", {}, {}, {})
+        self.locations: dict[str, Location] = {}
+        self.program = Program("", {}, {}, self.locations)
 
     def read(self) -> Program:
         cursor = self.cursor
@@ -81,7 +79,7 @@ class _ProgramReader:
         name = cursor.next()
         cursor.expect("=")
         if cursor.at("loc"):
-            self.program.locations[name] = read_location(cursor)
+            self.locations[name] = read_location(cursor)
         elif name.startswith("!"):
             raise cursor.error("names for types are not supported")
         else:
@@ -105,7 +103,7 @@ class _ProgramReader:
             self._read_function()
         elif token == '"func.func"':
             operation = self._operation()
-            self._add_function(self._function_of(operation))
+            add_function(self.program, function_of(operation, cursor), cursor)
         elif token == "sdy.mesh":
             cursor.index += 1
             cursor.name("the name of a mesh", "@")
@@ -122,11 +120,6 @@ class _ProgramReader:
         name = operation.attributes.get("sym_name", "")
         self.program.name = name if isinstance(name, str) else ""
         self.program.attributes = operation.attributes
-
-    def _add_function(self, function: Function) -> None:
-        if function.name in self.program.functions:
-            raise self.cursor.error_at(function.token, f"there is already a function @{function.name}")
-        self.program.functions[function.name] = function
 
     def _read_function(self) -> None:
         cursor = self.cursor
@@ -147,7 +140,7 @@ class _ProgramReader:
         if not function.is_declaration:
             function.body = self._region(arguments)
         self._location()
-        self._add_function(function)
+        add_function(self.program, function, cursor)
 
     def _function_argument(self, position: int) -> Argument:
         cursor = self.cursor
@@ -170,23 +163,6 @@ class _ProgramReader:
             attributes.append(read_dictionary(cursor) if cursor.at("{") else {})
         return tuple(types), tuple(attributes)
 
-    def _function_of(self, operation: Operation) -> Function:
-        """The function that "func.func" in generic spelling defines."""
-        name, kind = operation.attributes.get("sym_name"), operation.attributes.get("function_type")
-        if not isinstance(name, str) or not isinstance(kind, FunctionType) or len(operation.regions) > 1:
-            raise self.cursor.error_at(operation.token, "func.func needs sym_name, function_type and one region")
-        body = operation.regions[0] if operation.regions else Region(return_token=operation.token)
-        is_declaration = not body.operations and not body.arguments and not body.returned
-        found = tuple(argument.shape for argument in body.arguments)
-        if found != kind.parameters and not is_declaration:
-            raise self.cursor.error_at(operation.token, f"@{name}: the parameters of the body differ from its type")
-        given = _dictionaries(operation.attributes.get("arg_attrs"), len(body.arguments))
-        body.arguments = [
-            replace(argument, attributes=attributes) for argument, attributes in zip(body.arguments, given, strict=True)
-        ]
-        results = _dictionaries(operation.attributes.get("res_attrs"), len(kind.results))
-        return Function(name, operation.token, body, kind.results, results, is_declaration and bool(kind.parameters))
-
     def _region(self, arguments: list[Argument] | None = None) -> Region:
         """Consumes `{ operations }`, with the block's parameters when they are not given."""
         cursor = self.cursor
@@ -203,7 +179,7 @@ class _ProgramReader:
             if not cursor.peek():
                 raise cursor.error_at(opening, "the region does not end")
             operation = self._operation()
-            if operation.name not in _RETURNS:
+            if operation.name not in RETURNS:
                 region.operations.append(operation)
                 continue
             region.returned, region.return_token = operation.operands, operation.token
@@ -238,7 +214,7 @@ class _ProgramReader:
             operation = read_pretty(cursor, pretty, self._region, self._block_arguments)
         operation.results = results
         operation.location = self._location()
-        if len(results) != len(operation.result_types) and (results or operation.name not in _RETURNS):
+        if len(results) != len(operation.result_types) and (results or operation.name not in RETURNS):
             named = len(results)
             if named:
                 raise cursor.error_at(
@@ -301,8 +277,3 @@ class _ProgramReader:
 def _operands(cursor: MlirCursor) -> tuple[str, ...]:
     """Consumes the rest of `%a, %b#1)`."""
     return tuple(read_value_name(cursor) for _ in separated(cursor, ")"))
-
-
-def _dictionaries(value: object, count: int) -> tuple[dict[str, Attribute], ...]:
-    found = value if isinstance(value, tuple) and len(value) == count else ({},) * count
-    return tuple(entry if isinstance(entry, dict) else {} for entry in found)

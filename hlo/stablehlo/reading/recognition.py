@@ -1,4 +1,4 @@
-"""Tells StableHLO text from HLO text."""
+"""Tells StableHLO, text or bytecode, from HLO text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ _START = re.compile(
 )
 
 
+_BYTECODE = b"ML\xefR"
+_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether bytes are MLIR bytecode, or a binary file that begins soon, as those of `jax.export` do."""
+    start = data[:65536]
+    return start.startswith(_BYTECODE) or (_BYTECODE in start and _CONTROL_CHARACTER.search(start) is not None)
+
+
 def is_stablehlo(text: str | bytes) -> bool:
-    """Whether a text begins as a module of MLIR rather than of HLO."""
+    """Whether a text begins as a module of MLIR rather than of HLO, or is MLIR bytecode."""
+    if isinstance(text, bytes) and is_bytecode(text):
+        return True
     start = text[:65536].decode("utf-8", "replace") if isinstance(text, bytes) else text[:65536]
     return _START.match(start.removeprefix("\ufeff")) is not None

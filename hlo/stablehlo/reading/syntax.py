@@ -5,18 +5,34 @@ Generic and pretty spelling become the same records, so nothing behind the reade
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, Union
+from typing import Protocol, TypeAlias, Union
 
+from xlalite.hlo.errors import ParseError, XlaliteError
+from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
+
+
+class Source(Protocol):
+    """Where operations were read from.
+
+    Attributes:
+        limits: What it may ask for.
+    """
+
+    limits: ParseLimits
+
+    def error_at(self, index: int, error: XlaliteError | str, /) -> ParseError:
+        """The error for a place: the number of a token of text, or of a byte."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """`dense<payload> : type`, still as text; `token` says where, for errors."""
+    """`dense<payload> : type`, still as text or bytes; `token` says where, for errors."""
 
-    payload: str
+    payload: str | bytes
     shape: Shape | None
     token: int
 
@@ -154,4 +170,4 @@ class Program:
     name: str
     attributes: dict[str, Attribute]
     functions: dict[str, Function]
-    locations: dict[str, Location]
+    locations: Mapping[str, Location]

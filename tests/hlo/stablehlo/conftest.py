@@ -1,4 +1,4 @@
-"""Programs of jax as StableHLO text, with what jax computes."""
+"""Programs of jax as StableHLO text and bytecode, with what jax computes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mlir_bytecode import artifact_of, bytecode_of, unpacked
 from nested_arrays import leaves, require_near
 
 from xlalite.backends.base import CompileOptions, get_backend
@@ -25,6 +26,9 @@ class StablehloProgram:
         pretty: The text that jax prints by default.
         located: The same with locations.
         generic: The same in MLIR's generic spelling.
+        bytecode: The same as MLIR bytecode.
+        artifact: A portable artifact of it, in which MLIR has written some operations out.
+        unpacked: What MLIR reads from the artifact, in generic spelling.
         arguments: One array for each parameter.
         results: The leaves of what jax computed.
         tolerance: Allowed error relative to the largest absolute value of a result.
@@ -33,6 +37,9 @@ class StablehloProgram:
     pretty: str
     located: str
     generic: str
+    bytecode: bytes
+    artifact: bytes
+    unpacked: str
     arguments: tuple[np.ndarray, ...]
     results: tuple[np.ndarray, ...]
     tolerance: float
@@ -43,6 +50,8 @@ class StablehloProgram:
         verify(module)
         assert str(parse(str(module))) == str(module)
         assert structurally_equal(parse(self.generic), module)
+        assert structurally_equal(parse(self.bytecode), module)
+        assert structurally_equal(parse(self.artifact), parse(self.unpacked))
         located = parse(self.located)
         assert structurally_equal(located, module)
         assert any(instruction.metadata.op_name for instruction in located.instructions())
@@ -71,11 +80,15 @@ def stablehlo_program() -> Callable[..., StablehloProgram]:
         with jax.enable_x64(x64):
             lowered = jax.jit(function, keep_unused=True).lower(*arguments)
             results = jax.tree.leaves(lowered.compile()(*arguments))
-        operation = lowered.compiler_ir("stablehlo").operation
+        module = lowered.compiler_ir("stablehlo")
+        artifact = artifact_of(module)
         return StablehloProgram(
             lowered.as_text(),
             lowered.as_text(debug_info=True),
-            operation.get_asm(print_generic_op_form=True),
+            module.operation.get_asm(print_generic_op_form=True),
+            bytecode_of(module),
+            artifact,
+            unpacked(artifact),
             tuple(np.asarray(argument) for argument in jax.tree.leaves(arguments)),
             tuple(np.asarray(result) for result in results),
             tolerance,
