@@ -141,7 +141,7 @@ def _contest(
         arguments,
         numpy=lambda _: partial(_in_numpy, form, gradient),
         jax=lambda jax: _in_jax(jax, form, gradient),
-        torch=(lambda torch: partial(_in_torch, torch, form)) if not gradient and holes == 1 else None,
+        torch=lambda torch: partial(_in_torch, torch, form, gradient),
         tolerance=1e-3,
         flops=2 * math.prod(y_shape) * (math.prod(k_shape) // outputs) // holes**rank,
     )
@@ -221,17 +221,38 @@ def _in_jax(jax: Any, form: _Form, gradient: str) -> Callable[[Any, Any], Any]:
     return forward
 
 
-def _in_torch(torch: Any, form: _Form, x: Any, k: Any) -> Any:
-    if form.is_last:
-        r = form.rank
-        x, k = x.permute(0, r + 1, *range(1, r + 1)), k.permute(r + 1, r, *range(r))
-    functional = torch.nn.functional
-    convolve = (functional.conv1d, functional.conv2d, functional.conv3d)[form.rank - 1]
-    low, high = form.pads
-    if low != high:
-        x, low = functional.pad(x, [low, high] * form.rank), 0
-    found = convolve(x, k, stride=form.step, padding=low, dilation=form.apart, groups=form.groups)
-    return found.permute(0, *range(2, form.rank + 2), 1) if form.is_last else found
+def _in_torch(torch: Any, form: _Form, gradient: str, first: Any, second: Any) -> Any:
+    """What torch pads by itself is as much before as behind; a convolution with holes is the transposed one."""
+    r, low, high, is_holey = form.rank, *form.pads, form.holes > 1
+    before, back = (0, r + 1, *range(1, r + 1)), (0, *range(2, r + 2), 1)
+    kernel_before, kernel_back = (r + 1, r, *range(r)), (*range(2, r + 2), 1, 0)
+    padding = form.side - 1 - low if is_holey else low if low == high else 0
+    behind = form.result_size + 2 * padding - form.side - (form.size - 1) * form.holes if is_holey else 0
+    sizes = form.holes if is_holey else form.step, padding, form.apart
+    options = (*([each] * r for each in sizes), is_holey, [behind] * r, form.groups)
+    filled = form.size if is_holey or low == high else form.size + low + high
+
+    def inside(array: Any, order: Shape) -> Any:
+        return array.permute(order) if form.is_last else array
+
+    def images(x: Any) -> Any:
+        return inside(x, before) if filled == form.size else torch.nn.functional.pad(inside(x, before), [low, high] * r)
+
+    def turned(kernel: Any) -> Any:
+        return kernel.flip(*range(2, r + 2)).transpose(0, 1) if is_holey else kernel
+
+    if not gradient:
+        found = torch.convolution(images(first), turned(inside(second, kernel_before)), None, *options)
+        return inside(found, back)
+    g, nothing, backward = inside(first, before), first.new_empty(1), torch.ops.aten.convolution_backward
+    if gradient == _ALL[1]:
+        x = nothing.expand(form.batch, form.inputs, *[filled] * r)
+        found, _, _ = backward(g, x, turned(inside(second, kernel_before)), None, *options, (True, False, False))
+        return inside(found[(..., *[slice(low, low + form.size)] * r)] if filled > form.size else found, back)
+    space = (form.side,) * r
+    kernel = turned(nothing.expand(form.outputs, form.inputs // form.groups, *space))
+    _, found, _ = backward(g, images(second), kernel, None, *options, (False, True, False))
+    return inside(turned(found), kernel_back)
 
 
 def _in_numpy(form: _Form, gradient: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -63,12 +63,15 @@ class Scalars:
             return a % divisor if isinstance(a, int) else 0
         return self._fb.urem(a, divisor)
 
+    def least(self, a: Scalar, b: Scalar) -> Scalar:
+        """The smaller one."""
+        return min(a, b) if isinstance(a, int) and isinstance(b, int) else self._fb.smin(self.value(a), self.value(b))
+
     def piece(self, start: Scalar, step: int, total: Scalar) -> Scalar:
         """The size of the piece of up to `step` from `start`, a multiple of it, below a total."""
         if isinstance(total, int) and total % step == 0:
             return step
-        rest = self.subtract(total, start)
-        return min(rest, step) if isinstance(rest, int) else self._fb.smin(rest, step)
+        return self.least(self.subtract(total, start), step)
 
     def address(self, element: Type, pointer: Value, offset: Scalar) -> Value:
         """The address some elements behind a pointer."""

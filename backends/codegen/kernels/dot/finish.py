@@ -56,7 +56,8 @@ class Finisher:
         self._across = plan.view.m if rows_across else plan.view.n
         step = plan.rows if rows_across else plan.columns
         self._lanes = lane_count(entry.fb.module, body, min(step, self._across))
-        self._is_masked = self._across % self._lanes != 0 or step % self._lanes != 0
+        is_even = plan.view.seen is None and self._across % self._lanes == 0
+        self._is_masked = not is_even or step % self._lanes != 0
 
     def finish(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums are in memory."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
@@ -36,7 +36,7 @@ from xlalite.backends.codegen.kernels.throughput import (
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
-from xlalite.backends.codegen.llvm import I8, I32, I64, VOID, Function, ModuleBuilder, Type, Value, array, constant
+from xlalite.backends.codegen.llvm import I8, I32, I64, PTR, VOID, Function, ModuleBuilder, Type, Value, array, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
@@ -350,6 +350,8 @@ class _DotEmitter:
             if plan.depth_units > 1:
                 self._pack_rhs(piece, start, depth)
             b_type, b = numbers.kept, self._place(layout.rhs.offset)
+        elif view.rhs.looked_up:
+            b = self._places(b_type, piece.rhs, view.rhs)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
@@ -366,7 +368,9 @@ class _DotEmitter:
             row, height, line = loops.enter_context(self._rows(piece, start, a_type, a))
             if plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
-            self._tile(piece, _Tile(Area(piece.area.product, row, column, height, width), start, depth), line, panel)
+            self._seen_tile(
+                piece, _Tile(Area(piece.area.product, row, column, height, width), start, depth), line, panel
+            )
 
     @contextmanager
     def _columns(self, piece: _Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
@@ -374,6 +378,8 @@ class _DotEmitter:
         math, columns = self._math, self._plan.columns
         with math.steps(piece.area.width, columns) as column:
             offset = math.multiply(math.divide(column, columns), self._layout.rhs.tile)
+            if self._plan.view.rhs.looked_up:
+                offset = 0
             yield column, math.piece(column, columns, piece.area.width), math.address(memory, b, offset)
 
     @contextmanager
@@ -397,25 +403,51 @@ class _DotEmitter:
         math = self._math
         return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
 
-    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+    def _places(self, memory: Type, base: Value, matrix: Matrix) -> Value:
+        """A table of where terms lie at the first position."""
+        fb, math, places = self._fb, self._math, self._place(self._layout.rhs.offset)
+        with fb.loop(0, self._plan.view.k) as term:
+            place = math.address(memory, base, matrix.depth.place(math, term))
+            fb.store(place, fb.gep(PTR, places, term), 8)
+        return places
+
+    def _seen_tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+        """One tile, if there are columns of the result among its own."""
+        math, seen, area = self._math, self._plan.view.seen, tile.area
+        if seen is None:
+            self._tile(piece, tile, lhs, rhs, area)
+            return
+        first = math.add(piece.area.column, area.column)
+        column, end = (seen.count_before(math, place) for place in (first, math.add(first, area.width)))
+        width = math.subtract(end, column)
+        with self._fb.if_(self._fb.icmp("ne", math.value(width), 0)):
+            column = math.subtract(column, piece.area.column)
+            self._tile(piece, tile, lhs, rhs, replace(area, column=column, width=width))
+
+    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value, seen: Area) -> None:
         """One tile: sums, then results."""
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
         area = tile.area
-        sums = self._sums(piece, area)
+        sums = self._sums(piece, seen)
         own = sums if layout.turning is None else self._place(layout.tile_offset)
         adds = fb.icmp("ne", math.value(tile.start), math.value(piece.start))
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
-        given = map(math.value, arguments_of(plan, layout))
+        first = math.add(piece.area.column, area.column)
+        given = map(math.value, arguments_of(plan, layout, first))
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
             turn = packer(self._module, plan.numbers, layout.turning)
-            fb.call(turn, own, sums, *map(math.value, (0, 0, area.height, area.width, *layout.turning.strides)))
+            sizes: tuple[Scalar, ...] = 0, 0, area.height, area.width
+            if plan.view.seen is not None:
+                own = math.address(plan.numbers.kept, own, math.subtract(0, first))
+                sizes = math.add(piece.area.column, seen.column), 0, seen.width, area.height
+            fb.call(turn, own, sums, *map(math.value, (*sizes, *layout.turning.strides)))
         if self._stores_result or plan.parts > 1:
             return
-        row, column = math.add(piece.area.row, area.row), math.add(piece.area.column, area.column)
-        area = Area(piece.area.product, row, column, area.height, area.width)
+        row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
+        area = Area(piece.area.product, row, column, seen.height, seen.width)
         if plan.depth_units == 1:
             self._finisher.finish(area, sums)
             return

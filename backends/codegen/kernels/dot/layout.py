@@ -12,9 +12,11 @@ from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 
 _ALIGNMENT = 64
+_ADDRESS_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class DotLayout:
         rhs: The right operand.
         sums_line: Distance of lines of the result in the memory that tiles store to.
         sums_offset: Place of unfinished sums in the scratch memory, in bytes.
-        turning: How a tile's sums, which lie transposed, get there; None if tiles store there themselves.
+        turning: How a tile's sums, which lie transposed or among others, get there; None if tiles store there
+            themselves.
         tile_offset: Place of such a tile in the scratch memory, in bytes.
         scratch_bytes: Size of the scratch memory.
         parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
@@ -81,9 +84,9 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     lhs = _operand(plan, left=True, offset=0)
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
     place = lhs.size_bytes + rhs.size_bytes
-    turned = plan.form is Form.ROWS
+    turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0
-    if turned:
+    if turned or seen is not None:
         place += plan.rows * _up(plan.columns, plan.lanes) * size
     if stores_result:
         sums_line, sums_place = plan.view.line, 0
@@ -100,6 +103,9 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     if turned:
         line = _up(plan.columns, plan.lanes)
         turning = Packing(None, plan.lanes, Walk(((plan.rows, line),)), Walk(((line, 1),)), sums_line, is_exact=True)
+    elif seen is not None:
+        lines_of_tile = Walk(((plan.rows, _up(plan.columns, plan.lanes)),))
+        turning = Packing(None, plan.lanes, seen, lines_of_tile, sums_line, is_exact=True)
     return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part)
 
 
@@ -140,6 +146,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         a_row=layout.lhs.outer if plan.packs_lhs or layout.lhs.outer == 1 else None,
         a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
         b_depth=layout.rhs.depth if plan.packs_rhs else None,
+        looks_up=plan.view.rhs.looked_up,
         run=_run(plan),
         jump=plan.view.lhs.depth.jump if _run(plan) else 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
@@ -147,12 +154,13 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     )
 
 
-def arguments_of(plan: DotPlan, layout: DotLayout) -> tuple[int, ...]:
-    """Strides and other distances that are arguments of the tiles; see `OuterTile`."""
+def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar) -> tuple[Scalar, ...]:
+    """Strides and other distances that are arguments of the tiles, of which the first column is given."""
     if plan.form in (Form.DEPTH, Form.STREAM):
         return ()
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
-    return layout.lhs.outer, layout.lhs.depth, layout.rhs.depth, c_row, _chain_piece(plan)
+    b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
+    return layout.lhs.outer, layout.lhs.depth, b_depth, c_row, _chain_piece(plan)
 
 
 def _run(plan: DotPlan) -> int:
@@ -171,7 +179,8 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     matrix = plan.view.lhs if left else plan.view.rhs
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
-        return OperandLayout(None, matrix.outer.stride, matrix.depth.stride, step * matrix.spacing)
+        room = _up(plan.view.k * _ADDRESS_BYTES, _ALIGNMENT) if matrix.looked_up else 0
+        return OperandLayout(None, matrix.outer.stride, matrix.depth.stride, step * matrix.spacing, 0, offset, room)
     dtype = plan.numbers.lhs if left else plan.numbers.rhs
     extent = plan.unit_rows if left else plan.unit_columns
     size, lanes = plan.numbers.kept.size_bytes, plan.lanes

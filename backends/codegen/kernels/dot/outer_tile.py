@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I1, I64, Value
+from xlalite.backends.codegen.llvm import I1, I64, PTR, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class OuterTile(Tile):
     Attributes:
         a_row: Distance of a's rows; None if it is an argument.
         a_depth: Distance of a's columns, likewise.
-        b_depth: Distance of b's rows, likewise.
+        b_depth: Distance of b's rows, likewise; if their places are looked up, how far behind these b begins.
+        looks_up: Whether b is a table of the places of its rows.
         run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
         jump: Distance from where such a run ends to where the next one begins.
         adds: Whether `adds` counts: the sums may be added to those in c.
@@ -49,6 +50,7 @@ class OuterTile(Tile):
     a_row: int | None
     a_depth: int | None
     b_depth: int | None
+    looks_up: bool
     run: int
     jump: int
     adds: bool
@@ -113,8 +115,10 @@ class OuterTile(Tile):
 
     def _advanced(self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], steps: int) -> list[Value]:
         math = Scalars(builder.fb)
-        distances = (math.multiply(stride, steps) for stride in (given.a_depth, given.b_depth))
-        return [math.address(builder.kept, place, one) for place, one in zip(now, distances, strict=True)]
+        after = math.address(builder.kept, now[0], math.multiply(given.a_depth, steps))
+        if self.looks_up:
+            return [after, math.address(PTR, now[1], steps)]
+        return [after, math.address(builder.kept, now[1], math.multiply(given.b_depth, steps))]
 
     def _step(
         self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], sums: Sequence[Value], ahead: int
@@ -122,10 +126,12 @@ class OuterTile(Tile):
         """The outer product at one p."""
         fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
         a, b = now
-        lines = []
-        for start in self._starts:
-            offset = math.add(start, math.multiply(given.b_depth, ahead))
-            lines.append(builder.load(math.address(kept, b, offset), self.columns - start))
+        if self.looks_up:
+            b, offset = fb.load(PTR, math.address(PTR, b, ahead), 8), given.b_depth
+        else:
+            offset = math.multiply(given.b_depth, ahead)
+        b = math.address(kept, b, offset)
+        lines = [builder.load(math.address(kept, b, start), self.columns - start) for start in self._starts]
         after: list[Value] = []
         across = math.multiply(given.a_depth, ahead)
         for row in range(self.rows):

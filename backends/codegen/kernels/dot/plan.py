@@ -209,6 +209,9 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
+    looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
+    if looked_up is not None:
+        plans += _outer(Form.COLUMNS, looked_up, numbers, lanes, target)
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel:
@@ -282,8 +285,9 @@ def _outer(
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
     limit = _depth_limit(view, numbers, lanes, target)
-    # Sums that lie transposed are not added to those of an earlier piece of depth.
-    depth = max(view.k, 1) if form is Form.ROWS else _depth_where_it_lies(view, limit)
+    # Sums that lie transposed, or among others, are not added to those of an earlier piece of depth.
+    is_whole = form is Form.ROWS or view.rhs.looked_up
+    depth = max(view.k, 1) if is_whole else _depth_where_it_lies(view, limit)
     is_read = depth > 0 and _reads_lhs(view, numbers, depth)
     if is_read:
         plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
@@ -292,7 +296,7 @@ def _outer(
         yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
     if not is_read or not outer.is_single or walk.run < min(depth, _LEAST_RUN) or outer.stride == 1 != walk.stride:
-        depth = max(view.k, 1) if form is Form.ROWS else _even_depth(view, limit)
+        depth = max(view.k, 1) if is_whole else _even_depth(view, limit)
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
 
 
@@ -411,7 +415,7 @@ def _units(
         large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
         if not large and (count >= _PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
             return rows, columns, parts
-        step = row_run if rows > row_run else tiling.rows
+        step = row_run if row_run < view.m else tiling.rows
         choices = [(_half(rows, step), columns, parts), (rows, _half(columns, tiling.columns), parts)]
         if 2 * parts <= most_parts and not large:
             choices.append((rows, columns, 2 * parts))
@@ -479,6 +483,8 @@ def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, 
         return True
     if view.rhs.outer.stride != 1 and view.n > 1:
         return True
+    if view.rhs.looked_up:
+        return False
     size = numbers.kept.size_bytes
     if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
         return False

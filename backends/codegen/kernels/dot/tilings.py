@@ -27,6 +27,9 @@ _LATENCY = 8
 _RESTART = 8.0
 """Cycles to begin a run of terms."""
 
+_SELECT, _PICK = 8.0, 4.0
+"""Cycles to take a vector, or an element, out of a tile that has others between those that count."""
+
 _VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
 
@@ -89,6 +92,8 @@ def outer_tilings(
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
+                if view.seen is not None:
+                    turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
             yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)), overlaps)
 

@@ -33,6 +33,7 @@ class Matrix:
         depth: The contracted dimension.
         batch: Strides of the batch dimensions, in elements.
         origin: Place of the first element that is read.
+        looked_up: Whether tiles look up where each term lies.
         panel: How many positions along the outer dimension make up a panel that tiles read as they read one that they
             packed themselves; 0 if the operand is not in panels.
     """
@@ -41,12 +42,13 @@ class Matrix:
     depth: Walk
     batch: tuple[int, ...]
     origin: int = 0
+    looked_up: bool = False
     panel: int = 0
 
     @property
     def is_strided(self) -> bool:
         """Whether one stride walks through each dimension, or through each panel, so that tiles can read it."""
-        return self.depth.is_single and (self.outer.is_single or self.panel > 0)
+        return (self.depth.is_single or self.looked_up) and (self.outer.is_single or self.panel > 0)
 
     @property
     def spacing(self) -> int:
@@ -70,6 +72,7 @@ class DotView:
         line: Elements from one row of the result to the next.
         exchanged: Whether the left operand is the instruction's second.
         groups: Size of the last batch dimension, if it is not one of the result but a part of that of its features.
+        seen: Which columns are the result's, if there are others between them.
     """
 
     batch: tuple[int, ...]
@@ -83,6 +86,7 @@ class DotView:
     line: int
     exchanged: bool = False
     groups: int = 1
+    seen: Walk | None = None
 
     @property
     def batch_count(self) -> int:
@@ -92,6 +96,19 @@ class DotView:
     def swapped(self) -> DotView:
         """The product of the transposed operands, which gives the transposed result in the same place."""
         return replace(self, m=self.n, n=self.m, lhs=self.rhs, rhs=self.lhs, exchanged=not self.exchanged)
+
+    def looked_up(self) -> DotView | None:
+        """The product whose right operand is read in vectors where it lies, term by term; None if it cannot be.
+
+        Of an image these are all pixels between the first and the last one: what a window sees from a place in the
+        padding is computed, too, and dropped.
+        """
+        outer, depth = self.rhs.outer, self.rhs.depth
+        bridged = outer.bridged
+        if bridged is None or self.rhs.panel or self.n < 2 or (depth.is_single and outer.is_single):
+            return None
+        rhs = replace(self.rhs, outer=bridged, looked_up=True)
+        return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
 
 
 def view_of(product: HloInstruction) -> DotView:

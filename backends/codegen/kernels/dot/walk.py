@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -45,6 +46,11 @@ class Walk:
         return self.steps[-1][1]
 
     @property
+    def count(self) -> int:
+        """Positions in all."""
+        return math.prod(size for size, _ in self.steps)
+
+    @property
     def is_single(self) -> bool:
         """Whether one stride walks through all."""
         return len(self.steps) == 1
@@ -64,6 +70,14 @@ class Walk:
         """Elements of memory from the first one to the last."""
         return 1 + sum((size - 1) * stride for size, stride in self.steps)
 
+    @property
+    def bridged(self) -> Walk | None:
+        """Through all elements of memory between the first one and the last; None if it does not only go forward."""
+        for number, (_, stride) in enumerate(self.steps[:-1]):
+            if stride < Walk(self.steps[number + 1 :]).span:
+                return None
+        return Walk(((self.span, 1),)) if self.is_contiguous else None
+
     def is_even(self, step: int) -> bool:
         """Whether every `step` positions lie in one run, or are whole runs equally far apart."""
         if self.is_single or self.run % step == 0:
@@ -82,3 +96,13 @@ class Walk:
             place = math.add(place, math.multiply(math.remainder(position, size), stride))
             position = math.divide(position, size)
         return math.add(place, math.multiply(position, self.steps[0][1]))
+
+    def count_before(self, math: Scalars, place: Scalar) -> Scalar:
+        """How many positions lie before a place; neighbours in a run touch, and it only goes forward."""
+        (size, stride), inner = self.steps[0], Walk(self.steps[1:])
+        if not inner.steps:
+            return math.least(place, size)
+        whole = math.least(math.divide(place, stride), size)
+        count = inner.count_before(math, math.subtract(place, math.multiply(whole, stride)))
+        total = size * inner.count
+        return math.least(math.add(math.multiply(whole, inner.count), count), total)

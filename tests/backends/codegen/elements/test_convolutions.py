@@ -10,6 +10,7 @@ from random_products import any_convolution
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.analysis import matrix_products
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
@@ -55,13 +56,28 @@ def test_convolutions_of_any_form_are_products(
     assert products >= 3 or dtype == "c64"
 
 
-def test_products_are_equal_on_any_number_of_threads(compile_text: Any, rng: np.random.Generator) -> None:
-    text = """HloModule m
-ENTRY e {
-  x = f32[2,17,15,70] parameter(0)
-  k = f32[3,3,70,90] parameter(1)
-  ROOT c = f32[2,9,8,90] convolution(x, k), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
-    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((2, 17, 15, 70), (3, 3, 70, 90))]
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ((2, 17, 15, 70), (3, 3, 70, 90), "2,9,8,90", "size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+        ((2, 70, 27, 25), (90, 70, 3, 3), "2,90,27,25", "size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01"),
+    ],
+)
+def test_products_are_equal_on_any_number_of_threads(
+    compile_text: Any,
+    rng: np.random.Generator,
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: str,
+    attributes: str,
+) -> None:
+    shapes = [f"f32[{','.join(map(str, sizes))}]" for sizes in (lhs, rhs)]
+    text = f"""HloModule m
+ENTRY e {{
+  x = {shapes[0]} parameter(0)
+  k = {shapes[1]} parameter(1)
+  ROOT c = f32[{result}] convolution(x, k), window={{{attributes} }}"""
+    arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in (lhs, rhs)]
     executables = [compile_text(text, num_threads=threads) for threads in (1, 2, 5)]
     first, *others = (executable(*arguments) for executable in executables)
     np.testing.assert_allclose(first, np.asarray(evaluate(parse(text), *arguments)), rtol=1e-4, atol=1e-4)
@@ -129,6 +145,56 @@ ENTRY e {
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((1, 9, 9, 4), (3, 3, 4, 20), (20,))]
     executable = check(text, *arguments, ulps=32, num_threads=2)
     assert kernels(executable) == ["loop", "dot"]
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ((2, 20, 19, 21), (35, 20, 3, 3), (2, 35, 19, 21), "size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01"),
+        ((2, 20, 9, 9), (35, 20, 3, 3), (2, 35, 9, 9), "size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01"),
+        (
+            (1, 6, 9, 9, 40),
+            (33, 6, 3, 3, 3),
+            (1, 33, 9, 9, 40),
+            "size=3x3x3 pad=1_1x1_1x1_1}, dim_labels=bf012_oi012->bf012",
+        ),
+        (
+            (2, 40, 12, 40),
+            (48, 20, 3, 2),
+            (2, 48, 10, 38),
+            "size=3x2 rhs_dilate=1x2}, dim_labels=bf01_oi01->bf01, feature_group_count=2",
+        ),
+        ((2, 20, 300), (35, 20, 9), (2, 35, 300), "size=9 pad=4_4}, dim_labels=bf0_oi0->bf0"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s32"])
+def test_what_follows_images_that_are_read_where_they_lie(
+    check: Any,
+    kernels: Any,
+    rng: np.random.Generator,
+    dtype: str,
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: tuple[int, ...],
+    attributes: str,
+) -> None:
+    shape, others, features = (f"{dtype}[{','.join(map(str, sizes))}]" for sizes in (result, lhs, rhs))
+    text = f"""HloModule m
+ENTRY e {{
+  x = {others} parameter(0)
+  k = {features} parameter(1)
+  b = {dtype}[{result[1]}] parameter(2)
+  y = {shape} parameter(3)
+  c = {shape} convolution(x, k), window={{{attributes}
+  a = {shape} broadcast(b), dimensions={{1}}
+  s = {shape} add(c, a)
+  r = {shape} add(s, y)
+  z = {dtype}[] constant(0)
+  zeros = {shape} broadcast(z), dimensions={{}}
+  ROOT m = {shape} maximum(r, zeros) }}"""
+    arguments = [rng.integers(-3, 4, sizes).astype(DType(dtype).numpy) for sizes in (lhs, rhs, (result[1],), result)]
+    executable = check(text, *arguments, num_threads=2)
+    assert kernels(executable)[-1] == "dot"
 
 
 def test_groups_of_few_features_have_a_kernel_that_what_follows_shares(

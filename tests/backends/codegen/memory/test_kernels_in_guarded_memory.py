@@ -262,6 +262,9 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             # Read where they lie, run after run.
             image = "window={size=20x20}, dim_labels=f01b_i01o->01bf"
             yield program(f"{t}[3,2,{n},30] convolution(p0, p1), {image}", f"{t}[3,22,21,{n}]", f"{t}[3,20,20,30]")
+            # Pixels behind features, read where they lie, with what is between the rows.
+            rows = "window={size=3x3}, dim_labels=bf01_oi01->bf01"
+            yield program(f"{t}[2,23,4,{n}] convolution(p0, p1), {rows}", f"{t}[2,18,6,{n + 2}]", f"{t}[23,18,3,3]")
             narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
             yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
 

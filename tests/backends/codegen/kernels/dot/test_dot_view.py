@@ -289,6 +289,7 @@ def test_long_rows_of_pixels_are_a_product_each() -> None:
             "window={size=7x7 stride=2x2}, dim_labels=b01f_01io->b01f",
             (56, 147),
         ),
+        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 400)),
     ],
 )
 def test_images_are_read_where_they_lie_run_after_run(
@@ -318,3 +319,37 @@ def test_groups_are_products_beside_each_other() -> None:
     )
     assert (view.batch, view.m, view.n, view.k, view.groups) == ((2,), 84, 7, 27, 2)
     assert (view.lhs.batch, view.rhs.batch, view.products, view.line) == ((3,), (7,), Walk(((2, 7),)), 14)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes", "seen"),
+    [
+        ("2,40,30,30", "33,40,3,3", "2,33,28,28", "size=3x3}, dim_labels=bf01_oi01->bf01", ((28, 30), (28, 1))),
+        ("2,40,300", "33,40,9", "2,33,292", "size=9}, dim_labels=bf0_oi0->bf0", None),
+        (
+            "1,20,9,20,20",
+            "33,20,3,3,3",
+            "1,33,7,18,18",
+            "size=3x3x3}, dim_labels=bf012_oi012->bf012",
+            ((7, 400), (18, 20), (18, 1)),
+        ),
+    ],
+)
+def test_pixels_behind_their_features_are_read_where_they_lie(
+    lhs: str, rhs: str, result: str, attributes: str, seen: tuple[tuple[int, int], ...] | None
+) -> None:
+    convolution = convolution_of(f"f32[{lhs}]", f"f32[{rhs}]", f"f32[{result}]", f"window={{{attributes}")
+    plan = plan_dot(convolution, WIDE)
+    assert plan.view.rhs.looked_up
+    assert (plan.packs_lhs, plan.packs_rhs, plan.unit_depth) == (False, False, plan.view.k)
+    assert plan.view.seen == (None if seen is None else Walk(seen))
+    assert plan.view.n == (292 if seen is None else Walk(seen).span)
+
+
+@pytest.mark.parametrize(("size", "window"), [("57,57", "3x3 stride=2x2"), ("9,9", "3x3")])
+def test_pixels_with_much_between_them_are_packed(size: str, window: str) -> None:
+    result = "28,28" if "stride" in window else "7,7"
+    attributes = f"window={{size={window}}}, dim_labels=bf01_oi01->bf01"
+    plan = plan_dot(convolution_of(f"f32[2,40,{size}]", "f32[333,40,3,3]", f"f32[2,333,{result}]", attributes), WIDE)
+    assert plan.packs_rhs
+    assert not plan.view.rhs.looked_up
