@@ -26,6 +26,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "xlalite.hlo": (
         (
             "errors",
+            "garbage",
             "wording",
         ),
         ("types",),

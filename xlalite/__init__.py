@@ -8,7 +8,7 @@ its like in `namespace.py`). Type checkers read `__init__.pyi` and `stubs/`, whi
 
 import importlib
 
-from xlalite.namespace import exports_of, missing_name, namespace, namespaces_of
+from xlalite.namespace import exports_of, imported, missing_name, namespace, namespaces_of
 
 __version__ = "0.1.0.dev0"
 
@@ -165,8 +165,7 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = importlib.import_module(_MODULES[name])
     elif name in _EXPORTS:
-        module, attribute = _EXPORTS[name]
-        value = getattr(importlib.import_module(module), attribute)
+        value = imported(*_EXPORTS[name])
     else:
         raise missing_name(__name__, name, __dir__())
     globals()[name] = value

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from xlalite.hlo.garbage import few_collections
+
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "bitwise": {
@@ -415,12 +417,19 @@ class Namespace(ModuleType):
         if name not in self._exports:
             raise missing_name(self.__name__, name, self._exports)
         module, attribute = self._exports[name]
-        value = getattr(importlib.import_module(module), attribute)
+        value = imported(module, attribute)
         setattr(self, name, value)
         return value
 
     def __dir__(self) -> list[str]:
         return sorted({*self._exports, *self._inner})
+
+
+def imported(module: str, attribute: str) -> object:
+    """What a module defines, imported when it is first asked for."""
+    with few_collections:
+        value: object = getattr(importlib.import_module(module), attribute)
+    return value
 
 
 def namespaces_of(package: str) -> dict[str, str]:

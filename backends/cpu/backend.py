@@ -9,6 +9,7 @@ from xlalite.backends.cpu.compilation.compile import compile_request
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
+from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
 
@@ -62,6 +63,7 @@ class CpuBackend(Backend):
         """`cpu`."""
         return "cpu"
 
+    @few_collections
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
         """Verifies, optimises and compiles a module, or finds its code in the cache."""
         request = CompileRequest.of(module, options)

@@ -26,6 +26,7 @@ from xlalite.framework.graph.default_session import default_session, push_defaul
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.host import Array, HostValue
+from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
@@ -227,6 +228,7 @@ class Session:
         except KeyError:  # another thread's run may push it out between the two
             return None
 
+    @few_collections
     def _prepare(self, key: Hashable, fetches: Any, feed_keys: tuple[Any, ...]) -> _PreparedRun:
         self._require_open()
         with self._prepare_lock:

@@ -13,6 +13,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.meaning.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
 from xlalite.framework.meaning.signatures import SignatureCache
+from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.options import RuntimeOptions
@@ -73,6 +74,7 @@ class CompilationCache(SignatureCache[CompiledCluster]):
         return tuple(each.executable for each in self.made())
 
 
+@few_collections
 def compile_operations(
     name: str,
     operations: Sequence[Operation],

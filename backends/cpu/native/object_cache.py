@@ -16,14 +16,13 @@ import functools
 import hashlib
 import logging
 import os
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-
-import platformdirs
 
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import FORMAT
@@ -262,7 +261,7 @@ def default_cache() -> ObjectCache:
     named = os.environ.get("XLALITE_CACHE_DIR")
     if named:
         return ObjectCache.at(named)
-    path = platformdirs.user_cache_path("xlalite", appauthor=False) / "objects"
+    path = _user_cache_path() / "objects"
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -270,6 +269,15 @@ def default_cache() -> ObjectCache:
     except CacheError as error:
         _LOG.warning("compiled code is kept in memory only: %s (XLALITE_CACHE_DIR names another directory)", error)
         return ObjectCache.in_memory(str(error))
+
+
+def _user_cache_path() -> Path:
+    if sys.platform != "linux":
+        import platformdirs
+
+        return platformdirs.user_cache_path("xlalite", appauthor=False)
+    # As `platformdirs` has it, which takes some milliseconds to import.
+    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache").expanduser() / "xlalite"
 
 
 def _switched_on(value: str) -> bool:
