@@ -11,11 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.elements.elements import ElementSource
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import BLOCK, for_lanes, loop_nest_extent, nested_loops, task_loops
+from xlalite.backends.codegen.kernels.loop_nest import (
+    BLOCK,
+    for_lanes,
+    leading_ones,
+    loop_nest_extent,
+    nested_loops,
+    task_loops,
+)
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -96,9 +103,10 @@ class _ConcatenateEmitter:
     def __init__(self, module: ModuleBuilder, entry: KernelEntry, root: HloInstruction, lanes: int) -> None:
         self._module = module
         self._entry = entry
-        self._dimension = root.attrs.dimension
+        self._ones = min(leading_ones(root.shape.dims), root.attrs.dimension)
+        self._dimension = root.attrs.dimension - self._ones
         self._lanes = lanes
-        self._dims = root.shape.dims
+        self._dims = root.shape.dims[self._ones :]
 
     def emit(self, families: Sequence[Sequence[Piece]]) -> None:
         """Loops over the dimensions outside the concatenated one, then over the operands."""
@@ -128,7 +136,7 @@ class _ConcatenateEmitter:
 
     def _outermost(self, part: _Part) -> None:
         """What of an operand lies in the entry's part of a result concatenated along its first dimension."""
-        fb, size = self._entry.fb, part.computed.shape.dims[0]
+        fb, size = self._entry.fb, part.computed.shape.dims[self._ones]
         unit = BLOCK if len(self._dims) == 1 else 1
         first = fb.smax(fb.sub(fb.mul(self._entry.begin, unit, "nsw"), part.offset), 0)
         last = fb.smin(fb.sub(fb.mul(self._entry.end, unit, "nsw"), part.offset), size)
@@ -145,13 +153,14 @@ class _ConcatenateEmitter:
 
     def _piece(self, part: _Part, index: Index) -> None:
         """Everything of an operand at the given outer positions."""
-        fb, dims = self._entry.fb, part.computed.shape.dims
+        fb, dims = self._entry.fb, part.computed.shape.dims[self._ones :]
         with nested_loops(fb, dims[len(index) : -1]) as inner:
             outer = (*index, *inner)
             for_lanes(fb, dims[-1], self._lanes, lambda at, lanes, mask: self._copy(part, (*outer, at), lanes, mask))
 
     def _copy(self, part: _Part, index: Index, lanes: int, mask: Value | None) -> None:
-        emitter = self._entry.emitter(lanes, mask, part.sources)
+        emitter, ones = self._entry.emitter(lanes, mask, part.sources), (ZERO,) * self._ones
         place = list(index)
         place[self._dimension] = emitter.math.add(index[self._dimension], Affine(part.offset))
-        self._entry.outputs[0].write(emitter.math, tuple(place), emitter.element(part.computed, index), mask)
+        element = emitter.element(part.computed, (*ones, *index))
+        self._entry.outputs[0].write(emitter.math, (*ones, *place), element, mask)

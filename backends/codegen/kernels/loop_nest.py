@@ -26,10 +26,15 @@ Visit = Callable[[Index, int, "Value | None"], None]
 
 def loop_nest_extent(dims: tuple[int, ...]) -> int:
     """The parallel extent: the outermost dimension that has a size, or blocks of a one-dimensional array."""
-    dims = dims[_leading_ones(dims) :]
+    dims = dims[leading_ones(dims) :]
     if not dims:
         return 1
     return -(-dims[0] // BLOCK) if len(dims) == 1 else dims[0]
+
+
+def leading_ones(dims: Sequence[int]) -> int:
+    """How many dimensions in front of the last have one element and another behind them."""
+    return next((number for number, size in enumerate(dims[:-1]) if size != 1), max(len(dims) - 1, 0))
 
 
 def loop_nest(
@@ -44,7 +49,7 @@ def loop_nest(
 
     As many positions as a dimension has phases are taken together, and it is known which is which.
     """
-    ones = _leading_ones(dims)
+    ones = leading_ones(dims)
     seams, phases = seams or ((),) * len(dims), phases or (1,) * len(dims)
     if ones:
         inner = dims[ones:]
@@ -102,11 +107,6 @@ def _positions(fb: FunctionBuilder, part: Range, bounds: tuple[int, int], phases
 
 def _parts(size: int, seams: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip((0, *seams), (*seams, size), strict=True))
-
-
-def _leading_ones(dims: Sequence[int]) -> int:
-    """How many dimensions in front of the last have one element and another behind them."""
-    return next((number for number, size in enumerate(dims[:-1]) if size != 1), max(len(dims) - 1, 0))
 
 
 def _line(entry: KernelEntry, size: int, part: tuple[int, int], lanes: int, visit: Visit) -> None:

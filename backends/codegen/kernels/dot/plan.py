@@ -49,8 +49,11 @@ _PIECES = 8
 _FETCH = 3.0
 """Cycles to fetch a vector from beyond the second cache."""
 
-_STREAMS = 8
-"""Rows that are read side by side at most."""
+_STREAMS = 4
+"""Rows that are read side by side at most: with 8, what fetches memory ahead loses sight of some."""
+
+_LEAST_PART = 32
+"""Rows that are worth sums of their own: adding those to the others' moves a sixteenth of what the rows hold."""
 
 _FAR_DEPTH = 64
 """Terms of a piece of depth where the right operand is read where it lies, and that is far away.
@@ -254,30 +257,22 @@ def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
 
 
 def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
-    """One tile to a piece of work, as wide as leaves something for other threads."""
+    """One tile to a piece of work: some rows of the right operand from end to end, if sums of all columns stay near.
+
+    Where there are too few rows for other threads to have some, a piece is of fewer columns.
+    """
     line_bytes = view.n * numbers.kept.size_bytes
-    runs = min(_PIECES, 1 << max(line_bytes // _RUN_BYTES, 1).bit_length() - 1)
-    pieces = max(runs, 2 if view.batch_count == 1 else 1, -(-line_bytes * view.m // _SUM_BYTES))
+    fits = -(-line_bytes * view.m // _SUM_BYTES)
+    parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
+    runs = min(_PIECES // parts, 1 << max(line_bytes // _RUN_BYTES, 1).bit_length() - 1)
+    pieces = max(runs, 2 if view.batch_count * parts == 1 else 1, fits)
     columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
+    depth = max(-(-view.k // parts), 1)
     cycles = max(_FETCH, view.m) * view.batch_count * view.k * view.n / lanes
-    return DotPlan(
-        Form.STREAM,
-        view,
-        numbers,
-        lanes,
-        view.m,
-        columns,
-        1,
-        view.m,
-        columns,
-        max(view.k, 1),
-        max(view.k, 1),
-        packs_lhs=False,
-        packs_rhs=False,
-        row_run=view.m,
-        cycles=cycles,
-        streams=max(1, min(_STREAMS, target.vector_registers // 2 // view.m)),
-    )
+    sizes = view.m, columns, 1, view.m, columns, depth, depth
+    streams = max(1, min(_STREAMS, target.vector_registers // 2 // view.m))
+    packs = {"packs_lhs": False, "packs_rhs": False}
+    return DotPlan(Form.STREAM, view, numbers, lanes, *sizes, **packs, row_run=view.m, cycles=cycles, streams=streams)
 
 
 def _outer(

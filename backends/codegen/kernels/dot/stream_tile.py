@@ -1,7 +1,8 @@
 """The tile for few rows and a large right operand, which is read once, like a stream.
 
 c[i, j] = sum over p of a[i, p] * b[p, j]. A few rows of b are read side by side from their first column to the last,
-so that whatever fetches memory ahead sees as few, as long runs as there can be; the sums stay in the nearest cache.
+while the next ones are asked for: memory is never idle, also where rows are too short, or too many bytes lie between
+them, for the processor to see by itself what follows. The sums stay in the nearest cache.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from xlalite.hlo.types.dtype import DType
 
 _VECTORS = 2
 """Vectors of a row that are under way at a time."""
+
+_LINE_BYTES = 64
+"""What is fetched at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,9 @@ class StreamTile(Tile):
         whole = self.columns - self.columns % step
         with fb.loop(0, whole, step) as column:
             here = fb.gep(b_memory, b, column), fb.gep(builder.kept, fb.parameters[2], column)
+            for place in range(0, step, max(1, _LINE_BYTES // b_memory.size_bytes)):
+                for q in range(count, 2 * count):
+                    fb.prefetch(fb.gep(b_memory, here[0], place + q * self.b_depth, inbounds=False))
             for start in range(0, step, self.lanes):
                 self._add_vector(builder, spread, here, start, self.lanes)
         for start in range(whole, self.columns, self.lanes):
