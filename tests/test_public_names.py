@@ -110,7 +110,9 @@ def test_namespaces_hold_what_their_modules_define(name: str) -> None:
 
 
 def test_namespaces_can_be_imported_before_anything_asked_for_them() -> None:
-    code = "\n".join(f"from xlalite.{name} import {next(iter(exports_of(NAMESPACES[name])))}" for name in NAMESPACES)
+    code = "\n".join(
+        f"from xlalite.{name} import {next(iter(exports_of(names)))}" for name, names in NAMESPACES.items() if names
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

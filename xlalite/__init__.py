@@ -53,6 +53,7 @@ _NAMES: dict[str, str] = {
         "zeros_like"
     ),
     "xlalite.ops.functions.clipping": "clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm",
+    "xlalite.ops.functions.defined_functions": "Defun, function",
     "xlalite.ops.functions.diagonals": (
         "diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag, diag as tensor_diag, "
         "diag_part as tensor_diag_part, trace"

@@ -63,6 +63,7 @@ from xlalite.ops.functions.control_flow import (
     with_dependencies as with_dependencies
 )
 from xlalite.ops.functions.custom_gradients import custom_gradient as custom_gradient, hessians as hessians
+from xlalite.ops.functions.defined_functions import Defun as Defun, function as function
 from xlalite.ops.functions.diagonals import (
     diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
     matrix_diag_part as matrix_diag_part, matrix_set_diag as matrix_set_diag, trace as trace
@@ -201,7 +202,7 @@ from xlalite.stubs import (
     graph_util as graph_util, image as image, initializers as initializers, io as io, layers as layers,
     linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
     python_io as python_io, quantization as quantization, random as random, signal as signal, sparse as sparse,
-    spectral as spectral, summary as summary, test as test, train as train
+    spectral as spectral, summary as summary, test as test, train as train, xla as xla
 )
 
 bool = bool_

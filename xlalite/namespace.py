@@ -353,6 +353,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "TestCase, get_temp_dir, gpu_device_name, is_built_with_cuda, is_gpu_available, main"
         ),
     },
+    "xla": {},
+    "xla.experimental": {
+        "xlalite.framework.graph.jit_scope": "jit_scope",
+        "xlalite.ops.functions.defined_functions": "compile",
+    },
     "train": {
         "xlalite.client.hooks": (
             "CheckpointSaverHook, FeedFnHook, FinalOpsHook, LoggingTensorHook, NanLossDuringTrainingError, "

@@ -70,7 +70,7 @@ class Clustered:
 
 
 def _arrays(feeds: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
-    return {tensor: np.asarray(value, tensor.dtype.as_numpy_dtype) for tensor, value in feeds.items()}
+    return {tensor: np.asarray(value, tensor.dtype.numpy_dtype) for tensor, value in feeds.items()}
 
 
 def _run_operation(

@@ -12,9 +12,9 @@ def test_types_equal_their_names_and_numpy_types(dtype: dtypes.DType) -> None:
     assert dtype == dtype.name
     assert as_dtype(dtype.name) is dtype
     if not dtype.is_host_only:
-        assert dtype == dtype.as_numpy_dtype
+        assert dtype == dtype.numpy_dtype
         assert as_dtype(dtype.hlo) is dtype
-        assert dtype.hlo.numpy == dtype.as_numpy_dtype
+        assert dtype.hlo.numpy == dtype.numpy_dtype
 
 
 def test_python_types_mean_what_literals_become() -> None:

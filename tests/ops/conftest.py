@@ -40,7 +40,7 @@ class GraphRunner:
         """The values of the fetches, operation by operation."""
         listed = fetches if isinstance(fetches, list) else [fetches]
         elements = [_element(fetch) for fetch in listed]
-        values = {tensor: np.asarray(value, tensor.dtype.as_numpy_dtype) for tensor, value in (feeds or {}).items()}
+        values = {tensor: np.asarray(value, tensor.dtype.numpy_dtype) for tensor, value in (feeds or {}).items()}
         for operation in needed(elements, values):
             arguments = [values[tensor] for tensor in operation.inputs]
             values.update(
@@ -51,7 +51,7 @@ class GraphRunner:
 
     def compiled(self, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any] | None = None) -> list[np.ndarray]:
         """The values of the fetches from one module, evaluated; updates of variables are applied."""
-        arrays = {tensor: np.asarray(value, tensor.dtype.as_numpy_dtype) for tensor, value in (feeds or {}).items()}
+        arrays = {tensor: np.asarray(value, tensor.dtype.numpy_dtype) for tensor, value in (feeds or {}).items()}
         lowered = self.lower(fetches, arrays)
         arguments = [
             arrays[p.tensor] if isinstance(p, ParameterArgument) else self.context.variables[p.data.name]

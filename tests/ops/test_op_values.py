@@ -278,7 +278,7 @@ def test_values_agree_with_numpy_alone_and_compiled(given: ValueCase, static: bo
     alone = run(result, feeds)
     (compiled,) = run.compiled([result], feeds)
     for found in (alone, compiled):
-        assert found.dtype == result.dtype.as_numpy_dtype
+        assert found.dtype == result.dtype.numpy_dtype
         assert result.shape.is_compatible_with(found.shape)
         np.testing.assert_allclose(found, expected, rtol=given.tolerance, atol=given.tolerance)
     np.testing.assert_array_equal(alone, compiled)
@@ -306,7 +306,7 @@ FLOATING = {name: (reference, x) for name, (reference, x) in {**UNARY, **BINARY}
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_other_floating_point_types_agree_to_their_precision(name: str, dtype: str, run: Any) -> None:
     reference, x = FLOATING[name]
-    wanted = dtypes.as_dtype(dtype).as_numpy_dtype
+    wanted = dtypes.as_dtype(dtype).numpy_dtype
     arrays = [x.astype(wanted)] + ([SECOND[x.dtype].astype(wanted)] if name in BINARY else [])
     inputs = [a.placeholder(dtype, value.shape) for value in arrays]
     result = node(name, inputs)

@@ -29,7 +29,7 @@ class Feed:
     def __init__(self, tensor: Tensor) -> None:
         """Feeds `tensor`."""
         self.tensor = tensor
-        self._dtype = tensor.dtype.as_numpy_dtype
+        self._dtype = tensor.dtype.numpy_dtype
         self._accepted: tuple[int, ...] | None = None
 
     def convert(self, value: Any) -> Array:

@@ -77,7 +77,7 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def dtype(self) -> NumpyType:
         """Element type."""
-        return self.tensor.dtype.as_numpy_dtype
+        return self.tensor.dtype.numpy_dtype
 
     @property
     def ndim(self) -> int:
@@ -207,7 +207,7 @@ def type_for_numpy(value: Any) -> Any:
         return _WEAK_TYPES[value.dtype.kind] if value.is_weak else value.dtype
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         return type(value)
-    return value.dtype.as_numpy_dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+    return value.dtype.numpy_dtype if isinstance(value, Tensor) else np.asarray(value).dtype
 
 
 def promoted(*values: Any) -> list[Tensor]:
@@ -224,7 +224,7 @@ def converted(value: Any, dtype: DType) -> Tensor:
         OverflowError: It is a Python integer out of the type's range.
     """
     if type(value) is int:
-        value = dtype.as_numpy_dtype.type(value) if dtype.is_integer else float(value)
+        value = dtype.numpy_dtype.type(value) if dtype.is_integer else float(value)
     return cast_to(as_tensor(value), dtype)
 
 

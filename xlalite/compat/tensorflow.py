@@ -20,7 +20,10 @@ _INNER: Final = {
     "tensorflow.python.platform.gfile": "xlalite:gfile",
     "tensorflow.python.platform.app": "xlalite:app",
     "tensorflow.python.platform.flags": "xlalite:flags",
+    "tensorflow.python.framework.function": "xlalite.ops.functions.defined_functions",
+    "tensorflow.python.compiler.xla.xla": "xlalite.ops.functions.defined_functions",
     "tensorflow.python.training.moving_averages": "xlalite.ops.training.moving_averages",
+    "tensorflow.python.framework.ops": "xlalite",
     "tensorflow.python.framework.graph_util": "xlalite:graph_util",
     "tensorflow.python.ops.nn": "xlalite:nn",
     "tensorflow.python.ops.nn_ops": "xlalite:nn",
@@ -67,6 +70,8 @@ class _Alias(ModuleType):
         self.__dict__["_target"] = target
 
     def __getattr__(self, name: str) -> object:
+        if f"{self.__name__}.{name}" in _INNER:
+            return importlib.import_module(f"{self.__name__}.{name}")
         return getattr(self.__dict__["_target"], name)
 
     def __dir__(self) -> list[str]:

@@ -197,7 +197,7 @@ class CheckpointReader:
 
 
 def _numpy_type(message: ProtoMessage) -> np.dtype[Any]:
-    return dtype_of_number(message.integer("dtype")).as_numpy_dtype
+    return dtype_of_number(message.integer("dtype")).numpy_dtype
 
 
 def _write_index(prefix: str, entries: Mapping[bytes, bytes], count: int) -> None:

@@ -113,7 +113,7 @@ def convert_variables_to_constants(
             if node.op == "Identity":
                 frozen.add(node.name)
         elif node.op == "ResourceGather":
-            axis = _constant(f"{node.name}/axis", np.zeros((), int32.as_numpy_dtype))
+            axis = _constant(f"{node.name}/axis", np.zeros((), int32.numpy_dtype))
             inputs = [*node.input[:2], axis.name, *node.input[2:]]
             nodes += [axis, CLASSES["NodeDef"](name=node.name, op="GatherV2", input=inputs, device=node.device)]
         else:

@@ -103,14 +103,14 @@ def read_tensor(message: ProtoMessage) -> tuple[npt.NDArray[Any], DType]:
     dtype = dtype_of_number(message.integer("dtype"))
     dims = read_shape(message.message("tensor_shape")).known_dims()
     count = math.prod(dims)
-    if count > _MAX_BYTES // (8 if dtype is dtypes.string else np.dtype(dtype.as_numpy_dtype).itemsize):
+    if count > _MAX_BYTES // (8 if dtype is dtypes.string else np.dtype(dtype.numpy_dtype).itemsize):
         raise ResourceExhaustedError(
             None, None, f"TensorProto: {dtype.name}{list(dims)} is larger than a message can be"
         )
     if dtype is dtypes.string:
         values = _filled(np.array([*message.values.get("string_val", ()), None], object)[:-1], count, b"")
     elif message.data("tensor_content"):
-        content, wanted = message.data("tensor_content"), np.dtype(dtype.as_numpy_dtype)
+        content, wanted = message.data("tensor_content"), np.dtype(dtype.numpy_dtype)
         if len(content) != count * wanted.itemsize:
             raise InvalidArgumentError(None, None, f"TensorProto: {len(content)} bytes do not fill shape {dims}")
         values = np.frombuffer(content, wanted).copy() if wanted != np.bool_ else np.frombuffer(content, np.uint8) != 0
@@ -122,7 +122,7 @@ def read_tensor(message: ProtoMessage) -> tuple[npt.NDArray[Any], DType]:
 
 
 def _listed(message: ProtoMessage, dtype: DType) -> npt.NDArray[Any]:
-    field, wanted = _VALUES.get(dtype.name, "int_val"), dtype.as_numpy_dtype
+    field, wanted = _VALUES.get(dtype.name, "int_val"), dtype.numpy_dtype
     given = message.array(field)
     if field == "half_val":
         return given.astype(np.uint16).view(wanted)

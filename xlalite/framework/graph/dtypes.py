@@ -40,9 +40,14 @@ class DType:
         return self
 
     @property
-    def as_numpy_dtype(self) -> np.dtype[Any]:
+    def numpy_dtype(self) -> np.dtype[Any]:
         """The NumPy type of arrays that hold such elements."""
         return self._numpy
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """NumPy's scalar type of such elements, which makes numbers too: `float32.numpy_dtype(1)`."""
+        return self._numpy.type
 
     @property
     def hlo(self) -> HloDType:
@@ -174,7 +179,7 @@ COMPILABLE_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if no
 _BY_NAME: Final[dict[str, DType]] = {t.name: t for t in ALL_TYPES} | {
     "half": float16, "double": float64, "float": float32, "bool_": bool_, "str": string,
 }  # fmt: skip
-_BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {t.as_numpy_dtype: t for t in ALL_TYPES if not t.is_host_only}
+_BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {t.numpy_dtype: t for t in ALL_TYPES if not t.is_host_only}
 _BY_PYTHON: Final[dict[type, DType]] = {
     float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string,
 }  # fmt: skip
@@ -227,6 +232,6 @@ def result_type(*types: DType) -> DType:
     if any(t.is_host_only for t in types):
         raise TypeError(f"no common element type for {names}")
     try:
-        return as_dtype(np.result_type(*(t.as_numpy_dtype for t in types)))
+        return as_dtype(np.result_type(*(t.numpy_dtype for t in types)))
     except TypeError:
         raise TypeError(f"no common element type for {names}; cast one of them explicitly") from None

@@ -220,6 +220,8 @@ class Graph(ScopedCreation, Collections):
         for source, output in zip(operation.inputs, outputs, strict=False):
             if source.handle_data is not None and output.dtype is resource:
                 output.set_handle_data(source.handle_data)
+        if spec.handle is not None:
+            outputs[0].set_handle_data(spec.handle(operation))
         return outputs
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:

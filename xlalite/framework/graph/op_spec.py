@@ -96,6 +96,7 @@ class OpSpec:
         variable_access: What it does to variables.
         state: What it keeps in the session between its runs: a variable of its own, and the first value; None for
             nothing. Such an operation modifies a variable.
+        handle: The variable that its first output is the handle of; None when it is no new handle.
         is_metadata: Whether it reads only the shape of its inputs.
         is_constant: Whether its value is part of the graph.
         is_default: Whether it stands for a value that is expected to be fed, so that the graph alone does not tell it.
@@ -120,6 +121,7 @@ class OpSpec:
     is_stateful: bool = False
     variable_access: VariableAccess = VariableAccess.NONE
     state: StateFunction | None = None
+    handle: Callable[[Operation], HandleData] | None = None
     is_metadata: bool = False
     is_constant: bool = False
     is_default: bool = False

@@ -69,6 +69,16 @@ class Operation:
         for control in self._control_inputs:
             control._control_outputs.append(self)
 
+    def wait_for(self, operations: Sequence[Operation]) -> None:
+        """Adds control dependencies on operations that were made before this one."""
+        known = {*self._control_inputs, *(tensor.op for tensor in self._inputs)}
+        for operation in operations:
+            assert operation._id < self._id, f"{self._name} would wait for {operation._name}, made after it"
+            if operation not in known:
+                known.add(operation)
+                self._control_inputs += (operation,)
+                operation._control_outputs.append(self)
+
     @property
     def graph(self) -> Graph:
         """The graph the operation belongs to."""

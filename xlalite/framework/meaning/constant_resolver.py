@@ -113,8 +113,7 @@ class ConstantResolver:
         if operation.spec.is_metadata:
             # Only sizes matter, so one element seen many times stands for the input.
             inputs: tuple[HostValue, ...] = tuple(
-                tensor.handle_data
-                or np.broadcast_to(np.zeros((), tensor.dtype.as_numpy_dtype), self.dims(tensor) or ())
+                tensor.handle_data or np.broadcast_to(np.zeros((), tensor.dtype.numpy_dtype), self.dims(tensor) or ())
                 for tensor in operation.inputs
             )
         else:

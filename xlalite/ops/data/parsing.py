@@ -63,14 +63,14 @@ class _Wanted:
         filler: Any = b"" if self.dtype is string else 0
         if self.default is not None:
             filler = self.default.item()
-        whole = np.full((len(rows), most), filler, self.dtype.as_numpy_dtype)
+        whole = np.full((len(rows), most), filler, self.dtype.numpy_dtype)
         for number, row in enumerate(rows):
             whole[number, : row.size] = row
         return whole.reshape(len(rows), most // count if count else 0, *self.dims)
 
     def _row(self, values: Array | None, number: int, count: int) -> Array:
         if values is None and self.is_sequence:
-            return np.empty(0, self.dtype.as_numpy_dtype)
+            return np.empty(0, self.dtype.numpy_dtype)
         if values is None and self.default is not None:
             return np.broadcast_to(self.default, self.dims).ravel() if self.default.size == 1 else self.default.ravel()
         where = f"Key: {self.name}. example {number}"
@@ -86,7 +86,7 @@ class _Wanted:
 
 
 def _stacked(rows: Sequence[Array], dtype: DType) -> Array:
-    return np.stack(rows) if rows else np.empty((0,), dtype.as_numpy_dtype)
+    return np.stack(rows) if rows else np.empty((0,), dtype.numpy_dtype)
 
 
 def _parse_infer(op: Operation) -> Sequence[OutputType]:
@@ -132,7 +132,7 @@ def _values(op: Operation, feature: Any, wanted: _Wanted) -> Array | None:
         )
     values = feature.message(kind)
     if wanted.dtype is not string:
-        return np.asarray(values.array("value"), wanted.dtype.as_numpy_dtype)
+        return np.asarray(values.array("value"), wanted.dtype.numpy_dtype)
     listed = np.empty(len(values.values.get("value", ())), object)
     listed[:] = values.values.get("value", ())
     return listed
@@ -200,7 +200,7 @@ def _raw_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _raw(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    texts, dtype = np.asarray(inputs[0]), op.get_attr("out_type").as_numpy_dtype
+    texts, dtype = np.asarray(inputs[0]), op.get_attr("out_type").numpy_dtype
     sizes = {len(each) for each in texts.ravel()}
     if len(sizes) > 1:
         raise InvalidArgumentError(None, op, f"DecodeRaw requires strings of one length, found {sorted(sizes)}")

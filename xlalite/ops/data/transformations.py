@@ -44,7 +44,7 @@ def generated(
 
 def _converted(value: Any, dtype: Any) -> Array:
     if dtype.name != "string":
-        return np.asarray(value, dtype.as_numpy_dtype)
+        return np.asarray(value, dtype.numpy_dtype)
     given = np.asarray(value, object)
     array = np.empty(given.shape, object)
     array.ravel()[:] = [each.encode() if isinstance(each, str) else each for each in given.ravel()]
@@ -139,7 +139,7 @@ class Padding:
         listed = [None] * len(spec.types) if values is None else flatten(values)[0]
         if len(listed) == 1:
             listed *= len(spec.types)
-        zeros = [b"" if dtype.name == "string" else dtype.as_numpy_dtype.type(0) for dtype in spec.types]
+        zeros = [b"" if dtype.name == "string" else dtype.numpy_dtype.type(0) for dtype in spec.types]
         self._values = [zero if value is None else _plain(value) for value, zero in zip(listed, zeros, strict=True)]
 
     def join(self, elements: Sequence[Element]) -> Element:

@@ -66,7 +66,7 @@ def _if_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ..
 
 def _nothing(tensor: Tensor) -> Array:
     """Stands for a recorded value of the branch that did not run; nobody looks at it."""
-    return np.zeros((0,) * (tensor.shape.rank or 0), tensor.dtype.as_numpy_dtype)
+    return np.zeros((0,) * (tensor.shape.rank or 0), tensor.dtype.numpy_dtype)
 
 
 def _if_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:

@@ -22,7 +22,7 @@ from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
 
 def _constant(ctx: LoweringContext, op: Operation, value: object) -> Handle:
     dtype = op.outputs[0].dtype
-    return ctx.builder.constant(np.asarray(value, dtype.as_numpy_dtype), dtype.hlo)
+    return ctx.builder.constant(np.asarray(value, dtype.numpy_dtype), dtype.hlo)
 
 
 def _known_shapes(ctx: LoweringContext, op: Operation) -> tuple[list[int], list[int]]:
@@ -89,7 +89,7 @@ def _variable_shape_on_host(context: HostContext, op: Operation, inputs: tuple[H
     data = handle_data_of(op.inputs[0])
     known = data.shape.is_fully_defined()
     dims = data.shape.known_dims() if known else require_variable(context, op, data).shape
-    return [np.asarray(dims, op.outputs[0].dtype.as_numpy_dtype)]
+    return [np.asarray(dims, op.outputs[0].dtype.numpy_dtype)]
 
 
 register(

@@ -255,7 +255,7 @@ def _patches_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         raise ShapeError("the gradient of ExtractImagePatches needs a known number of channels")
     _, rows, columns, _ = op.get_attr("ksizes")
     one_each = np.eye(rows * columns).reshape(rows, columns, 1, rows * columns)
-    filters = constant(np.tile(one_each, [1, 1, channels, 1]).astype(grad.dtype.as_numpy_dtype))
+    filters = constant(np.tile(one_each, [1, 1, channels, 1]).astype(grad.dtype.numpy_dtype))
     sizes = shape_tensor(grad)
     ends = node("Slice", [sizes, constant([0]), constant([3])])
     split = node("ConcatV2", [ends, constant([rows * columns, channels]), constant(0)])

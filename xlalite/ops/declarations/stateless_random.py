@@ -93,7 +93,7 @@ def _distributed(
             raise ShapeError(f"{parameter} must not be negative, found {float(wide.min())}")
         with stream.lock:
             drawn = draw(stream.generator, wide, (*map(int, sizes), *given.shape))
-        return [np.asarray(drawn).astype(op.get_attr("dtype").as_numpy_dtype)]
+        return [np.asarray(drawn).astype(op.get_attr("dtype").numpy_dtype)]
 
     register(
         OpSpec(

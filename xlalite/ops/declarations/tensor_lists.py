@@ -319,7 +319,7 @@ def _element_shape_infer(op: Operation) -> Sequence[OutputType]:
 
 def _element_shape_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     dtype = op.get_attr("shape_type")
-    return [ctx.builder.constant(np.array(ctx.dims(op.inputs[0])[1:], dtype.as_numpy_dtype), dtype.hlo)]
+    return [ctx.builder.constant(np.array(ctx.dims(op.inputs[0])[1:], dtype.numpy_dtype), dtype.hlo)]
 
 
 register(

@@ -17,16 +17,13 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.gradient_rules import of_one_output
-from xlalite.ops.helpers.node import node
 
 # VarHandleOp: the handle.
 
 
-def variable_handle(data_type: object, shape: TensorShape, name: str) -> Tensor:
-    """A new variable's handle; the variable is called like the operation."""
-    handle = node("VarHandleOp", (), {"dtype": data_type, "shape": shape}, name)
-    handle.set_handle_data(HandleData(handle.op.get_attr("dtype"), shape, handle.op.name))
-    return handle
+def _handle_data(op: Operation) -> HandleData:
+    """The variable is called like the operation."""
+    return HandleData(op.get_attr("dtype"), op.get_attr("shape"), op.name)
 
 
 def _handle_infer(op: Operation) -> Sequence[OutputType]:
@@ -43,6 +40,7 @@ register(
         _handle_infer,
         attrs=("dtype", "shape"),
         host_kernel=_handle_on_host,
+        handle=_handle_data,
         gradient=None,
         group=None,
         is_stateful=True,

@@ -86,7 +86,7 @@ def _unique(op: Operation, inputs: tuple[Array, ...]) -> Sequence[Array]:
     (x,) = inputs
     if x.ndim != 1:
         raise ShapeError(f"unique expects a vector, found shape {x.shape}")
-    index_type = op.get_attr("out_idx").as_numpy_dtype
+    index_type = op.get_attr("out_idx").numpy_dtype
     _, first, place, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first, kind="stable")
     rank_of = np.empty_like(order)
@@ -112,7 +112,7 @@ def _list_diff_infer(op: Operation) -> Sequence[OutputType]:
 def _list_diff(op: Operation, inputs: tuple[Array, ...]) -> Sequence[Array]:
     x, y = inputs
     kept = np.flatnonzero(~np.isin(x, y))
-    return [x[kept], kept.astype(op.get_attr("out_idx").as_numpy_dtype)]
+    return [x[kept], kept.astype(op.get_attr("out_idx").numpy_dtype)]
 
 
 _declare("ListDiff", ("x", "y"), _list_diff_infer, _list_diff, None, ("out_idx",))

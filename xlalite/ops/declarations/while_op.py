@@ -99,7 +99,7 @@ def _stacked(op: Operation, number: int, values: list[Array]) -> Array:
     output = op.outputs[_loop_count(op) + 1 + number]
     if not values:
         sizes = [size or 0 for size in output.shape.dims or ()]
-        return np.zeros(sizes, output.dtype.as_numpy_dtype)
+        return np.zeros(sizes, output.dtype.numpy_dtype)
     if any(value.shape != values[0].shape for value in values):
         shapes = f"{list(values[0].shape)} and {list(next(v.shape for v in values if v.shape != values[0].shape))}"
         message = f"the gradient of a loop needs values of one size, found {shapes} for {output.name!r}"

@@ -59,7 +59,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """The sizes of `input` as a vector."""
     tensor, wanted = convert_to_tensor(input), as_dtype(out_type)
     if tensor.shape.is_fully_defined():
-        return constant(np.array(tensor.shape.known_dims(), wanted.as_numpy_dtype), name=name or "Shape")
+        return constant(np.array(tensor.shape.known_dims(), wanted.numpy_dtype), name=name or "Shape")
     return node("Shape", [tensor], {"out_type": wanted}, name)
 
 
@@ -248,7 +248,7 @@ def _filled(shape: Any, number: int, dtype: Any, name: str) -> Tensor:
         if min(dims, default=0) < 0:
             raise ShapeError(f"{name}: a size must not be negative, found {list(dims)}")
         if np.prod(dims, dtype=np.int64) <= _MAX_CONSTANT_ELEMENTS:
-            return constant(np.full(dims, number, wanted.as_numpy_dtype), name=name)
+            return constant(np.full(dims, number, wanted.numpy_dtype), name=name)
     return node("Fill", [sizes, constant(bool(number) if wanted.is_bool else number, wanted)], None, name)
 
 

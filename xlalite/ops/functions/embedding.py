@@ -61,5 +61,5 @@ def _dealt_out(parts: Sequence[Tensor], ids: Tensor) -> Tensor:
     counts = [part.shape.as_list()[0] for part in parts]
     if None in counts:
         raise ShapeError("embedding_lookup: the number of rows of each part must be known")
-    starts = constant(np.cumsum([0, *counts[:-1]]).astype(ids.dtype.as_numpy_dtype))
+    starts = constant(np.cumsum([0, *counts[:-1]]).astype(ids.dtype.numpy_dtype))
     return gather(starts, ids % len(parts)) + ids // len(parts)  # type: ignore[no-any-return]

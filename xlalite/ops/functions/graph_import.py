@@ -13,7 +13,7 @@ from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.op_spec import find_spec
 from xlalite.framework.graph.operation import Operation
-from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.messages.classes import CLASSES
 from xlalite.messages.data_types import dtype_of_number, read_shape
@@ -187,9 +187,6 @@ class _Importer:
             operation = graph.create_op(spec.name, inputs, attrs, node.name)
         for name, value in annotations.items():
             operation.set_attr(name, value)
-        if spec.name == "VarHandleOp":
-            data = HandleData(attrs["dtype"], attrs["shape"], operation.name)
-            operation.outputs[0].set_handle_data(data)
         return operation
 
     def _function_attributes(

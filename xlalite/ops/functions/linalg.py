@@ -32,7 +32,7 @@ def eye(
     columns = num_rows if num_columns is None else num_columns
     with get_default_graph().name_scope(name or "eye"):
         if isinstance(num_rows, int) and isinstance(columns, int):
-            single = constant(np.eye(num_rows, columns).astype(wanted.as_numpy_dtype))
+            single = constant(np.eye(num_rows, columns).astype(wanted.numpy_dtype))
         elif num_columns is None:
             single = matrix_diag(ones([num_rows], wanted))
         else:

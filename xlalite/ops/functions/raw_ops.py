@@ -59,7 +59,9 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, typing.Any]]] = {
     "OneHot": {"axis": -1},
     "Placeholder": {"shape": TensorShape(None)},
 }
-_IGNORED: Final = frozenset({"Truncate", "batch_dims", "name", "use_cudnn_on_gpu", "use_locking", "validate_indices"})
+_IGNORED: Final = frozenset(
+    {"Truncate", "batch_dims", "name", "stack_name", "use_cudnn_on_gpu", "use_locking", "validate_indices"}
+)
 
 
 def __getattr__(name: str) -> Callable[..., typing.Any]:
@@ -78,6 +80,7 @@ def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
     def function(name: str | None = None, **given: typing.Any) -> typing.Any:
         renamed = RENAMED_INPUTS_AND_ATTRS.get(spec.name, {})
         values = {renamed.get(key, key): value for key, value in given.items() if key in renamed or key not in _IGNORED}
+        values = {key: value for key, value in values.items() if value is not None}
         attrs = {attr: _attribute(spec, attr, values) for attr in spec.attrs if attr != "N"}
         inputs = _inputs(spec, values)
         if "N" in spec.attrs:
@@ -145,4 +148,5 @@ def _input(spec: OpSpec, value: typing.Any, common: DType | None) -> Tensor:
     if spec.variable_access is not VariableAccess.NONE and isinstance(handle, Tensor):
         return handle
     is_fraction = not contains_tensor(value) and weak_kind(value) in (float, complex)
-    return convert_to_tensor(value, preferred_dtype=common if is_fraction else None)
+    fits = is_fraction and common is not None and (common.is_floating or common.is_complex)
+    return convert_to_tensor(value, preferred_dtype=common if fits else None)

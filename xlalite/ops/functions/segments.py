@@ -112,7 +112,7 @@ def bincount(
         size = maximum(size, cast_to(convert_to_tensor(minlength), dtypes.int32))
     if maxlength is not None:
         size = minimum(size, cast_to(convert_to_tensor(maxlength), dtypes.int32))
-    given = constant(np.zeros(0, as_dtype(dtype).as_numpy_dtype)) if weights is None else convert_to_tensor(weights)
+    given = constant(np.zeros(0, as_dtype(dtype).numpy_dtype)) if weights is None else convert_to_tensor(weights)
     return node("Bincount", [numbers, size, given], None, name)
 
 

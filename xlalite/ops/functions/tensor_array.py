@@ -10,6 +10,7 @@ import numpy as np
 from xlalite.framework.graph.dtypes import DType, as_dtype, int32
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
+from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.tensor_lists import GROWS
 from xlalite.ops.functions.array import concat, gather, reshape, shape
@@ -136,7 +137,8 @@ class TensorArray:
         count = node("Pack", [self.size()], {"axis": 0})
         sizes = concat([count, shape(parts)[1:]], 0)
         rows = node("ExpandDims", [convert_to_tensor(indices), constant(-1)])
-        return self._with(node("ScatterNd", [rows, parts, sizes], None, name))
+        blank = node("Fill", [sizes, constant(0, parts.dtype)])
+        return self._with(node("TensorScatterUpdate", [blank, rows, parts], None, name))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """An array of consecutive parts of a tensor, all of one length.
@@ -144,11 +146,12 @@ class TensorArray:
         Raises:
             ShapeError: the lengths differ, or are not known.
         """
-        known = np.ravel(lengths) if not isinstance(lengths, Tensor) else None
+        known = constant_value(convert_to_tensor(lengths))
         if known is None or not known.size or (known != known[0]).any():
             raise ShapeError("TensorArray.split needs known lengths, all the same")
         whole = convert_to_tensor(value)
-        return self.unstack(reshape(whole, concat([constant([-1, int(known[0])]), shape(whole)[1:]], 0), name))
+        sizes = constant([known.size, int(known[0])])
+        return self.unstack(reshape(whole, concat([sizes, shape(whole)[1:]], 0), name))
 
     def close(self, name: str | None = None) -> Any:
         """Does nothing: an array is a value."""

@@ -92,7 +92,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
     if isinstance(value, list | tuple) and contains_tensor(value):
         return _stacked(value, wanted, name)
     if isinstance(value, TensorShape):
-        value = np.array(value.known_dims(), (wanted or dtypes.int32).as_numpy_dtype)
+        value = np.array(value.known_dims(), (wanted or dtypes.int32).numpy_dtype)
     if wanted is None and preferred_dtype is not None and weak_kind(value) is not None:
         wanted = as_dtype(preferred_dtype)
     return _constant_node(as_array(value, wanted), name or "Const")
@@ -156,7 +156,7 @@ def _default_type(array: Array, kind: type) -> DType:
 
 
 def _converted(array: Array, dtype: DType, kind: type | None) -> Array:
-    wanted = dtype.as_numpy_dtype
+    wanted = dtype.numpy_dtype
     if array.dtype == wanted:
         return array
     if array.size and (dtype.is_integer or dtype.is_bool) and array.dtype.kind in "fc":

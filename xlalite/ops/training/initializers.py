@@ -244,7 +244,7 @@ class Identity:
         if len(dims) != 2:
             raise ShapeError(f"Identity: two dimensions are needed, found {dims}")
         wanted = as_dtype(dtype or self.dtype)
-        return constant((np.eye(*dims) * self.gain).astype(wanted.as_numpy_dtype))
+        return constant((np.eye(*dims) * self.gain).astype(wanted.numpy_dtype))
 
 
 orthogonal_initializer = Orthogonal

@@ -19,7 +19,6 @@ from xlalite.framework.graph.operators import TensorOperators
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.variable_ops import variable_handle
 from xlalite.ops.functions.control_flow import cond, group, no_op
 from xlalite.ops.functions.scatter_updates import scatter_rows
 from xlalite.ops.helpers.constant import convert_to_tensor
@@ -79,7 +78,7 @@ class Variable(TensorOperators):
                     f"Variable {scope[:-1]!r}: the initial value {initial.name!r} has shape {declared}, which is not "
                     "fully known; pass validate_shape=False"
                 )
-            self._handle = variable_handle(initial.dtype, declared, scope)
+            self._handle = node("VarHandleOp", (), {"dtype": initial.dtype, "shape": declared}, scope)
             with graph.name_scope("IsInitialized"):
                 self._is_initialized = node("VarIsInitializedOp", [self._handle])
             self._initializer = operation("AssignVariableOp", [self._handle, initial], None, "Assign")

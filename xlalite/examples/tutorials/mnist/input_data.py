@@ -120,7 +120,7 @@ def read_data_sets(
         TypeError: The dtype is neither float32 nor uint8.
         ValueError: More validation images than training images were wanted.
     """
-    wanted = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
+    wanted = np.dtype(getattr(dtype, "numpy_dtype", dtype))
     if wanted not in (np.dtype(np.float32), np.dtype(np.uint8)):
         raise TypeError(f"read_data_sets: expected dtype float32 or uint8, found {wanted}")
     if fake_data:
