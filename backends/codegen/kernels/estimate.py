@@ -45,7 +45,7 @@ def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
         times = _width(instruction) * evaluated.of(instruction) / max(_element_count(instruction), 1)
         flops += cost.flops * times
         transcendentals += cost.transcendentals * times
-    moved = sum(_bytes_read(parameter) for parameter in body.parameters) + _bytes_written(body.root, shape)
+    moved = sum(bytes_read(parameter) for parameter in body.parameters) + _bytes_written(body.root, shape)
     return Work(flops, transcendentals, moved)
 
 
@@ -62,7 +62,7 @@ def _element_count(instruction: HloInstruction) -> int:
 _READS_A_PART = frozenset({"slice", "dynamic-slice", "gather"})
 
 
-def _bytes_read(parameter: HloInstruction) -> int:
+def bytes_read(parameter: HloInstruction) -> int:
     """Bytes of a parameter that the kernel reads, about: the parts that slices take, else all of it."""
     size = parameter.shape.size_bytes
     parts = [user.shape.size_bytes for user in parameter.users if user.opcode in _READS_A_PART]

@@ -9,16 +9,15 @@ from typing import ClassVar
 from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_body import joined_body
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
-from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
-from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_shapes
@@ -78,7 +77,8 @@ class ProductChaining(HloPass):
         return changed
 
     def _join(self, module: HloModule, chain: _Chain) -> bool:
-        body, operands = _body(chain)
+        results = (chain.last, chain.rows) if chain.gives_rows else (chain.last,)
+        body, operands = joined_body(f"fused_{chain.last.name}", chain.members, results)
         request = KernelRequest(collapse(body), target=self.target)
         shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is KernelKind.CHAIN)
         kernel = plan_chain(request, shape)
@@ -137,29 +137,3 @@ def _left_of_product(last: HloInstruction) -> tuple[int, ...]:
     if last.opcode != "fusion" or len(dots) != 1 or dots[0].operand(0).opcode != "parameter":
         return ()
     return (dots[0].operand(0).attrs.number,)
-
-
-def _body(chain: _Chain) -> tuple[HloComputation, list[HloInstruction]]:
-    """The members in one computation, and what they need from outside, by the number of the parameter."""
-    body = HloComputation(f"fused_{chain.last.name}")
-    inner: dict[HloInstruction, HloInstruction] = {}
-    operands: list[HloInstruction] = []
-    for member in chain.members:
-        for operand in member.operands:
-            if operand not in inner:
-                attrs = ParameterAttrs(len(operands))
-                name = f"param_{len(operands)}.{operand.name}"
-                inner[operand] = body.add(create("parameter", (), attrs, shape=operand.shape, name=name))
-                operands.append(operand)
-        if member.opcode != "fusion":
-            inner[member] = body.add(member.clone([inner[operand] for operand in member.operands]))
-            continue
-        (called,) = member.called_computations
-        copies = {parameter: inner[member.operand(parameter.attrs.number)] for parameter in called.parameters}
-        for one in called.post_order():
-            if one not in copies:
-                copies[one] = body.add(one.clone([copies[operand] for operand in one.operands]))
-        inner[member] = copies[called.root]
-    results = [inner[chain.last], *([inner[chain.rows]] if chain.gives_rows else [])]
-    body.set_root(results[0] if len(results) == 1 else body.add(create("tuple", results)))
-    return body, operands

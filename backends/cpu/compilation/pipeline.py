@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
@@ -24,7 +25,7 @@ from xlalite.passes.simplify.dce import DeadCodeElimination
 
 CPU_PASSES: dict[str, type[HloPass]] = {
     **PASSES,
-    **{hlo_pass.name: hlo_pass for hlo_pass in (DotOperandPacking, DotOperandTypes, ProductChaining)},
+    **{hlo_pass.name: hlo_pass for hlo_pass in (DotOperandFusion, DotOperandPacking, DotOperandTypes, ProductChaining)},
 }
 """Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""
 
@@ -63,4 +64,5 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         Fusion(dot_epilogues=True),
         DotOperandPacking(target),
         ProductChaining(target),
+        DotOperandFusion(target),
     )

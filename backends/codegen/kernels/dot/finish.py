@@ -98,23 +98,23 @@ class Finisher:
         place: Position = Affine(product)
         if groups == 1:
             return (
-                *_split(math, place, dims[:batch]),
-                *_split(math, rows, dims[batch:left]),
-                *_split(math, columns, dims[left:]),
+                *split_position(math, place, dims[:batch]),
+                *split_position(math, rows, dims[batch:left]),
+                *split_position(math, columns, dims[left:]),
             )
         features = self._dot.attrs.dim_labels.output_feature
         count = dims[features] // groups
         dims = (*dims[:features], count, *dims[features + 1 :])
         index = [
-            *_split(math, math.divide(place, groups), dims[:batch]),
-            *_split(math, rows, dims[batch:left]),
-            *_split(math, columns, dims[left:]),
+            *split_position(math, math.divide(place, groups), dims[:batch]),
+            *split_position(math, rows, dims[batch:left]),
+            *split_position(math, columns, dims[left:]),
         ]
         index[features] = math.add(math.scale(math.modulo(place, groups), count), index[features])
         return tuple(index)
 
 
-def _split(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:
+def split_position(math: IndexMath, joint: Position, dims: tuple[int, ...]) -> Index:
     """The positions in some dimensions of an element counted through all of them."""
     index: list[Position] = []
     for number, size in enumerate(reversed(dims)):

@@ -12,20 +12,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.kernels.dot.computed_operand import (
+    ComputedOperand,
+    computed_operands,
+    computing_cycles,
+    is_computed_operand,
+    why_not_computed,
+)
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
-from xlalite.backends.codegen.kernels.dot.layout import DotLayout, OperandLayout, arguments_of, layout_of, tile_of
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, layout_of, tile_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
-from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE
+from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.words import is_exact
-from xlalite.backends.codegen.kernels.estimate import Work
+from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
@@ -36,8 +44,22 @@ from xlalite.backends.codegen.kernels.throughput import (
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
-from xlalite.backends.codegen.llvm import I8, I32, I64, PTR, VOID, Function, ModuleBuilder, Type, Value, array, constant
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    ModuleBuilder,
+    Type,
+    Value,
+    array,
+    constant,
+    zero,
+)
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
@@ -56,19 +78,19 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
     dot, *others = filter(is_matrix_product, body.instructions)
     if others:
         return Declined("there are several products")
-    if any(operand.opcode != "parameter" for operand in memory_of(dot)):
-        return Declined("an operand of the product is computed in the kernel")
     if any(not result.shape.is_array or result.shape.dims != dot.shape.dims for result in results_of(body)):
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_no_numbers(dot)
+    reason = why_no_numbers(dot) or why_not_computed(dot)
     if reason is not None:
         return Declined(reason)
-    if any(body.parameters[number] in memory_of(dot) for _, number in request.in_place):
+    read = set(reachable(memory_of(dot), lambda one: one.operands))
+    if any(body.parameters[number] in read for _, number in request.in_place):
         return Declined("a result lies in the memory of the product's operand")
-    may_overlap = results_of(body) == (dot,)
-    return dot_kernel(request, dot, plan_dot(dot, request.target, may_overlap=may_overlap))
+    computing = computing_cycles(dot, request.target)
+    plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
+    return dot_kernel(request, dot, plan)
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:
@@ -118,10 +140,11 @@ class DotKernel(Kernel):
     def estimate_ns(self, work: Work) -> float:
         """The product's multiply-adds or its traffic, whichever takes longer, and what follows it."""
         body = self.request.body
-        moved = sum(p.shape.size_bytes for p in body.parameters) + body.root.shape.size_bytes
-        cost = CostAnalysis().of_computation(body)
-        flops = CostAnalysis().of_instruction(self.dot).flops
-        after = (cost.flops - flops) / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS
+        moved = sum(map(bytes_read, body.parameters)) + body.root.shape.size_bytes
+        # What operands are computed with is in the plan's cycles.
+        before = set(reachable((self.dot,), lambda one: one.operands))
+        costs = [CostAnalysis().of_instruction(one) for one in body.instructions if one not in before]
+        after = sum(cost.flops / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS for cost in costs)
         return max(self.plan.cycles / MULTIPLY_ADDS_PER_NS, moved / DOT_BYTES_PER_NS) + after
 
     @property
@@ -139,12 +162,13 @@ class DotKernel(Kernel):
             "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
+            **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
             "scratch_bytes": self.layout.scratch_bytes,
         }
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
-        calls_only = self.stores_result and self.plan.unit_depth >= _LONG_TILE
+        calls_only = self.stores_result and self.plan.unit_depth >= _LONG_TILE and not computed_operands(self.dot)
         entry = open_kernel(module, name, self.request, calls_only=calls_only)
         if self.plan.extent:
             _DotEmitter(module, entry, self).emit()
@@ -200,9 +224,18 @@ class _DotEmitter:
         self._stores_result = kernel.stores_result
         self._layout = kernel.layout
         self._slot_bytes = kernel.scratch_bytes
-        left, right = (entry.inputs[operand.attrs.number].pointer for operand in memory_of(kernel.dot))
-        self._lhs, self._rhs = (right, left) if plan.view.exchanged else (left, right)
+        operands = list(enumerate(memory_of(kernel.dot)))[:: -1 if plan.view.exchanged else 1]
+        self._lhs, self._rhs = (
+            zero(PTR) if is_computed_operand(one) else entry.inputs[one.attrs.number].pointer for _, one in operands
+        )
+        self._computed_lhs, self._computed_rhs = (
+            ComputedOperand(entry, kernel.request.body, kernel.dot, number, plan.numbers, plan.lanes)
+            if is_computed_operand(one)
+            else None
+            for number, one in operands
+        )
         self._finisher = Finisher(entry, kernel.request.body, kernel.dot, plan, self._layout)
+        self._packs = PartPacker(module, entry.fb, plan, self._place)
         self._scratch: Value | None = None
         self._is_exact: Value | None = None
 
@@ -299,43 +332,12 @@ class _DotEmitter:
         )
 
     def _pack_lhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
-        self._pack(self._layout.lhs, piece.lhs, (piece.area.row, piece.area.height), (start, depth))
+        compute = self._computed_lhs and partial(self._computed_lhs.compute, piece.area.product)
+        self._packs.pack(self._layout.lhs, compute or piece.lhs, (piece.area.row, piece.area.height), (start, depth))
 
     def _pack_rhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
-        self._pack(self._layout.rhs, piece.rhs, (piece.area.column, piece.area.width), (start, depth))
-
-    def _pack(
-        self, operand: OperandLayout, source: Value, outer: tuple[Scalar, Scalar], depth: tuple[Scalar, Scalar]
-    ) -> None:
-        """Packs a part of an operand into its place, tile by tile; ranges are (start, size)."""
-        fb, math, numbers = self._fb, self._math, self._plan.numbers
-        packing = operand.packing
-        assert packing is not None, "the caller asked"
-        pack = packer(self._module, numbers, packing)
-        target = self._place(operand.offset)
-        (first, extent), (term, terms) = outer, depth
-        least = None if operand.least_offset is None else self._place(operand.least_offset)
-        if least is not None:
-            fb.store(constant(I32, -1), least, 4)
-        if not operand.tile_extent:
-            fb.call(pack, source, target, *map(math.value, (term, first, terms, extent, *packing.strides)))
-            return
-        # Lines that several tiles share are copied for all of them while they are in the nearest cache.
-        step, most = (
-            operand.tile_extent,
-            TERMS_AT_ONCE if packing.source_x.is_contiguous else max(1, self._plan.unit_depth),
-        )
-        with math.steps(terms, most) as begin, math.steps(extent, step) as start:
-            place = math.add(
-                math.multiply(math.divide(start, step), operand.tile),
-                math.multiply(math.divide(begin, packing.word), packing.target_line),
-            )
-            sizes = math.piece(start, step, extent), math.piece(begin, most, terms)
-            positions = math.add(first, start), math.add(term, begin)
-            place_of_part = math.address(numbers.kept, target, place)
-            found = fb.call(pack, source, place_of_part, *map(math.value, (*positions, *sizes, *packing.strides)))
-            if least is not None:
-                fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)
+        compute = self._computed_rhs and partial(self._computed_rhs.compute, piece.area.product)
+        self._packs.pack(self._layout.rhs, compute or piece.rhs, (piece.area.column, piece.area.width), (start, depth))
 
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"

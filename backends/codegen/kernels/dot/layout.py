@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
-from xlalite.backends.codegen.kernels.dot.packing import Packing
+from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
@@ -32,6 +32,8 @@ class OperandLayout:
         offset: Place in the scratch memory, in bytes.
         size_bytes: Room there.
         least_offset: Place of the least exponent of what is packed, in bytes; None if nobody asks for it.
+        stage: Where what the kernel computes of it is put before it is packed; None if it is in memory, or is put where
+            it would be packed.
     """
 
     packing: Packing | None
@@ -42,6 +44,22 @@ class OperandLayout:
     offset: int = 0
     size_bytes: int = 0
     least_offset: int | None = None
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of an operand in the order in which it is computed, in the nearest cache.
+
+    Attributes:
+        offset: Place in the scratch memory, in bytes.
+        line: Distance of lines, in elements.
+        terms: Terms of it at a time.
+    """
+
+    offset: int
+    line: int
+    terms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +213,20 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     flips = left and plan.numbers.flips
     packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
-    if plan.numbers.widened is None:
-        return OperandLayout(packing, 1, line, panel, step, offset, room)
-    return OperandLayout(packing, 1, line, panel, step, offset, room + _ALIGNMENT, offset + room)
+    end, least_offset, stage = offset + room, None, None
+    if matrix.computing and (word > 1 or matrix.outer.stride != 1):
+        terms = min(TERMS_AT_ONCE, _up(plan.unit_depth, word))
+        is_turned = matrix.outer.stride != 1
+        lines, line_terms = (step, terms) if is_turned else (terms, step)
+        stage = Stage(end, _up(line_terms, lanes), terms)
+        end += _up(lines * stage.line * size, _ALIGNMENT)
+        along, across = Walk(((line_terms, 1),)), Walk(((lines, stage.line),))
+        x, y = (across, along) if is_turned else (along, across)
+        # Without words, what is computed is converted at once.
+        packing = replace(packing, dtype=dtype if word > 1 else None, source_x=x, source_y=y)
+    if plan.numbers.widened is not None:
+        least_offset, end = end, end + _ALIGNMENT
+    return OperandLayout(packing, 1, line, panel, step, offset, end - offset, least_offset, stage)
 
 
 def _up(size: int, multiple: int) -> int:

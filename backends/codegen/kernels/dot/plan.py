@@ -14,7 +14,7 @@ from functools import cache
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
-from xlalite.backends.codegen.kernels.dot.transfer import fetch_cycles, packing_cycles
+from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -34,8 +34,8 @@ _LEAST_ROWS = 8
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
 
-_PUT_TOGETHER, _TAKE = 2.0, 2.0
-"""How many times as long it takes to pack a vector of words, and cycles more to pack one that is converted."""
+_PUT_TOGETHER = 2.0
+"""How many times as long it takes to pack a vector of words."""
 
 _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
@@ -171,26 +171,25 @@ class DotPlan:
         return -(-self.part_depth // self.unit_depth)
 
 
-@dataclass(frozen=True, slots=True)
-class _Packing:
-    """Cycles to pack each operand once; 0 if it is read where it lies.
+def plan_dot(
+    dot: HloInstruction,
+    target: TargetInfo,
+    *,
+    may_overlap: bool = False,
+    computing: tuple[float, float] = (0.0, 0.0),
+) -> DotPlan:
+    """The cheapest plan for a dot, or for a convolution that has a view.
 
-    Attributes:
-        lhs: The left operand.
-        rhs: The right operand.
-        lhs_fetch: Cycles to fetch a left operand that is read where it lies.
-        rhs_fetch: The same for the right one.
+    Args:
+        dot: The product.
+        target: The machine.
+        may_overlap: Whether sums may be stored twice.
+        computing: Cycles to compute a vector of each operand; 0 for one in memory.
     """
-
-    lhs: float
-    rhs: float
-    lhs_fetch: float = 0.0
-    rhs_fetch: float = 0.0
-
-
-def plan_dot(dot: HloInstruction, target: TargetInfo, *, may_overlap: bool = False) -> DotPlan:
-    """The cheapest plan for a dot, or for a convolution that has a view; sums may be stored twice if tiles overlap."""
     view = view_of(dot)
+    if any(computing):
+        lhs, rhs = (replace(one, computing=each) for one, each in zip((view.lhs, view.rhs), computing, strict=True))
+        view = replace(view, lhs=lhs, rhs=rhs)
     numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
     walks = view.lhs.depth, view.rhs.depth
     numbers = in_words(numbers, target, lambda terms: all(one.is_single or one.run % terms == 0 for one in walks))
@@ -217,7 +216,8 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
         plans += _outer(Form.COLUMNS, looked_up, numbers, lanes, target)
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
-    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel:
+    turned = any(one.computing and one.depth.stride != 1 for one in (view.lhs, view.rhs))
+    if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
         plans.append(_inner(view, numbers, lanes, target))
     # Only the first form can take the depth piece by piece.
     fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= _MAX_PACKED_ELEMENTS)
@@ -233,9 +233,9 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     word = numbers.word
     tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
     best = min(tilings, key=lambda tiling: tiling.cycles)
-    packing = _Packing(
-        _PUT_TOGETHER * packing_cycles(-(-view.m * view.k // word), lanes, view.lhs.outer, view.lhs.depth),
-        _PUT_TOGETHER * packing_cycles(-(-view.n * view.k // word), lanes, view.rhs.outer, view.rhs.depth),
+    packing = OperandCycles(
+        _PUT_TOGETHER * operand_cycles(view.lhs, view.m, -(-view.k // word), lanes, is_direct=True),
+        _PUT_TOGETHER * operand_cycles(view.rhs, view.n, -(-view.k // word), lanes, is_direct=True),
     )
     pieces = -(-view.k // (_MOST_WORDS * word))
     depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
@@ -252,6 +252,7 @@ def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) 
         and view.rhs.is_strided
         and view.rhs.outer.stride == 1
         and not view.rhs.panel
+        and not (view.lhs.computing or view.rhs.computing)
         and view.batch_count * size > target.cache_bytes[1] // 4
     )
 
@@ -313,11 +314,10 @@ def _outer_plan(
     tilings = outer_tilings(form, view, lanes, target, row_run, restarts, may_overlap=may_overlap)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
-    left = 0.0 if numbers.is_direct(numbers.lhs) else _TAKE * view.m * view.k / lanes
-    right = 0.0 if numbers.is_direct(numbers.rhs) else _TAKE * view.n * view.k / lanes
-    packing = _Packing(
-        left + packing_cycles(view.m * view.k, lanes, view.lhs.outer, view.lhs.depth) if lhs else 0.0,
-        right + packing_cycles(view.n * view.k, lanes, view.rhs.outer, view.rhs.depth) if rhs else 0.0,
+    direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)
+    packing = OperandCycles(
+        operand_cycles(view.lhs, view.m, view.k, lanes, is_direct=direct_lhs) if lhs else 0.0,
+        operand_cycles(view.rhs, view.n, view.k, lanes, is_direct=direct_rhs) if rhs else 0.0,
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
     )
@@ -332,7 +332,7 @@ def _finished(
     numbers: Numbers,
     lanes: int,
     tiling: Tiling,
-    packing: _Packing,
+    packing: OperandCycles,
     unit_depth: int,
     row_run: int,
 ) -> DotPlan:
@@ -363,15 +363,15 @@ def _finished(
 
 def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     best = min(inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
-    taken = 0.0 if numbers.is_direct(numbers.lhs) else view.m * -(-view.n // best.columns)
-    taken += 0.0 if numbers.is_direct(numbers.rhs) else view.n * -(-view.m // best.rows)
+    taken = 0.0 if numbers.is_direct(numbers.lhs) or view.lhs.computing else view.m * -(-view.n // best.columns)
+    taken += 0.0 if numbers.is_direct(numbers.rhs) or view.rhs.computing else view.n * -(-view.m // best.rows)
     cycles = best.cycles if numbers.kept.is_float else best.cycles * _WHOLE
     best = replace(best, cycles=cycles + taken * view.k / lanes)
-    packing = _Packing(
+    packing = OperandCycles(
         *(
             0.0
-            if one.is_strided and one.depth.stride == 1
-            else packing_cycles(extent * view.k, lanes, one.depth, one.outer)
+            if one.is_strided and one.depth.stride == 1 and not one.computing
+            else operand_cycles(one, extent, view.k, lanes, is_direct=True, turns=True)
             for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
         ),
     )
@@ -383,7 +383,7 @@ def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) 
 
 
 def _units(
-    view: DotView, lanes: int, tiling: Tiling, packing: _Packing, depth: int, row_run: int, most_parts: int
+    view: DotView, lanes: int, tiling: Tiling, packing: OperandCycles, depth: int, row_run: int, most_parts: int
 ) -> tuple[int, int, int]:
     """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing."""
     rows, columns, parts = view.m, view.n, 1
@@ -436,9 +436,8 @@ def _depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo
     shares = 2 * MAX_ROWS if view.m > _PACKED_ROWS else 16
     near = max(256, target.cache_bytes[0] // (shares * numbers.kept.size_bytes) // 64 * 64)
     is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
-    return (
-        _FAR_DEPTH if is_far and view.m <= 2 * MAX_ROWS and not _packs_rhs(view, numbers, lanes, target, near) else near
-    )
+    is_read = view.rhs.computing or not _packs_rhs(view, numbers, lanes, target, near)
+    return _FAR_DEPTH if is_far and view.m <= 2 * MAX_ROWS and is_read else near
 
 
 def _even_depth(view: DotView, limit: int) -> int:
@@ -468,13 +467,13 @@ def _reads_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
     Rows that crowd out one another in the nearest cache cost less than packing them for every block of columns.
     """
     outer, depth = view.lhs.outer, view.lhs.depth
-    if not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
+    if view.lhs.computing or not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
         return False
     return outer.is_single or outer.run >= _LEAST_ROWS
 
 
 def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:
-    if not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
+    if view.rhs.computing or not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
         return True
     if view.rhs.outer.stride != 1 and view.n > 1:
         return True

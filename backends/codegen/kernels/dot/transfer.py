@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.walk import Walk
@@ -9,6 +11,9 @@ from xlalite.backends.codegen.llvm import TargetInfo
 
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""
+
+_TAKE = 2.0
+"""Cycles more to pack a vector that is converted."""
 
 _FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
 """Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
@@ -18,6 +23,35 @@ _QUAD = 4
 
 _FETCH_PARTS = 10.0
 """Cycles to fetch a vector from memory, if tiles read a few elements of each line."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperandCycles:
+    """Cycles to pack each operand once; 0 if it is read where it lies.
+
+    Attributes:
+        lhs: The left operand.
+        rhs: The right operand.
+        lhs_fetch: Cycles to fetch a left operand that is read where it lies.
+        rhs_fetch: The same for the right one.
+    """
+
+    lhs: float
+    rhs: float
+    lhs_fetch: float = 0.0
+    rhs_fetch: float = 0.0
+
+
+def operand_cycles(
+    matrix: Matrix, extent: int, terms: int, lanes: int, *, is_direct: bool, turns: bool = False
+) -> float:
+    """Cycles to pack an operand, or to compute it and put it there; target lines are terms if it `turns`."""
+    along, across = (matrix.depth, matrix.outer) if turns else (matrix.outer, matrix.depth)
+    vectors = extent * terms / lanes
+    if matrix.computing:
+        # What is computed in the other direction lies in the nearest cache before it is turned.
+        return vectors * (matrix.computing + (0.0 if along.is_contiguous else _TURN))
+    return packing_cycles(extent * terms, lanes, along, across) + (0.0 if is_direct else _TAKE * vectors)
 
 
 def packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:

@@ -36,6 +36,7 @@ class Matrix:
         looked_up: Whether tiles look up where each term lies.
         panel: How many positions along the outer dimension make up a panel that tiles read as they read one that they
             packed themselves; 0 if the operand is not in panels.
+        computing: Cycles to compute a vector of it, if it is in no memory before it is packed; else 0.
     """
 
     outer: Walk
@@ -44,6 +45,7 @@ class Matrix:
     origin: int = 0
     looked_up: bool = False
     panel: int = 0
+    computing: float = 0.0
 
     @property
     def is_strided(self) -> bool:
@@ -105,7 +107,13 @@ class DotView:
         """
         outer, depth = self.rhs.outer, self.rhs.depth
         bridged = outer.bridged
-        if bridged is None or self.rhs.panel or self.n < 2 or (depth.is_single and outer.is_single):
+        if (
+            bridged is None
+            or self.rhs.panel
+            or self.rhs.computing
+            or self.n < 2
+            or (depth.is_single and outer.is_single)
+        ):
             return None
         rhs = replace(self.rhs, outer=bridged, looked_up=True)
         return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
@@ -116,40 +124,64 @@ def view_of(product: HloInstruction) -> DotView:
     return _view_of_convolution(product) if product.opcode == "convolution" else _view_of_dot(product)
 
 
-def _view_of_dot(dot: HloInstruction) -> DotView:
+@dataclass(frozen=True, slots=True)
+class OperandDimensions:
+    """Which dimensions of an operand of a dot are what, in the order in which they are walked through."""
+
+    batch: tuple[int, ...]
+    outer: tuple[int, ...]
+    depth: tuple[int, ...]
+
+    def matrix(self, operand: HloInstruction) -> Matrix:
+        """The operand where it lies."""
+        dims, strides = operand.shape.dims, row_major_strides(operand.shape.dims)
+        outer, depth = (Walk.through((dims[d], strides[d]) for d in each) for each in (self.outer, self.depth))
+        return Matrix(outer, depth, tuple(strides[d] for d in self.batch))
+
+
+def operand_dimensions(dot: HloInstruction) -> tuple[OperandDimensions, OperandDimensions]:
+    """Those of the left operand and of the right one."""
     attrs: DotAttrs = dot.attrs
-    left, right = (operand.shape.dims for operand in dot.operands)
-    left_strides, right_strides = row_major_strides(left), row_major_strides(right)
-    lhs_free = free_dimensions(len(left), attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
-    rhs_free = free_dimensions(len(right), attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
+    lhs, rhs = (operand.shape for operand in dot.operands)
     # The order of the terms is free: such that the operand with more elements is walked through in order.
     contracted = list(zip(attrs.lhs_contracting_dims, attrs.rhs_contracting_dims, strict=True))
-    is_left_larger = dot.operand(0).shape.element_count >= dot.operand(1).shape.element_count
+    is_left_larger = lhs.element_count >= rhs.element_count
     contracted.sort(key=lambda pair: pair[0] if is_left_larger else pair[1])
+    return (
+        OperandDimensions(
+            attrs.lhs_batch_dims,
+            tuple(free_dimensions(lhs.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)),
+            tuple(d for d, _ in contracted),
+        ),
+        OperandDimensions(
+            attrs.rhs_batch_dims,
+            tuple(free_dimensions(rhs.rank, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)),
+            tuple(d for _, d in contracted),
+        ),
+    )
+
+
+def _view_of_dot(dot: HloInstruction) -> DotView:
+    left, right = operand_dimensions(dot)
+    dims, columns = dot.operand(0).shape.dims, dot.operand(1).shape.dims
     packed = packed_rhs(dot)
     if packed is None:
-        rhs = Matrix(
-            Walk.through((right[d], right_strides[d]) for d in rhs_free),
-            Walk.through((right[d], right_strides[d]) for _, d in contracted),
-            tuple(right_strides[d] for d in attrs.rhs_batch_dims),
-        )
+        rhs = right.matrix(dot.operand(1))
     else:
         k, panels, width = packed[0].k, packed[0].panels, packed[0].width
         rhs = Matrix(Walk(((panels, k * width), (width, 1))), Walk(((k, width),)), (), panel=width)
+    batch = tuple(dims[d] for d in left.batch)
+    n = math.prod(columns[d] for d in right.outer)
     return DotView(
-        tuple(left[d] for d in attrs.lhs_batch_dims),
-        math.prod(left[d] for d in lhs_free),
-        math.prod(right[d] for d in rhs_free),
-        math.prod(left[d] for d, _ in contracted),
-        Matrix(
-            Walk.through((left[d], left_strides[d]) for d in lhs_free),
-            Walk.through((left[d], left_strides[d]) for d, _ in contracted),
-            tuple(left_strides[d] for d in attrs.lhs_batch_dims),
-        ),
+        batch,
+        math.prod(dims[d] for d in left.outer),
+        n,
+        math.prod(dims[d] for d in left.depth),
+        left.matrix(dot.operand(0)),
         rhs,
-        len(attrs.lhs_batch_dims) + len(lhs_free),
-        Walk.through(zip(dot.shape.dims[: len(attrs.lhs_batch_dims)], row_major_strides(dot.shape.dims), strict=False)),
-        math.prod(right[d] for d in rhs_free),
+        len(left.batch) + len(left.outer),
+        Walk.through(zip(batch, row_major_strides(dot.shape.dims), strict=False)),
+        n,
     )
 
 

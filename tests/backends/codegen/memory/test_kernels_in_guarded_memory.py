@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from computed_operands import OPERANDS, product_of_computed
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
@@ -457,6 +458,24 @@ def chains(sizes: Sequence[int]) -> Iterator[str]:
 
 def test_chains_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
     run_guarded([make_kernel(text, whole=True) for text in chains((1, 17))], isa=isa, optimize=True)
+
+
+def computed_operands() -> Iterator[str]:
+    """Products that compute an operand of either side and direction, with a row or a term beyond whole vectors."""
+    for kind, side, contracted in itertools.product(OPERANDS, (0, 1), itertools.product((0, 1), repeat=2)):
+        for sizes in ((3, 65, 17), (65, 2, 33), (1, 17, 130)):
+            yield product_of_computed(kind, "f32", sizes, side=side, contracted=contracted)
+        yield product_of_computed(kind, "s8", (5, 65, 33), side=side, contracted=contracted, result="s32")
+        yield product_of_computed(kind, "bf16", (17, 33, 65), side=side, contracted=contracted, result="f32")
+
+
+def test_computed_operands_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in sample(list(computed_operands()), isa, 40)], isa=isa)
+
+
+@pytest.mark.slow
+def test_all_computed_operands_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in computed_operands()], isa=isa)
 
 
 def overlapping_tiles() -> Iterator[str]:
