@@ -26,7 +26,8 @@ def each(
     except np.linalg.LinAlgError:
         pass
     like = decompose(np.broadcast_to(np.eye(*matrices.shape[1:], dtype=matrices.dtype), matrices.shape))
-    parts = tuple(np.full(part.shape, np.nan, part.dtype) for part in like)
+    nothing = complex(np.nan, np.nan)
+    parts = tuple(np.full(part.shape, nothing if np.iscomplexobj(part) else np.nan) for part in like)
     for number in np.flatnonzero(finite):
         try:
             found = decompose(matrices[number : number + 1])

@@ -38,6 +38,7 @@ class KernelKind(enum.Enum):
     HESSENBERG = "hessenberg"
     TRIDIAGONAL = "tridiagonal"
     PIVOTED_QR = "pivoted qr"
+    SCHUR = "schur"
     TRIDIAGONAL_SOLVE = "tridiagonal solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
@@ -83,6 +84,7 @@ _LAPACK_KINDS = {
     "gehrd": KernelKind.HESSENBERG,
     "sytrd": KernelKind.TRIDIAGONAL,
     "geqp3": KernelKind.PIVOTED_QR,
+    "gees": KernelKind.SCHUR,
     "gtsv": KernelKind.TRIDIAGONAL_SOLVE,
 }
 

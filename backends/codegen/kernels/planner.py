@@ -40,6 +40,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.HESSENBERG: "linear_algebra.hessenberg:plan_hessenberg",
     KernelKind.TRIDIAGONAL: "linear_algebra.tridiagonal_form:plan_tridiagonal",
     KernelKind.PIVOTED_QR: "linear_algebra.pivoted_qr:plan_pivoted_qr",
+    KernelKind.SCHUR: "linear_algebra.schur:plan_schur",
     KernelKind.TRIDIAGONAL_SOLVE: "linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
     KernelKind.TRANSPOSE: "transpose:plan_transpose",
     KernelKind.CONCATENATE: "concatenate:plan_concatenate",

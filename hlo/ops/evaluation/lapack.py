@@ -222,7 +222,7 @@ def _imaginary_parts(triangles: AnyArray) -> AnyArray:
     """Imaginary parts of the eigenvalues of real Schur forms: sqrt(|b c|), the positive one of a pair first."""
     above, below = (np.diagonal(triangles, k, axis1=1, axis2=2) for k in (1, -1))
     size = np.sqrt(np.abs(above)) * np.sqrt(np.abs(below))
-    edge = np.zeros((len(triangles), 1))
+    edge = 0 * np.diagonal(triangles, axis1=1, axis2=2)[:, :1]
     parts = np.concatenate([size, edge], axis=1) - np.concatenate([edge, size], axis=1)
     return np.asarray(parts[:, : triangles.shape[1]])
 

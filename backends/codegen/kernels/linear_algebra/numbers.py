@@ -81,6 +81,13 @@ def real_part(element: Element) -> Value:
     return element[0] if isinstance(element, tuple) else element
 
 
+def size_of(fb: FunctionBuilder, element: Element) -> Value:
+    """The absolute value, of a complex number the sum of those of its parts."""
+    if isinstance(element, tuple):
+        return fb.fadd(fb.fabs(element[0]), fb.fabs(element[1]))
+    return fb.fabs(element)
+
+
 def is_equal(fb: FunctionBuilder, element: Element, number: float) -> Value:
     """Whether an element is a real number."""
     if isinstance(element, tuple):

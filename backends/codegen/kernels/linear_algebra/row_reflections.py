@@ -27,6 +27,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, set_unit
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.hlo.types.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class RowReflections:
             seen = panel.combination(lambda one: conjugate(fb, matrix.number(one, column)), behind, end)
             self.beside.panel(number).set_row(row, seen)
         below = real_part(self.beside.number(row, column))
-        tau, beta, scale = reflector(self, matrix.number(top, column), below)
+        tau, beta, scale = reflector(fb, matrix.form.dtype, matrix.number(top, column), below)
         own, at = matrix.place(column)
         with fb.loop(behind, end) as one:
             own.write(scalars, (Affine(one), Affine(at)), product(fb, own.number(one, at), scale))
@@ -155,7 +156,7 @@ class RowReflections:
                 square = real_part(product(fb, conjugate(fb, part), part))
                 found = fb.fadd(found, fb.reduce(square, fb.fadd))
             each.yield_(found)
-        tau, beta, scale = reflector(self, alpha, each.results[0])
+        tau, beta, scale = reflector(fb, matrix.form.dtype, alpha, each.results[0])
         with fb.loop(fb.udiv(behind, matrix.form.width), matrix.panels) as number:
             panel = matrix.panel(number)
             factor, vectors = panel.spread(conjugate(fb, scale)), []
@@ -185,9 +186,9 @@ class RowReflections:
         return self.fb.add(begin, panel.column_numbers(place))
 
 
-def reflector(of: RowReflections, alpha: Element, below: Value) -> tuple[Element, Value, Element]:
+def reflector(fb: FunctionBuilder, dtype: DType, alpha: Element, below: Value) -> tuple[Element, Value, Element]:
     """(tau, beta, what the numbers below alpha are multiplied with), the sum of whose squares is given."""
-    fb, dtype, real = of.fb, of.matrix.form.dtype, real_part(alpha).type
+    real = real_part(alpha).type
     square = fb.fadd(below, real_part(product(fb, conjugate(fb, alpha), alpha)))
     # Squares of what is as small as this are none, and beside one it does not count.
     limit = 2.0**-80 if real.bits == 32 else 2.0**-200

@@ -412,6 +412,11 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 results = f"({square}, {line}, {real}[2,{n - 1}], {less}, s32[2])"
                 options = f"backend_config={{uplo = {uplo} : ui8}}"
                 yield program(f"{results} custom-call(p0), {reduction}, {options}", square)
+            values = (line, line) if letter in "sd" else (f"{t}[2,{n}]",)
+            for mode in map(ord, "NV"):
+                results = f"({', '.join((square, square, *values))}, s32[2], s32[2])"
+                options = f"backend_config={{mode = {mode} : ui8, sort = 78 : ui8}}"
+                yield program(f"{results} custom-call(p0), {target % 'gees'}, {options}", square)
             eigh = target % ("syevd" if letter in "sd" else "heevd")
             for mode, uplo in (("V", "L"), ("V", "U"), ("N", "L")):
                 options = f"backend_config={{mode = {ord(mode)} : ui8, uplo = {ord(uplo)} : ui8}}"

@@ -1,0 +1,139 @@
+"""Schur forms and eigenvectors of matrices that are not Hermitian: they give the matrix back, as the evaluator's do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lapack_programs import LETTERS, adjoint, call, listed, matrices
+
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+
+SIZES = ((1, 1), (2, 2), (3, 3, 3), (2, 2, 5, 5), (17, 17), (40, 40), (70, 70))
+
+
+def schur(dtype: str, dims: tuple[int, ...], mode: str = "V") -> str:
+    line, info = f"$T{listed(*dims[:-1])}", f"s32{listed(*dims[:-2])}"
+    values = line if DType(dtype).is_complex else f"{line}, {line}"
+    results = f"($T{listed(*dims)}, $T{listed(*dims)}, {values}, {info}, {info})"
+    return call("gees", dtype, {"x": dims}, results, f"mode = {ord(mode)} : ui8, sort = 78 : ui8")
+
+
+def require_spectrum(x: np.ndarray, values: np.ndarray) -> None:
+    """Each value is one of the matrix: of a matrix that is near, by some units of its norm for each row."""
+    size, eps = x.shape[-1], float(np.finfo(x.dtype).eps)
+    wide = x.astype(np.complex128)
+    for one, row in zip(wide.reshape(-1, size, size), values.reshape(-1, size), strict=True):
+        for value in row:
+            least = np.linalg.svd(one - value * np.eye(size), compute_uv=False)[-1]
+            assert least <= 20 * size * eps * np.linalg.norm(one)
+    np.testing.assert_allclose(
+        values.sum(-1), np.trace(wide, axis1=-2, axis2=-1), rtol=0,
+        atol=20 * size * eps * float(np.linalg.norm(wide, axis=(-2, -1)).max()),
+    )  # fmt: skip
+
+
+def require_schur_form(x: np.ndarray, found: tuple[np.ndarray, ...]) -> None:
+    t, z, *values, selected, info = found
+    size, allowed = x.shape[-1], 10 * max(x.shape[-1], 4) * float(np.finfo(x.dtype).eps)
+    norms = np.linalg.norm(x.astype(np.complex128), axis=(-2, -1), keepdims=True)
+    wide_t, wide_z = (part.astype(np.complex128) for part in (t, z))
+    assert (np.abs(wide_z @ wide_t @ adjoint(wide_z) - x) <= allowed * norms).all()
+    assert (np.abs(wide_z @ adjoint(wide_z) - np.eye(size)) <= allowed).all()
+    below = np.diagonal(t, -1, -2, -1)
+    assert not np.tril(t, -2).any()
+    assert not selected.any()
+    assert not info.any()
+    if np.iscomplexobj(x):
+        assert not below.any()
+        np.testing.assert_array_equal(values[0], np.diagonal(t, 0, -2, -1))
+        require_spectrum(x, values[0])
+        return
+    require_spectrum(x, values[0] + 1j * values[1])
+    is_pair = below != 0
+    assert not (is_pair[..., 1:] & is_pair[..., :-1]).any()
+    diagonal, above = np.diagonal(t, 0, -2, -1), np.diagonal(t, 1, -2, -1)
+    assert (diagonal[..., 1:] == diagonal[..., :-1])[is_pair].all()
+    assert (np.sign(above) * np.sign(below) < 0)[is_pair].all()
+    imaginary = values[1]
+    assert (imaginary[..., :-1] > 0)[is_pair].all()
+    assert (imaginary[..., 1:] == -imaginary[..., :-1])[is_pair].all()
+    assert np.count_nonzero(imaginary) == 2 * np.count_nonzero(is_pair)
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_schur_forms(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
+    for dims in SIZES:
+        x = matrices(rng, dtype, *dims)
+        executable = compile_text(schur(dtype, dims))
+        assert kernels(executable) == ["schur"]
+        require_schur_form(x, executable(x))
+        if dims[-1] < 20:
+            require_schur_form(x, evaluate(parse(schur(dtype, dims)), x))
+
+
+def special_matrices(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Defective, triangular, orthogonal, graded, badly scaled, with equal eigenvalues, real ones only."""
+    q = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    jordan = np.eye(size) + np.diag(np.ones(size - 1), 1)
+    turns = np.kron(np.eye(size // 2), [[0.0, 1], [-1, 0]])
+    powers = 10.0 ** (np.arange(size) % 7 - 3)
+    kinds = [
+        np.eye(size), np.zeros((size, size)), np.ones((size, size)), jordan, jordan.T, q @ jordan @ q.T,
+        np.diag(np.ones(size - 1), -1), np.roll(np.eye(size), 1, axis=1), q, turns, q @ turns @ q.T,
+        np.triu(rng.standard_normal((size, size))), np.tril(rng.standard_normal((size, size))),
+        rng.standard_normal((size, size)) * powers[:, None] / powers, q + q.T,
+        rng.standard_normal((size, size)) * 2.0 ** -np.arange(size), np.diag(10.0 ** -np.arange(size)),
+        np.vander(np.linspace(-1, 1, size)), np.diag(np.ones(size - 1), -1) + 1e-9 * q,
+    ]  # fmt: skip
+    return np.stack(kinds)
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_schur_forms_of_special_matrices(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = special_matrices(rng, 12).astype(DType(dtype).numpy)
+    require_schur_form(x, compile_text(schur(dtype, x.shape))(x))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64"])
+def test_very_small_and_large_numbers(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 2, 20, 20)
+    limits = np.finfo(x.dtype)
+    scales = np.array([float(limits.tiny) * 2**20, float(limits.max) / 2**10], x.real.dtype)
+    t, z, *values, selected, info = compile_text(schur(dtype, x.shape))(x * scales[:, None, None])
+    parts = t / scales[:, None, None], z, *(part / scales[:, None] for part in values)
+    require_schur_form(x, (*parts, selected, info))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_in_its_matrix(
+    compile_text: Any, rng: np.random.Generator, dtype: str, strange: float
+) -> None:
+    for size in (1, 9):
+        x = matrices(rng, dtype, 3, size, size)
+        x[1, size // 2, size // 3] = strange
+        found, expected = compile_text(schur(dtype, x.shape))(x), evaluate(parse(schur(dtype, x.shape)), x)
+        np.testing.assert_array_equal(found[-1], expected[-1])
+        for one, other in zip(found[:-2], expected[:-2], strict=True):
+            assert np.isnan(one[1]).all()
+            assert np.isnan(other[1]).all()
+        require_schur_form(x[[0, 2]], tuple(part[[0, 2]] for part in found))
+
+
+@pytest.mark.parametrize("dtype", ["f64", "c64"])
+def test_schur_form_without_vectors(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 2, 33, 33)
+    alone, both = (compile_text(schur(dtype, x.shape, mode))(x) for mode in "NV")
+    for number, (one, other) in enumerate(zip(alone, both, strict=True)):
+        np.testing.assert_array_equal(one, np.zeros_like(other) if number == 1 else other)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 7, 20, 20)
+    one, two, five = (compile_text(schur(dtype, x.shape), num_threads=threads)(x) for threads in (1, 2, 5))
+    for parts in zip(one, two, five, strict=True):
+        np.testing.assert_array_equal(parts[0], parts[1])
+        np.testing.assert_array_equal(parts[0], parts[2])
