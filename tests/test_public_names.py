@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import xlalite
-from xlalite.namespace import NAMESPACES, exports_of, namespaces_of
+from xlalite.namespace import NAMESPACES
+from xlalite.namespace_modules import exports_of, namespaces_of
 
 TABLE = {**{name: (module, None) for name, module in xlalite._MODULES.items()}, **xlalite._EXPORTS}
 

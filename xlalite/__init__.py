@@ -8,7 +8,7 @@ its like in `namespace.py`). Type checkers read `__init__.pyi` and `stubs/`, whi
 
 import importlib
 
-from xlalite.namespace import exports_of, imported, missing_name, namespace, namespaces_of
+from xlalite.namespace_modules import exports_of, imported, missing_name, namespace, namespaces_of
 
 __version__ = "0.1.0.dev0"
 
@@ -116,6 +116,10 @@ _NAMES: dict[str, str] = {
         "assert_near, assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive, "
         "assert_rank, assert_rank_at_least, assert_rank_in, assert_scalar, assert_type, is_numeric_tensor, "
         "numpy_function, print_ as print, py_func"
+    ),
+    "xlalite.ops.functions.strings": (
+        "as_string, decode_base64, encode_base64, matching_files, read_file, reduce_join, regex_replace, string_join, "
+        "string_split, string_to_number, substr, write_file"
     ),
     "xlalite.ops.training.initializers": (
         "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, identity_initializer, "

@@ -169,6 +169,12 @@ from xlalite.ops.functions.special import (
     igamma as igamma, igammac as igammac, lbeta as lbeta, lgamma as lgamma, polygamma as polygamma,
     saturate_cast as saturate_cast, zeta as zeta
 )
+from xlalite.ops.functions.strings import (
+    as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64,
+    matching_files as matching_files, read_file as read_file, reduce_join as reduce_join,
+    regex_replace as regex_replace, string_join as string_join, string_split as string_split,
+    string_to_number as string_to_number, substr as substr, write_file as write_file
+)
 from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradient_registry import RegisterGradient as RegisterGradient, no_gradient as _no_gradient
@@ -201,8 +207,9 @@ from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, errors as errors, gfile as gfile,
     graph_util as graph_util, image as image, initializers as initializers, io as io, layers as layers,
     linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
-    python_io as python_io, quantization as quantization, random as random, signal as signal, sparse as sparse,
-    spectral as spectral, summary as summary, test as test, train as train, xla as xla
+    python_io as python_io, quantization as quantization, random as random, saved_model as saved_model,
+    signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary, test as test,
+    train as train, xla as xla
 )
 
 bool = bool_

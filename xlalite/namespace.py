@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Iterable, Mapping
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-
-from xlalite.hlo.garbage import few_collections
+from collections.abc import Mapping
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
@@ -162,6 +156,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
         ),
         "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
+        "xlalite.ops.functions.strings": "decode_base64, encode_base64, matching_files, read_file, write_file",
     },
     "io.gfile": {
         "xlalite.files.gfile": (
@@ -324,6 +319,47 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "random_normal as normal, random_shuffle as shuffle, truncated_normal, random_uniform as uniform"
         ),
     },
+    "saved_model": {
+        "xlalite.ops.training.saved_models": (
+            "SavedModelBuilder as Builder, build_signature_def, build_tensor_info, classification_signature_def, "
+            "get_tensor_from_tensor_info, load, main_op_with_restore, maybe_saved_model_directory, "
+            "maybe_saved_model_directory as contains_saved_model, predict_signature_def, "
+            "regression_signature_def, simple_save"
+        ),
+    },
+    "saved_model.builder": {
+        "xlalite.ops.training.saved_models": ("SavedModelBuilder"),
+    },
+    "saved_model.constants": {
+        "xlalite.ops.training.saved_models": (
+            "ASSETS_DIRECTORY, ASSETS_KEY, LEGACY_INIT_OP_KEY, MAIN_OP_KEY, SAVED_MODEL_FILENAME_PB, "
+            "SAVED_MODEL_FILENAME_PBTXT, SAVED_MODEL_SCHEMA_VERSION, VARIABLES_DIRECTORY, VARIABLES_FILENAME"
+        ),
+    },
+    "saved_model.loader": {
+        "xlalite.ops.training.saved_models": ("load, maybe_saved_model_directory"),
+    },
+    "saved_model.main_op": {
+        "xlalite.ops.training.saved_models": ("main_op, main_op_with_restore"),
+    },
+    "saved_model.signature_constants": {
+        "xlalite.ops.training.saved_models": (
+            "CLASSIFY_INPUTS, CLASSIFY_METHOD_NAME, CLASSIFY_OUTPUT_CLASSES, CLASSIFY_OUTPUT_SCORES, "
+            "DEFAULT_SERVING_SIGNATURE_DEF_KEY, PREDICT_INPUTS, PREDICT_METHOD_NAME, PREDICT_OUTPUTS, "
+            "REGRESS_INPUTS, REGRESS_METHOD_NAME, REGRESS_OUTPUTS"
+        ),
+    },
+    "saved_model.signature_def_utils": {
+        "xlalite.ops.training.saved_models": (
+            "build_signature_def, classification_signature_def, predict_signature_def, regression_signature_def"
+        ),
+    },
+    "saved_model.tag_constants": {
+        "xlalite.ops.training.saved_models": ("EVAL, GPU, SERVING, TPU, TRAINING"),
+    },
+    "saved_model.utils": {
+        "xlalite.ops.training.saved_models": ("build_tensor_info, get_tensor_from_tensor_info"),
+    },
     "signal": {
         "xlalite.ops.functions.signal": (
             "fft, fft2d, fft3d, frame, hamming_window, hann_window, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, "
@@ -341,6 +377,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "spectral": {
         "xlalite.ops.functions.signal": (
             "fft, fft2d, fft3d, ifft, ifft2d, ifft3d, irfft, irfft2d, irfft3d, rfft, rfft2d, rfft3d"
+        ),
+    },
+    "strings": {
+        "xlalite.ops.functions.strings": (
+            "as_string, string_join as join, string_length as length, string_lower as lower, reduce_join, "
+            "regex_full_match, regex_replace, split, string_strip as strip, substr, string_to_number as to_number, "
+            "string_upper as upper"
         ),
     },
     "summary": {
@@ -399,87 +442,3 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.training.optimizers": "AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer",
     },
 }
-
-
-_PREFIX = "xlalite."
-
-
-class Namespace(ModuleType):
-    """A module without a file of its own: names that are defined elsewhere."""
-
-    def __init__(self, name: str, names: Mapping[str, str]) -> None:
-        """Offers the names; imports nothing yet."""
-        super().__init__(f"xlalite.{name}", f"The names of `xlalite.{name}`: {', '.join(exports_of(names))}.")
-        self._exports = exports_of(names)
-        self._inner = namespaces_of(name)
-
-    def __getattr__(self, name: str) -> object:
-        """Imports a name; it is an ordinary attribute from then on."""
-        if name in self._inner:
-            return namespace(self._inner[name])
-        if name in (inner := namespaces_of(self.__name__.removeprefix("xlalite."))):
-            return namespace(inner[name])
-        if name not in self._exports:
-            raise missing_name(self.__name__, name, self._exports)
-        module, attribute = self._exports[name]
-        value = imported(module, attribute)
-        setattr(self, name, value)
-        return value
-
-    def __dir__(self) -> list[str]:
-        return sorted({*self._exports, *self._inner})
-
-
-def imported(module: str, attribute: str) -> object:
-    """What a module defines, imported when it is first asked for."""
-    with few_collections:
-        value: object = getattr(importlib.import_module(module), attribute)
-    return value
-
-
-def namespaces_of(package: str) -> dict[str, str]:
-    """The namespaces directly under a package (the empty string for `xlalite` itself), by their last names."""
-    return {name.rpartition(".")[2]: name for name in NAMESPACES if name.rpartition(".")[0] == package}
-
-
-class _Finder:
-    """Finds namespaces for `import xlalite.nn` and its like."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """What the import system must know of a namespace; None for any other module."""
-        if fullname.startswith(_PREFIX) and fullname.removeprefix(_PREFIX) in NAMESPACES:
-            return ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]  # a loader by its methods
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The namespace."""
-        name = spec.name.removeprefix(_PREFIX)
-        return Namespace(name, NAMESPACES[name])
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to run."""
-
-
-sys.meta_path.append(_Finder())
-
-
-def namespace(name: str) -> ModuleType:
-    """The namespace `xlalite.<name>`."""
-    return importlib.import_module(_PREFIX + name)
-
-
-def exports_of(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Public name to module and the name there, from lists like `name, name as public_name` by module."""
-    return {
-        entry.rpartition(" as ")[2]: (module, entry.partition(" as ")[0])
-        for module, entries in names.items()
-        for entry in entries.split(", ")
-    }
-
-
-def missing_name(place: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error for a public name that does not exist."""
-    from xlalite.hlo.wording import did_you_mean  # rarely needed, and more than `import xlalite` loads
-
-    hint = did_you_mean(name, known, likeness=0.75)
-    return AttributeError(f"{place}.{name}: xlalite has no such name yet{hint}", name=name)

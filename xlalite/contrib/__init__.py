@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from xlalite.contrib import compiler as compiler
-from xlalite.namespace import missing_name, namespace, namespaces_of
+from xlalite.namespace_modules import missing_name, namespace, namespaces_of
 
 if not TYPE_CHECKING:
 

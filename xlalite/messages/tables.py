@@ -104,9 +104,14 @@ CollectionDef.Int64List:
     1 value int64*
 CollectionDef.FloatList:
     1 value float*
+Any:
+    1 type_url string; 2 value bytes
+CollectionDef.AnyList:
+    1 value Any*
 CollectionDef:
     1 node_list CollectionDef.NodeList?kind; 2 bytes_list CollectionDef.BytesList?kind;
-    3 int64_list CollectionDef.Int64List?kind; 4 float_list CollectionDef.FloatList?kind
+    3 int64_list CollectionDef.Int64List?kind; 4 float_list CollectionDef.FloatList?kind;
+    5 any_list CollectionDef.AnyList?kind
 MetaGraphDef.CollectionDefEntry:
     1 key string; 2 value CollectionDef
 TensorInfo:
@@ -117,12 +122,15 @@ SignatureDef:
     1 inputs SignatureDef.Entry*; 2 outputs SignatureDef.Entry*; 3 method_name string
 MetaGraphDef.SignatureDefEntry:
     1 key string; 2 value SignatureDef
+AssetFileDef:
+    1 tensor_info TensorInfo; 2 filename string
 MetaGraphDef.MetaInfoDef:
     1 meta_graph_version string; 2 stripped_op_list OpList; 4 tags string*; 5 tensorflow_version string;
     6 tensorflow_git_version string; 7 stripped_default_attrs bool
 MetaGraphDef:
     1 meta_info_def MetaGraphDef.MetaInfoDef; 2 graph_def GraphDef; 3 saver_def SaverDef;
-    4 collection_def MetaGraphDef.CollectionDefEntry*; 5 signature_def MetaGraphDef.SignatureDefEntry*
+    4 collection_def MetaGraphDef.CollectionDefEntry*; 5 signature_def MetaGraphDef.SignatureDefEntry*;
+    6 asset_file_def AssetFileDef*
 SavedModel:
     1 saved_model_schema_version int64; 2 meta_graphs MetaGraphDef*
 VariableDef:

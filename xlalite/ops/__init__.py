@@ -55,6 +55,7 @@ from xlalite.ops.declarations import (
     stateless_random as stateless_random,
     stochastic_cast as stochastic_cast,
     strided_slice as strided_slice,
+    string_ops as string_ops,
     summary_ops as summary_ops,
     tensor_lists as tensor_lists,
     training_ops as training_ops,

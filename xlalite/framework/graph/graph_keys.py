@@ -15,6 +15,7 @@ class GraphKeys:
     TRAINABLE_VARIABLES: Final = "trainable_variables"
     MOVING_AVERAGE_VARIABLES: Final = "moving_average_variables"
     METRIC_VARIABLES: Final = "metric_variables"
+    ASSET_FILEPATHS: Final = "asset_filepaths"
     SUMMARIES: Final = "summaries"
     SUMMARY_OP: Final = "summary_op"
     SAVERS: Final = "savers"

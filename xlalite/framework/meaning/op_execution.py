@@ -27,6 +27,7 @@ from xlalite.framework.meaning.lowering import (
     lower_operations,
 )
 from xlalite.framework.meaning.signatures import SignatureCache
+from xlalite.framework.meaning.text_execution import has_text, run_on_text
 from xlalite.framework.meaning.variable_use import CHANGES, begin_states, state_of, variable_access
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
@@ -53,6 +54,8 @@ def run_operation_on_host(
             return tuple(kernel(context, operation, tuple(inputs)))
         except ShapeError as error:
             raise InvalidArgumentError(None, operation, str(error)) from None
+    if has_text(operation):
+        return run_on_text(operation, inputs, context, _run_lowered)
     state = state_of(operation)
     if state is None:
         return _run_lowered(operation, inputs, context)

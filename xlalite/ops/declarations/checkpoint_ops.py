@@ -6,6 +6,8 @@ The files' code is loaded with the first checkpoint: most programs that declare 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from xlalite.framework.graph.dtypes import string
 from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
-from xlalite.framework.graph.tensor_shape import unknown_shape
+from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.ops.helpers.declare import declare_on_host
 from xlalite.ops.helpers.shape_rules import no_outputs, require_type
 
 _WHY_HOST = "it reads or writes files"
@@ -107,4 +110,44 @@ register(
         is_stateful=True,
         why_host=_WHY_HOST,
     )
+)
+
+
+# ShardedFilename(basename, shard, num_shards), MergeV2Checkpoints(checkpoint_prefixes, destination_prefix).
+
+
+def _shard_infer(op: Operation) -> Sequence[OutputType]:
+    return [(string, TensorShape(()))]
+
+
+def _shard(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    name, number, count = (np.asarray(value).item() for value in inputs)
+    return [np.array(b"%s-%05d-of-%05d" % (name, number, count), object)]
+
+
+def _merge(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    from xlalite.files.checkpoint_state import remove_checkpoint
+    from xlalite.files.checkpoints import CheckpointReader, write_checkpoint
+
+    prefixes, (destination,) = map(_texts, inputs)
+    readers = [CheckpointReader(prefix) for prefix in prefixes]
+    tensors = {name: each.get_tensor(name) for each in readers for name in each.get_variable_to_dtype_map()}
+    write_checkpoint(destination, tensors)
+    for prefix in prefixes if op.get_attr("delete_old_dirs") else ():
+        remove_checkpoint(prefix)
+        with suppress(OSError):  # other files may lie there
+            Path(prefix).parent.rmdir()
+    return ()
+
+
+declare_on_host("ShardedFilename", ("basename", "shard", "num_shards"), _shard_infer, _shard, "it makes a text")
+declare_on_host(
+    "MergeV2Checkpoints",
+    ("checkpoint_prefixes", "destination_prefix"),
+    no_outputs,
+    _merge,
+    _WHY_HOST,
+    attrs=("delete_old_dirs",),
+    defaults={"delete_old_dirs": True},
+    is_stateful=True,
 )

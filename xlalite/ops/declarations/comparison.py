@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, DType, bool_
+from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, DType, bool_, string
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -24,8 +24,8 @@ def _declare_comparison(name: str, direction: str, allowed: Collection[DType]) -
     declare_binary(name, lambda b, x, y: b.compare(x, y, direction), None, allowed, bool_)
 
 
-_declare_comparison("Equal", "EQ", COMPILABLE_TYPES)
-_declare_comparison("NotEqual", "NE", COMPILABLE_TYPES)
+_declare_comparison("Equal", "EQ", {*COMPILABLE_TYPES, string})
+_declare_comparison("NotEqual", "NE", {*COMPILABLE_TYPES, string})
 _declare_comparison("Less", "LT", REAL_TYPES)
 _declare_comparison("LessEqual", "LE", REAL_TYPES)
 _declare_comparison("Greater", "GT", REAL_TYPES)

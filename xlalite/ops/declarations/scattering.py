@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType
+from xlalite.framework.graph.dtypes import COMPILABLE_TYPES, INTEGER_TYPES, NUMERIC_TYPES, DType, string
 from xlalite.framework.graph.op_spec import Gradient, OpSpec, OutputType, VariableAccess, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor, handle_data_of
@@ -205,7 +205,7 @@ def _extreme_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [share * own, None, node("GatherNd", [share, indices]) * given]
 
 
-_declare_tensor_scatter("TensorScatterUpdate", "assign", _update_gradient, COMPILABLE_TYPES)
+_declare_tensor_scatter("TensorScatterUpdate", "assign", _update_gradient, {*COMPILABLE_TYPES, string})
 _declare_tensor_scatter("TensorScatterAdd", "add", _add_gradient, NUMERIC_TYPES)
 _declare_tensor_scatter("TensorScatterSub", "subtract", _sub_gradient, NUMERIC_TYPES)
 _declare_tensor_scatter("TensorScatterMax", "maximum", _extreme_gradient, REAL_TYPES)

@@ -8,10 +8,11 @@ import numpy as np
 
 from xlalite.framework.graph.dtypes import resource
 from xlalite.framework.graph.errors import InvalidArgumentError
-from xlalite.framework.graph.op_spec import HostKernel, InferFunction, OpSpec, OutputType, register
+from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.ops.helpers.declare import declare_on_host
 
 
 def _made_infer(op: Operation) -> Sequence[OutputType]:
@@ -49,24 +50,8 @@ def _held(handle: HostValue) -> list[Array]:
     return held
 
 
-def _declare(
-    name: str, inputs: tuple[str, ...], attrs: tuple[str, ...], infer: InferFunction, kernel: HostKernel
-) -> None:
-    register(
-        OpSpec(
-            name,
-            infer,
-            inputs=inputs,
-            attrs=attrs,
-            host_kernel=kernel,
-            gradient=None,
-            group=None,
-            is_stateful=True,
-            why_host="it keeps values of earlier iterations",
-        )
-    )
+_WHY_HOST = "it keeps values of earlier iterations"
 
-
-_declare("StackV2", ("max_size",), ("elem_type",), _made_infer, _made)
-_declare("StackPushV2", ("handle", "elem"), (), _pushed_infer, _pushed)
-_declare("StackPopV2", ("handle",), ("elem_type",), _popped_infer, _popped)
+declare_on_host("StackV2", ("max_size",), _made_infer, _made, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
+declare_on_host("StackPushV2", ("handle", "elem"), _pushed_infer, _pushed, _WHY_HOST, is_stateful=True)
+declare_on_host("StackPopV2", ("handle",), _popped_infer, _popped, _WHY_HOST, attrs=("elem_type",), is_stateful=True)

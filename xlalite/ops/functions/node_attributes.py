@@ -30,18 +30,18 @@ _FOLLOWING: Final = (
     "Tshift Tsize Tsplits Tstate Index N R S SrcT U dtype dtypes element_dtype num num_split out_type shape_type "
     "allowed_devices bad_color container output_shapes parallel_iterations shared_name summarize use_cudnn_on_gpu "
     "use_locking validate_indices validate_shape swap_memory lower_using_switch_merge index_type T_threshold TInput "
-    "grad_a grad_b grad_x grad_y stack_name"
+    "grad_a grad_b grad_x grad_y stack_name debug_name"
 )
 _FOLLOWS: Final = frozenset(_FOLLOWING.split())
 """Attributes that follow from the inputs or change no result."""
 
 _NEUTRAL: Final[Mapping[str, object]] = {
     "Truncate": False,
+    "allow_missing_files": False,
     "bad_indices_policy": "",
     "batch_dims": 0,
     "blank_index": -1,
     "data_format": "NHWC",
-    "debug_name": "",
     "dilations": (1, 1, 1, 1),
     "explicit_paddings": (),
     "exponential_avg_factor": 1.0,
@@ -75,7 +75,7 @@ _KINDS: Final[Mapping[type, str]] = {
         "shrink_axis_mask summarize top_paths"
     ),
     float: "tolerance",
-    str: "align end equation message mode output_stream padding sep",
+    str: "align end equation message mode output_stream padding pattern rewrite sep",
     tuple: "boundaries dtypes ksize ksizes rates squeeze_dims strides",
     DType: "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type shape_type",
     TensorShape: "shape",

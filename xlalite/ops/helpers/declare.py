@@ -118,3 +118,31 @@ def declare_binary(
         return [ctx.builder.op(build, pair) if isinstance(build, str) else build(ctx.builder, *pair)]
 
     declare(name, ("x", "y"), broadcasting(allowed, result), lower, gradient, ELEMENTWISE)
+
+
+def declare_on_host(
+    name: str,
+    inputs: tuple[str, ...],
+    infer: InferFunction,
+    kernel: HostKernel,
+    why_host: str,
+    *,
+    attrs: tuple[str, ...] = (),
+    defaults: Mapping[str, object] = MappingProxyType({}),
+    is_stateful: bool = False,
+) -> None:
+    """Declares an operation that is never compiled and has no gradient."""
+    register(
+        OpSpec(
+            name,
+            infer,
+            gradient=None,
+            group=None,
+            inputs=inputs,
+            attrs=attrs,
+            defaults=defaults,
+            host_kernel=kernel,
+            is_stateful=is_stateful,
+            why_host=why_host,
+        )
+    )

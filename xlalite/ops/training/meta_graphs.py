@@ -11,12 +11,16 @@ from xlalite.files.graph_files import write_message
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.errors import GraphError, InvalidArgumentError, MissingElementError, NotFoundError
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ParseError
 from xlalite.messages.classes import CLASSES
 from xlalite.ops.functions.graph_import import import_graph_def
 from xlalite.ops.training.variable import Variable
+
+_CONTEXTS = {GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT}
+"""Collections that say which nodes are in which branch or loop, as the nodes say themselves."""
 
 
 def export_meta_graph(
@@ -79,7 +83,7 @@ def add_meta_graph(
     """
     message = meta_graph_or_file
     if not isinstance(message, CLASSES["MetaGraphDef"]):
-        message = _read(Path(meta_graph_or_file))
+        message = read_message("MetaGraphDef", Path(meta_graph_or_file))
     graph = get_default_graph()
     graph_def = CLASSES["GraphDef"]()
     graph_def.CopyFrom(message.graph_def)
@@ -89,6 +93,8 @@ def add_meta_graph(
     prefix = f"{import_scope}/" if import_scope else ""
     variables: dict[str, Variable] = {}
     for name in message.collection_def:
+        if name in _CONTEXTS:
+            continue
         held = message.collection_def[name]
         for value in held.bytes_list.value:
             graph.add_to_collection(name, _variable(graph, value, prefix, variables))
@@ -99,8 +105,14 @@ def add_meta_graph(
     return message, variables
 
 
-def _read(path: Path) -> Any:
-    kind = CLASSES["MetaGraphDef"]
+def read_message(name: str, path: Path) -> Any:
+    """The message in a file, which may be text.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: the file holds something else.
+    """
+    kind = CLASSES[name]
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -112,7 +124,7 @@ def _read(path: Path) -> Any:
     try:
         return kind.from_text(data.decode())
     except (ParseError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(None, None, f"{path} is not a MetaGraphDef: {error}") from None
+        raise InvalidArgumentError(None, None, f"{path} is not a {name}: {error}") from None
 
 
 def _write_collection(collections: Any, name: str, items: list[Any]) -> None:

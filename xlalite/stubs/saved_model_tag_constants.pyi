@@ -1,0 +1,6 @@
+# Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
+
+from xlalite.ops.training.saved_models import (
+    EVAL as EVAL, GPU as GPU, SERVING as SERVING, TPU as TPU, TRAINING as TRAINING
+)
+
