@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel, plan_dot_kernel
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.backends.codegen.kernels.dot.transfer import operand_cycles
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -23,6 +25,7 @@ from xlalite.backends.codegen.kernels.row import RowKernel, plan_row
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
 from xlalite.backends.codegen.kernels.seen_columns import columns_ahead
+from xlalite.backends.codegen.kernels.throughput import MULTIPLY_ADDS_PER_NS, bytes_per_ns
 from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -281,10 +284,23 @@ def _in_blocks(
         columns = -(-_MASKED_COLUMNS // first.plan.columns) * first.plan.columns
         first = replace(first, plan=replace(first.plan, unit_columns=min(first.plan.unit_columns, columns)))
     rows = _even(m, max(most, step), step)
+    saved = 2 * sum(handed.shape.size_bytes for handed in handed_on[: 1 if gives_rows else 2])
+    again = sum(_packing_again_ns(plan, -(-m // rows)) for plan in plans)
+    if again > saved / bytes_per_ns(saved, request.target.cache_bytes):
+        return Declined("the products would pack their right operands again for every block")
     own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True)
     kernels = (_with_rows(first, rows), own, _with_rows(second, rows))
     blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
     return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead)
+
+
+def _packing_again_ns(plan: DotPlan, blocks: int) -> float:
+    """Time to pack a right operand for every block of rows, less what it takes anyway."""
+    if not plan.packs_rhs:
+        return 0.0
+    view, is_direct = plan.view, plan.numbers.is_direct(plan.numbers.rhs)
+    cycles = operand_cycles(view.rhs, view.n, view.k, plan.lanes, is_direct=is_direct)
+    return max(0, blocks - plan.row_units) * view.batch_count * cycles / MULTIPLY_ADDS_PER_NS
 
 
 def _even(m: int, most: int, step: int) -> int:

@@ -254,8 +254,9 @@ def test_several_dimensions_of_batches(check, kernels, rng) -> None:
         (attention(2, 90, 50, 16, 24), ["what is handed on stays in the second cache anyway"]),
         (attention(1, 512, 40_000, 16, 24), ["a few rows fill the second cache"]),
         (attention(300, 40, 40, 16, 24, end=TURNED), []),
+        (attention(1, 1500, 700, 700, 2000), ["the products would pack their right operands again for every block"]),
     ],
-    ids=["small", "long rows", "on the right"],
+    ids=["small", "long rows", "on the right", "large right operands"],
 )
 def test_others_stay_apart(text: str, expected: Sequence[str]) -> None:
     executable = compiled(text)
