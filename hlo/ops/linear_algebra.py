@@ -46,7 +46,9 @@ def _cholesky(instruction: HloInstruction, operands: Sequence[Value], call: Call
         matrices = np.conj(np.swapaxes(matrices, -1, -2))
     factors = _lower_factors(matrices.reshape(count, *operand.shape[-2:])).reshape(operand.shape)
     if not instruction.attrs.lower:
-        factors = np.conj(np.swapaxes(factors, -1, -2))
+        # Zeros stay positive.
+        turned = np.swapaxes(factors, -1, -2)
+        factors = np.where(np.tri(operand.shape[-1], dtype=bool), turned, np.conj(turned))
     return narrow(factors, dtype)
 
 

@@ -45,6 +45,9 @@ class Limits:
 
 _MEMBERS_IN_PIECE = 4
 
+_MOST_PARTS = 8
+"""Parts of what is computed that a kernel computes each by code of its own."""
+
 _COMPUTING_OPERANDS = (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE, KernelKind.CUMULATIVE)
 """Kinds around what no loop computes element by element, whose kernels compute its operands all the same."""
 
@@ -213,7 +216,7 @@ class FusionPlanner:
             place = self._make_rows_for(producer, group)
         if place is None or (reads > 1 and not _is_free(producer)):
             is_repeated = reads > 2 and not _is_free(producer) and self._why_not_split(producer, group) is not None
-            if is_expensive(producer) or is_repeated:
+            if (is_expensive(producer) or is_repeated) and not _is_shared_out(producer, group):
                 return "the kernel would compute each element more than once"
             place = Place.OTHER
         if place is Place.OTHER and is_expensive(producer) and _repeats(producer, group):
@@ -393,6 +396,13 @@ def _is_free(producer: HloInstruction) -> bool:
     if producer.opcode == "slice":
         return all(stride == 1 for _, _, stride in producer.attrs.slice)
     return producer.opcode in ("broadcast", "iota", "reshape") or is_immediate(producer)
+
+
+def _is_shared_out(producer: HloInstruction, group: KernelGroup) -> bool:
+    """Whether a few members read a part of the producer each, all together no more than there is."""
+    assert group.evaluations is not None, "the root is a member"
+    by_index = group.evaluations.by_index(producer, Place.OTHER, group.readers(producer))
+    return len(by_index) <= _MOST_PARTS and sum(by_index.values()) <= producer.shape.element_count
 
 
 def _feeds_elements(producer: HloInstruction, group: KernelGroup) -> bool:

@@ -83,6 +83,7 @@ def test_cholesky_reads_one_triangle(dtype: type, lower: bool, rng: np.random.Ge
     tolerance = 1e-4 if dtype is np.float32 else 1e-12
     product = factor @ adjoint if lower else adjoint @ factor
     np.testing.assert_allclose(product, matrix, rtol=tolerance, atol=tolerance)
+    assert not np.signbit(np.imag(factor)[np.imag(factor) == 0]).any()
 
 
 def test_cholesky_of_an_indefinite_matrix_is_nan_and_spares_the_others() -> None:
