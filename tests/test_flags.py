@@ -76,6 +76,7 @@ def test_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--xla_fuel=cse=-1", "expected pass=N"),
         ("--xla_fuel=", "expected pass=N"),
         ("--xla_cpu_max_isa=AVX3", "expected one of SSE2, SSE4_2, AVX, AVX2, AVX512, found 'AVX3'"),
+        ("--xla_cpu_winograd=3", "expected one of 0, 2, 4, found '3'"),
         ("--xla_dump_to='a", "No closing quotation"),
     ],
 )
@@ -103,9 +104,14 @@ def test_every_default_is_what_its_own_kind_reads() -> None:
 def test_flags_become_the_options_of_passes() -> None:
     text = (
         "--xla_dump_to=d --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* --xla_disable_hlo_passes=cse --xla_fuel=dce=1"
-        " --xla_cpu_max_isa=avx2"
+        " --xla_cpu_max_isa=avx2 --xla_cpu_winograd=4"
     )
     assert debug_options(from_text(text)) == DebugOptions(
-        dump_to="d", dump_hlo_pass_re=".*", disable_passes=("cse",), fuel=(("dce", 1),), cpu_max_isa="AVX2"
+        dump_to="d",
+        dump_hlo_pass_re=".*",
+        disable_passes=("cse",),
+        fuel=(("dce", 1),),
+        cpu_max_isa="AVX2",
+        cpu_winograd=4,
     )
     assert debug_options(Flags()) == DebugOptions()

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.wording import did_you_mean
-from xlalite.passes.core.debug_options import CPU_ISAS, DebugOptions
+from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DebugOptions
 from xlalite.program_flags import (
     FLAGS as FLAGS,
     DEFINE_bool as DEFINE_bool,
@@ -89,6 +89,12 @@ def _read_isa(text: str) -> str:
     return text.upper()
 
 
+def _read_winograd(text: str) -> int:
+    if text not in map(str, CPU_WINOGRAD):
+        raise ValueError(f"one of {', '.join(map(str, CPU_WINOGRAD))}")
+    return int(text)
+
+
 def _integer(low: int, high: int | None = None) -> Kind:
     expected = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
 
@@ -111,6 +117,7 @@ _PATTERN = Kind("REGEX", _read_pattern)
 _FUEL = Kind("PASS=N", _read_fuel, adds_up=True)
 _DIRECTORY = Kind("DIR", os.path.expanduser)
 _ISA = Kind("|".join(CPU_ISAS), _read_isa)
+_WINOGRAD = Kind("|".join(map(str, CPU_WINOGRAD)), _read_winograd)
 
 
 def _flag(default: T, kind: Kind, help_line: str) -> T:
@@ -133,6 +140,9 @@ class Flags:
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
     xla_cpu_max_isa: str = _flag("", _ISA, "machine code uses no newer vector instructions of x86-64 than these")
+    xla_cpu_winograd: int = _flag(
+        0, _WINOGRAD, "compute 3x3 convolutions in tiles of so many results, with fewer multiplications, less exactly"
+    )
 
     tf_xla_auto_jit: int = _flag(0, _integer(-1, 2), "JIT level where a session leaves it to DEFAULT; -1 is off")
     tf_xla_min_cluster_size: int = _flag(4, _integer(1), "dissolve clusters with fewer operations")
@@ -194,6 +204,7 @@ def debug_options(flags: Flags) -> DebugOptions:
         enable_only=flags.xla_enable_hlo_passes_only,
         fuel=flags.xla_fuel,
         cpu_max_isa=flags.xla_cpu_max_isa,
+        cpu_winograd=flags.xla_cpu_winograd,
     )
 
 

@@ -12,6 +12,9 @@ from xlalite.hlo.wording import did_you_mean
 CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")
 """Instruction sets of x86-64 that code can be kept to, each with those before it."""
 
+CPU_WINOGRAD = (0, 2, 4)
+"""Sides of tiles of results that there are matrices for; 0 is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class DebugOptions:
@@ -28,6 +31,8 @@ class DebugOptions:
         fuel: (pass name, number of changes allowed) pairs.
         verify_passes: Verify the module after each pass that changed it, not only at both ends of a pipeline.
         cpu_max_isa: The newest of `CPU_ISAS` that machine code may use; empty for all that the machine has.
+        cpu_winograd: Results of a tile, 2 or 4, in which convolutions by windows of three elements may be computed as
+            Winograd does, less exactly; 0 for not at all.
         check_passes: Compare fingerprints around each pass with what the pass says, verify after every pass, and make
             an oscillating fixpoint an error.
     """
@@ -41,6 +46,7 @@ class DebugOptions:
     enable_only: tuple[str, ...] = ()
     fuel: tuple[tuple[str, int], ...] = ()
     cpu_max_isa: str = ""
+    cpu_winograd: int = 0
     verify_passes: bool = False
     check_passes: bool = False
 
@@ -59,6 +65,10 @@ class DebugOptions:
         for name, limit in self.fuel:
             if limit < 0:
                 raise FlagError(f"xla_fuel: {name}={limit}: expected a number of changes that is not negative")
+        if self.cpu_winograd not in CPU_WINOGRAD:
+            raise FlagError(
+                f"xla_cpu_winograd: expected one of {', '.join(map(str, CPU_WINOGRAD))}, found {self.cpu_winograd}"
+            )
         if self.cpu_max_isa and self.cpu_max_isa not in CPU_ISAS:
             raise FlagError(f"xla_cpu_max_isa: expected one of {', '.join(CPU_ISAS)}, found {self.cpu_max_isa!r}")
 

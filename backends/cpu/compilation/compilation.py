@@ -94,8 +94,7 @@ class Compilation:
 
     def unscheduled(self) -> HloModule:
         """The module after the passes that decide what is computed in which kernel."""
-        pipeline = cpu_unscheduled_pipeline(optimize=self.request.options.optimize, target=self._target)
-        return self._run_passes(pipeline, self.request.given.clone)
+        return self._run_passes(self._pipeline(cpu_unscheduled_pipeline), self.request.given.clone)
 
     def object_code(self) -> ObjectCode:
         """The code with all that is needed to link and call it without compiling again."""
@@ -119,7 +118,11 @@ class Compilation:
             module.update_config(input_output_alias=aliases, buffer_donors=())
             return module
 
-        return self._run_passes(cpu_pipeline(optimize=self.request.options.optimize, target=self._target), copy)
+        return self._run_passes(self._pipeline(cpu_pipeline), copy)
+
+    def _pipeline(self, make: Callable[..., Pipeline]) -> Pipeline:
+        options = self.request.options
+        return make(optimize=options.optimize, target=self._target, winograd=options.debug.cpu_winograd)
 
     def _run_passes(self, pipeline: Pipeline, copy: Callable[[], HloModule]) -> HloModule:
         """A copy of the valid module after the passes, which is valid again."""

@@ -19,6 +19,7 @@ from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
 from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
+from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.registry import PASSES
 from xlalite.passes.simplify.dce import DeadCodeElimination
@@ -30,24 +31,25 @@ CPU_PASSES: dict[str, type[HloPass]] = {
 """Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""
 
 
-def cpu_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
+def cpu_pipeline(*, optimize: bool, target: TargetInfo, winograd: int = 0) -> Pipeline:
     """All passes from the module as given to one that code can be generated for.
 
     Args:
         optimize: Whether passes that only make code faster run.
         target: What code is generated for.
+        winograd: Results of a tile of `ConvolutionWinograd`; 0 if it does not run.
     """
     buffering = (LoopDoubleBuffering(),) if optimize else ()
     memory = (Scheduler(), *buffering, CopyInsertion(), DeadCodeElimination())
-    return Pipeline("cpu", (*_until_fused(optimize=optimize, target=target), *memory))
+    return Pipeline("cpu", (*_until_fused(optimize=optimize, target=target, winograd=winograd), *memory))
 
 
-def cpu_unscheduled_pipeline(*, optimize: bool, target: TargetInfo) -> Pipeline:
+def cpu_unscheduled_pipeline(*, optimize: bool, target: TargetInfo, winograd: int = 0) -> Pipeline:
     """The passes up to the scheduler: what is computed in which kernels, before order and memory are decided."""
-    return Pipeline("cpu", _until_fused(optimize=optimize, target=target))
+    return Pipeline("cpu", _until_fused(optimize=optimize, target=target, winograd=winograd))
 
 
-def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
+def _until_fused(*, optimize: bool, target: TargetInfo, winograd: int) -> tuple[Stage, ...]:
     if not optimize:
         return (RunTimeSizes(), DynamicPadder(), normalization(), finishing())
     return (
@@ -55,6 +57,7 @@ def _until_fused(*, optimize: bool, target: TargetInfo) -> tuple[Stage, ...]:
         RunTimeSizes(),
         DynamicPadder(),
         normalization(),
+        *((ConvolutionWinograd(winograd),) if winograd else ()),
         ConvolutionCanonicalizer(),
         ComplexDotExpander(),
         simplification(),

@@ -21,6 +21,7 @@ DECIDES: dict[str, object] = {
     "enable_only": ("cse",),
     "fuel": (("cse", 1),),
     "cpu_max_isa": "AVX",
+    "cpu_winograd": 2,
 }
 """Options that change code, with another value than the default."""
 
