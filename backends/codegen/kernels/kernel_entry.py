@@ -66,7 +66,6 @@ def open_kernel(
     reads: Sequence[HloInstruction] | None = None,
     *,
     ahead: int = 0,
-    calls_only: bool = False,
 ) -> KernelEntry:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
@@ -76,19 +75,23 @@ def open_kernel(
         request: What the kernel computes.
         reads: The parameters whose addresses are needed, if not all.
         ahead: `ArrayView.ahead` of parameters that the second cache does not hold.
-        calls_only: Whether it does nothing but call other functions: optimising it takes longer than it ever gains.
     """
     parameter_attributes = ("noalias readonly", "", "")
-    attributes = ("nounwind", "noinline", "optnone") if calls_only else ("nounwind",)
     fb = module.function(
         name,
         VOID,
         (PTR, I64, I64),
         parameter_attributes=parameter_attributes,
-        attributes=attributes,
         linkage="hidden",
     )
-    arguments, begin, end = fb.parameters
+    return enter_kernel(fb, request, reads, ahead=ahead)
+
+
+def enter_kernel(
+    fb: FunctionBuilder, request: KernelRequest, reads: Sequence[HloInstruction] | None = None, *, ahead: int = 0
+) -> KernelEntry:
+    """Loads the addresses of a kernel's arrays in a function whose first parameters are those of a kernel."""
+    arguments, begin, end = fb.parameters[:3]
     body, places = request.body, request.places
     bases = {number: fb.held_pointer(arguments, number) for number in dict.fromkeys(p.argument for p in places)}
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 
 HEADER_BYTES = 64
@@ -31,13 +32,13 @@ def open_slots(fb: FunctionBuilder, area: Value, num_threads: int) -> None:
 
 
 @contextmanager
-def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
+def own_slot(entry: KernelEntry, slot_bytes: Scalar) -> Iterator[Value]:
     """The address of a slot that is the running call's own; the area's address follows those of the results.
 
     A kernel that needs no bytes is given no area; there is nothing to take, and no place where the address leads.
     """
     fb = entry.fb
-    if not slot_bytes:
+    if isinstance(slot_bytes, int) and not slot_bytes:
         yield fb.parameters[0]
         return
     area = _behind_results(entry, 0)
@@ -46,7 +47,7 @@ def own_slot(entry: KernelEntry, slot_bytes: int) -> Iterator[Value]:
 
 
 @contextmanager
-def slot_in(fb: FunctionBuilder, area: Value, slot_bytes: int) -> Iterator[Value]:
+def slot_in(fb: FunctionBuilder, area: Value, slot_bytes: Scalar) -> Iterator[Value]:
     """The address of a slot of an area that is the running task's own."""
     address, bit = _take_slot(fb, area, slot_bytes)
     yield address
@@ -73,7 +74,7 @@ def parts_of(fb: FunctionBuilder, slot: Value, sizes: Sequence[int]) -> list[Val
     return [fb.gep(I8, slot, sum(sizes[:number])) for number in range(len(sizes))]
 
 
-def _take_slot(fb: FunctionBuilder, area: Value, slot_bytes: int) -> tuple[Value, Value]:
+def _take_slot(fb: FunctionBuilder, area: Value, slot_bytes: Scalar) -> tuple[Value, Value]:
     """Takes a free slot, waiting for one if need be: (its address, its bit)."""
     with fb.while_loop(()) as loop:
         taken = fb.atomic_load(I64, area, "monotonic", 8)

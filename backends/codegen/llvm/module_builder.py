@@ -20,6 +20,9 @@ from xlalite.hlo.ir.traversal import reachable
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
 _SHARED = "xlalite.shared"
+_SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {}
+"""Names and texts of shared functions that this process has written."""
+_MOST_SHARED_TEXTS = 512
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -96,21 +99,22 @@ class ModuleBuilder(ModuleSymbols):
         parameter_types: Sequence[Type],
         parameter_attributes: Sequence[str],
         build: Callable[[FunctionBuilder], None],
+        attributes: Sequence[str] = ("nounwind", "noinline"),
     ) -> Function:
         """A function that stands in a module of its own, the same in all programs that have it; see `shared_texts`.
 
         Args:
-            key: What the function is made from.
+            key: What the function is made from; None if only its text says whether there is one already.
             stem: Beginning of its name; the rest is a digest of its text.
             return_type: VOID or any first-class type.
             parameter_types: Types of the parameters.
             parameter_attributes: One string for each parameter.
             build: Writes the body.
+            attributes: Function attributes.
         """
 
-        def make() -> Function:
+        def written() -> tuple[str, str]:
             own = ModuleBuilder(_SHARED, self.target, contract=self.contract)
-            attributes = ("nounwind", "noinline")
             fb = own.function(
                 _SHARED,
                 return_type,
@@ -122,8 +126,23 @@ class ModuleBuilder(ModuleSymbols):
             build(fb)
             text = own.text()
             name = f"{stem}.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
-            self._shared_texts[name] = text.replace(fb.function.text, f'@"{name}"')
+            return name, text.replace(fb.function.text, f'@"{name}"')
+
+        def declared(name: str, text: str) -> Function:
+            self._shared_texts[name] = text
             return self.declare(name, return_type, parameter_types)
+
+        if key is None:
+            return declared(*written())
+
+        def make() -> Function:
+            whole = key, stem, self.target, self.contract
+            found = _SHARED_TEXTS.get(whole)
+            if found is None:
+                if len(_SHARED_TEXTS) >= _MOST_SHARED_TEXTS:
+                    _SHARED_TEXTS.clear()
+                found = _SHARED_TEXTS[whole] = written()
+            return declared(*found)
 
         return self.define_once(key, make)
 

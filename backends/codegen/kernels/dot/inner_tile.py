@@ -14,6 +14,7 @@ from typing import ClassVar
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value, zero
 from xlalite.hlo.types.dtype import DType
 
@@ -21,91 +22,115 @@ _GROUP_BITS = 128
 """Totals are stored in groups of this width: shuffles inside it are the cheapest."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The distances of rows of a, b and c, and the number of p; those of a short tile are known."""
+
+    a_row: Scalar
+    b_row: Scalar
+    c_row: Scalar
+    depth: Scalar
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerTile(Tile):
     """A tile with at most as many columns as lanes.
 
     Attributes:
-        a_row: Distance of a's rows.
-        c_row: Distance of c's rows.
-        depth: Number of p.
+        a_row: Distance of a's rows; None if it is an argument.
+        b_row: Distance of b's rows, likewise.
+        c_row: Distance of c's rows, likewise.
+        depth: Number of p, likewise.
         a_type: Element type of a in memory; None for the type of sums.
         b_type: Element type of b in memory; None for the type of sums.
-        b_row: Distance of b's rows.
     """
 
     name: ClassVar[str] = "dot_inner"
+    arguments: ClassVar[int] = 3
 
-    a_row: int
-    c_row: int
-    depth: int
+    a_row: int | None
+    b_row: int | None
+    c_row: int | None
+    depth: int | None
     a_type: DType | None
     b_type: DType | None
-    b_row: int
 
     def emit(self, builder: TileBuilder) -> None:
         """Sums over whole vectors of p in a loop, then over the rest."""
         fb, count = builder.fb, self.rows * self.columns
+        math = Scalars(fb)
+        _, _, _, depth, _, *distances = fb.parameters
+        known = (self.a_row, self.b_row, self.c_row, self.depth)
+        given = _Arguments(*(v if one is None else one for one, v in zip(known, (*distances, depth), strict=True)))
         step = self.lanes * self.chains
-        whole = self.depth - self.depth % step
+        whole = math.subtract(given.depth, math.remainder(given.depth, step))
         sums = builder.zeros(count * self.chains)
-        longest = (builder.numbers.longest_chain or whole) * step
-        if whole > longest:
+        longest = builder.numbers.longest_chain * step
+        if longest and (not isinstance(whole, int) or whole > longest):
             with fb.carried_loop(0, whole, longest, sums) as pieces:
-                end = fb.smin(fb.add(pieces.index, longest), whole)
-                found = self._sums(builder, pieces.index, end, builder.zeros(count * self.chains))
+                end = fb.smin(fb.add(pieces.index, longest), math.value(whole))
+                found = self._sums(builder, given, pieces.index, end, builder.zeros(count * self.chains))
                 pieces.yield_(*map(partial(builder.numbers.add, fb), pieces.values, found))
             sums = list(pieces.results)
-        elif whole:
-            sums = self._sums(builder, 0, whole, sums)
-        for chain, start in enumerate(range(whole, self.depth, self.lanes)):
-            part = slice(chain * count, (chain + 1) * count)
-            sums[part] = self._step(builder, None, start, self.depth - start, sums[part])
-        self._store(builder, builder.joined(sums, count))
+        elif whole != 0:
+            sums = self._sums(builder, given, 0, whole, sums)
+        if isinstance(whole, int) and isinstance(given.depth, int):
+            for chain, start in enumerate(range(whole, given.depth, self.lanes)):
+                part = slice(chain * count, (chain + 1) * count)
+                mask = builder.below(start, given.depth)
+                sums[part] = self._step(builder, given, start, mask, sums[part])
+        else:
+            with fb.carried_loop(whole, given.depth, self.lanes, sums[:count]) as rest:
+                mask = builder.below(rest.index, given.depth)
+                rest.yield_(*self._step(builder, given, rest.index, mask, rest.values))
+            sums[:count] = rest.results
+        self._store(builder, given, builder.joined(sums, count))
 
-    def _sums(self, builder: TileBuilder, start: Value | int, end: Value | int, sums: Sequence[Value]) -> list[Value]:
+    def _sums(
+        self, builder: TileBuilder, given: _Arguments, start: Scalar, end: Scalar, sums: Sequence[Value]
+    ) -> list[Value]:
         """Sums of all chains over a number of p that all chains have."""
         count = self.rows * self.columns
         with builder.fb.carried_loop(start, end, self.lanes * self.chains, sums) as loop:
             later = list(loop.values)
             for chain in range(self.chains):
                 part = slice(chain * count, (chain + 1) * count)
-                later[part] = self._step(builder, loop.index, chain * self.lanes, self.lanes, later[part])
+                place = Scalars(builder.fb).add(loop.index, chain * self.lanes)
+                later[part] = self._step(builder, given, place, None, later[part])
             loop.yield_(*later)
         return list(loop.results)
 
     def _step(
-        self, builder: TileBuilder, base: Value | None, offset: int, used: int, sums: Sequence[Value]
+        self, builder: TileBuilder, given: _Arguments, p: Scalar, mask: Value | None, sums: Sequence[Value]
     ) -> list[Value]:
-        """Products of one vector of p, of which the first `used` lanes count."""
-        fb, numbers = builder.fb, builder.numbers
+        """Products of one vector of p, of which the lanes of a mask count."""
+        fb, numbers, math = builder.fb, builder.numbers, Scalars(builder.fb)
 
-        def line(pointer: Value, dtype: DType | None, distance: int) -> Value:
+        def line(pointer: Value, dtype: DType | None, distance: Scalar) -> Value:
             memory = numbers.kept if dtype is None else representation(dtype).memory
-            address = pointer if base is None else fb.gep(memory, pointer, base)
-            stored = builder.load(fb.gep(memory, address, distance) if distance else address, used, memory)
+            address = math.address(memory, math.address(memory, pointer, distance), p)
+            stored = builder.load(address, mask, memory)
             return stored if dtype is None else numbers.take(fb, dtype, stored)
 
         a, b = fb.parameters[:2]
-        lines = [line(b, self.b_type, offset + j * self.b_row) for j in range(self.columns)]
+        lines = [line(b, self.b_type, math.multiply(given.b_row, j)) for j in range(self.columns)]
         after: list[Value] = []
         for i in range(self.rows):
-            left = line(a, self.a_type, offset + i * self.a_row)
+            left = line(a, self.a_type, math.multiply(given.a_row, i))
             for j, right in enumerate(lines):
                 after.append(numbers.multiply_add(fb, left, right, sums[i * self.columns + j]))
         return after
 
-    def _store(self, builder: TileBuilder, sums: Sequence[Value]) -> None:
+    def _store(self, builder: TileBuilder, given: _Arguments, sums: Sequence[Value]) -> None:
         """Adds the lanes of every sum and stores the totals, a few neighbours at a time."""
-        fb, kept = builder.fb, builder.kept
-        c = fb.parameters[2]
+        fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
         group = min(max(1, _GROUP_BITS // kept.bits), self.lanes)
         for i in range(self.rows):
+            row = math.address(kept, fb.parameters[2], math.multiply(given.c_row, i))
             for j in range(0, self.columns, group):
                 used = min(group, self.columns - j)
                 line = self._totals(builder, sums[i * self.columns + j : i * self.columns + j + used], group)
-                offset = i * self.c_row + j
-                address = fb.gep(kept, c, offset) if offset else c
+                address = math.address(kept, row, j)
                 if used == group:
                     fb.store(line, address, kept.size_bytes)
                     continue

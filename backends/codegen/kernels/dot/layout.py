@@ -15,6 +15,15 @@ from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 
+LONG_TILE = 256
+"""Terms from which on a tile takes so long that what calls it need not be fast, and it need not know its sizes."""
+
+_MASKED_TILE = 64
+"""Terms from which on it is told how many columns there are."""
+
+_MASKED_BITS = 256
+"""Width of the vectors from which on there are masks that are known only when code runs: those of AVX and AVX-512."""
+
 _ALIGNMENT = 64
 _ADDRESS_BYTES = 8
 
@@ -129,42 +138,43 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     """The tile of some sizes."""
+    is_short = plan.unit_depth < LONG_TILE
     if plan.form is Form.DEPTH:
         return InnerTile(
             rows=rows,
             columns=columns,
             lanes=plan.lanes,
-            a_row=layout.lhs.outer,
-            c_row=layout.sums_line,
             chains=plan.chains,
-            depth=plan.view.k,
+            a_row=layout.lhs.outer if is_short else None,
+            b_row=layout.rhs.outer if is_short else None,
+            c_row=layout.sums_line if is_short else None,
+            depth=plan.view.k if is_short else None,
             a_type=None if layout.lhs.packing is not None else plan.numbers.lhs,
             b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
-            b_row=layout.rhs.outer,
         )
     if plan.form is Form.STREAM:
         return StreamTile(
             rows=rows,
-            columns=columns,
+            columns=plan.lanes,
             lanes=plan.lanes,
-            a_row=layout.lhs.outer,
-            c_row=layout.sums_line,
             chains=plan.chains,
-            a_depth=layout.lhs.depth,
             a_type=plan.numbers.lhs,
-            b_depth=layout.rhs.depth,
             b_type=plan.numbers.rhs,
             streams=plan.streams,
         )
+    has_masks = plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS
+    narrows = columns % plan.lanes > 0 and has_masks and plan.unit_depth >= _MASKED_TILE
     return OuterTile(
         rows=rows,
-        columns=columns,
+        columns=_up(columns, plan.lanes) if narrows else columns,
         lanes=plan.lanes,
         chains=plan.chains,
         a_row=layout.lhs.outer if plan.packs_lhs or layout.lhs.outer == 1 else None,
         a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
         b_depth=layout.rhs.depth if plan.packs_rhs else None,
+        b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
         looks_up=plan.view.rhs.looked_up,
+        narrows=narrows,
         run=_run(plan),
         jump=plan.view.lhs.depth.jump if _run(plan) else 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
@@ -172,13 +182,14 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     )
 
 
-def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar) -> tuple[Scalar, ...]:
-    """Strides and other distances that are arguments of the tiles, of which the first column is given."""
-    if plan.form in (Form.DEPTH, Form.STREAM):
-        return ()
+def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar) -> tuple[Scalar, ...]:
+    """Strides and other distances that are arguments of a tile from a column on, so wide; see `OuterTile`."""
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
+    if plan.form is Form.DEPTH:
+        return layout.lhs.outer, layout.rhs.outer, c_row
     b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
-    return layout.lhs.outer, layout.lhs.depth, b_depth, c_row, _chain_piece(plan)
+    strides = layout.lhs.outer, layout.lhs.depth, b_depth, c_row
+    return (*strides, width) if plan.form is Form.STREAM else (*strides, _chain_piece(plan), width)
 
 
 def _run(plan: DotPlan) -> int:

@@ -12,23 +12,33 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I1, I64, PTR, Value
+from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Value, vector
 
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    """The distances of rows of a, columns of a, rows of b and rows of c, and the terms after which sums begin anew."""
+    """What is known of a call's arguments, or the arguments.
+
+    Attributes:
+        a_row: Distance of a's rows.
+        a_depth: Distance of a's columns.
+        b_depth: Distance of b's rows.
+        c_row: Distance of c's rows.
+        piece: The terms after which sums begin anew.
+        masks: The lanes of each vector of a row that are used; None for all.
+    """
 
     a_row: Scalar
     a_depth: Scalar
     b_depth: Scalar
     c_row: Scalar
     piece: Scalar
+    masks: tuple[Value | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterTile(Tile):
-    """A tile whose last vectors may be partly used; both operands are in the type of sums.
+    """A tile whose last vector may be partly used; both operands are in the type of sums.
 
     The strides of operands that lie as the program has them are arguments, so that products of all sizes share tiles;
     those of packed ones are known.
@@ -37,7 +47,9 @@ class OuterTile(Tile):
         a_row: Distance of a's rows; None if it is an argument.
         a_depth: Distance of a's columns, likewise.
         b_depth: Distance of b's rows, likewise; if their places are looked up, how far behind these b begins.
+        b_filled: Whether b's rows are read in whole vectors, behind the last column, too.
         looks_up: Whether b is a table of the places of its rows.
+        narrows: Whether the number of columns is an argument, any that needs all vectors; else it is known.
         run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
         jump: Distance from where such a run ends to where the next one begins.
         adds: Whether `adds` counts: the sums may be added to those in c.
@@ -45,12 +57,14 @@ class OuterTile(Tile):
     """
 
     name: ClassVar[str] = "dot_tile"
-    arguments: ClassVar[int] = 5
+    arguments: ClassVar[int] = 6
 
     a_row: int | None
     a_depth: int | None
     b_depth: int | None
+    b_filled: bool
     looks_up: bool
+    narrows: bool
     run: int
     jump: int
     adds: bool
@@ -65,17 +79,22 @@ class OuterTile(Tile):
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
         a, b, c, depth, adds, *arguments = fb.parameters
-        known = (self.a_row, self.a_depth, self.b_depth, None, None)
-        given = _Arguments(*(number if one is None else one for one, number in zip(known, arguments, strict=True)))
+        known = (self.a_row, self.a_depth, self.b_depth, None, None, None if self.narrows else self.columns)
+        a_row, a_depth, b_depth, c_row, piece, width = (
+            number if one is None else one for one, number in zip(known, arguments, strict=True)
+        )
+        ends = (*(start + self.lanes for start in self._starts[:-1]), width)
+        masks = tuple(map(builder.below, self._starts, ends))
+        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, masks)
         if not self.begins_anew:
-            _, _, *sums = self._sums(builder, given, a, b, depth)
-            self._store(builder, c, given.c_row, sums, adds)
+            _, _, *sums = self._sums(builder, call, a, b, depth)
+            self._store(builder, c, call, sums, adds)
             return
-        with fb.carried_loop(0, depth, given.piece, [a, b, adds], nonempty=True) as loop:
-            terms = fb.smin(fb.sub(depth, loop.index), given.piece)
+        with fb.carried_loop(0, depth, call.piece, [a, b, adds], nonempty=True) as loop:
+            terms = fb.smin(fb.sub(depth, loop.index), call.piece)
             before, b, begun = loop.values
-            a, b, *sums = self._sums(builder, given, before, b, terms)
-            self._store(builder, c, given.c_row, sums, begun)
+            a, b, *sums = self._sums(builder, call, before, b, terms)
+            self._store(builder, c, call, sums, begun)
             loop.yield_(a, b, fb.constant(I1, 1))
 
     def _sums(self, builder: TileBuilder, given: _Arguments, a: Value, b: Value, depth: Value) -> list[Value]:
@@ -98,7 +117,8 @@ class OuterTile(Tile):
         """a, b and the sums of all chains after so many columns of a run."""
         fb, chains = builder.fb, self.chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
-        with fb.carried_loop(0, whole, chains, values) as loop:
+        # Of what begins anew there are terms.
+        with fb.carried_loop(0, whole, chains, values, nonempty=self.begins_anew and chains == 1) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
             for chain in range(chains):
                 part = slice(chain * count, (chain + 1) * count)
@@ -131,7 +151,8 @@ class OuterTile(Tile):
         else:
             offset = math.multiply(given.b_depth, ahead)
         b = math.address(kept, b, offset)
-        lines = [builder.load(math.address(kept, b, start), self.columns - start) for start in self._starts]
+        places = zip(self._starts, given.masks, strict=True)
+        lines = [builder.load(math.address(kept, b, start), None if self.b_filled else mask) for start, mask in places]
         after: list[Value] = []
         across = math.multiply(given.a_depth, ahead)
         for row in range(self.rows):
@@ -145,28 +166,25 @@ class OuterTile(Tile):
             after.extend(builder.numbers.add_flip(fb, line, total) for line, total in flips)
         return after
 
-    def _store(self, builder: TileBuilder, c: Value, c_row: Scalar, sums: Sequence[Value], adds: Value) -> None:
+    def _store(self, builder: TileBuilder, c: Value, given: _Arguments, sums: Sequence[Value], adds: Value) -> None:
         """Writes the sums to c; with `adds`, to those that are there."""
-        fb, math = builder.fb, Scalars(builder.fb)
+        fb, math, across = builder.fb, Scalars(builder.fb), len(self._starts)
         if builder.numbers.flips:
-            across = len(self._starts)
             flips = sums[self.rows * across :]
             sums = [
                 builder.numbers.without_flip(fb, total, flips[number % across])
                 for number, total in enumerate(sums[: self.rows * across])
             ]
-        lines = [c]
-        for _ in range(1, self.rows):
-            lines.append(math.address(builder.kept, lines[-1], c_row))
-        addresses = [math.address(builder.kept, line, start) for line in lines for start in self._starts]
-        used = [self.columns - start for _ in range(self.rows) for start in self._starts]
-        if self.adds:
-            choice = fb.if_else(adds)
-            with choice.then():
-                found = map(builder.load, addresses, used)
-                choice.yield_(*(builder.numbers.add(fb, a, b) for a, b in zip(list(found), sums, strict=True)))
-            with choice.otherwise():
-                choice.yield_(*sums)
-            sums = choice.results
-        for value, address, lanes in zip(sums, addresses, used, strict=True):
-            builder.store(value, address, lanes)
+        # No sum is -0, so that adding 0 is the same as adding nothing.
+        bits = vector(I64 if builder.kept.bits == 64 else I32, builder.lanes)
+        kept_bits = fb.splat(fb.sext(adds, bits.scalar), builder.lanes) if self.adds else None
+        line = c
+        for row in range(self.rows):
+            for number, (start, mask) in enumerate(zip(self._starts, given.masks, strict=True)):
+                total, address = sums[row * across + number], math.address(builder.kept, line, start)
+                if kept_bits is not None:
+                    found = builder.load(address, mask)
+                    found = fb.bitcast(fb.and_(fb.bitcast(found, bits), kept_bits), found.type)
+                    total = builder.numbers.add(fb, total, found)
+                builder.store(total, address, mask)
+            line = math.address(builder.kept, line, given.c_row)

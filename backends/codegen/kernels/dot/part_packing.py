@@ -10,19 +10,26 @@ from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I32, FunctionBuilder, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value, constant
 
 
 class PartPacker:
     """Emits the packing of parts of operands into the scratch memory of a piece of work."""
 
     def __init__(
-        self, module: ModuleBuilder, fb: FunctionBuilder, plan: DotPlan, place: Callable[[int], Value]
+        self,
+        module: ModuleBuilder,
+        fb: FunctionBuilder,
+        math: Scalars,
+        callee: Callable[[Function], Value],
+        plan: DotPlan,
+        place: Callable[[int], Value],
     ) -> None:
-        """`place` gives the address of an offset in the scratch memory."""
+        """As a driver does; `place` gives the address of an offset in the scratch memory."""
         self._module = module
         self._fb = fb
-        self._math = Scalars(fb)
+        self._math = math
+        self._callee = callee
         self._plan = plan
         self._place = place
 
@@ -73,4 +80,5 @@ class PartPacker:
     ) -> Value | None:
         assert operand.packing is not None, "the caller asked"
         pack = packer(self._module, self._plan.numbers, operand.packing)
-        return self._fb.call(pack, source, target, *map(self._math.value, (*part, *operand.packing.strides)))
+        given = map(self._math.value, (*part, *operand.packing.strides))
+        return self._fb.call_pointer(self._callee(pack), pack.return_type, (source, target, *given))

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.llvm import (
     I1,
     I64,
@@ -22,7 +24,6 @@ from xlalite.backends.codegen.llvm import (
     ModuleBuilder,
     Type,
     Value,
-    lane_mask,
     vector,
     zero,
 )
@@ -93,20 +94,26 @@ class TileBuilder:
         """Vectors of sums that have begun with nothing."""
         return [zero(vector(self.kept, self.lanes))] * count
 
-    def load(self, address: Value, used: int, memory: Type | None = None) -> Value:
-        """A vector of which the first `used` lanes are read, of a type in memory if that is not the type of sums."""
+    def below(self, start: Scalar, bound: Scalar) -> Value | None:
+        """The mask of the lanes of a vector from `start` that are below a bound; None if all are known to be."""
+        if isinstance(start, int) and isinstance(bound, int) and bound - start >= self.lanes:
+            return None
+        return lanes_below(self.fb, start, bound, self.lanes)
+
+    def load(self, address: Value, mask: Value | None, memory: Type | None = None) -> Value:
+        """A vector of which the lanes of a mask are read, of a type in memory if that is not the type of sums."""
         memory = self.kept if memory is None else memory
         wide = vector(memory, self.lanes)
-        if used >= self.lanes:
+        if mask is None:
             return self.fb.load(wide, address, memory.size_bytes)
-        return self.fb.masked_load(wide, address, lane_mask(self.lanes, used), zero(wide), memory.size_bytes)
+        return self.fb.masked_load(wide, address, mask, zero(wide), memory.size_bytes)
 
-    def store(self, value: Value, address: Value, used: int) -> None:
-        """Writes the first `used` lanes of a vector of sums."""
-        if used >= self.lanes:
+    def store(self, value: Value, address: Value, mask: Value | None) -> None:
+        """Writes the lanes of a mask of a vector of sums."""
+        if mask is None:
             self.fb.store(value, address, self.kept.size_bytes)
         else:
-            self.fb.masked_store(value, address, lane_mask(self.lanes, used), self.kept.size_bytes)
+            self.fb.masked_store(value, address, mask, self.kept.size_bytes)
 
     def joined(self, sums: Sequence[Value], count: int) -> list[Value]:
         """`count` sums out of their chains, which follow one another; added by halves."""

@@ -495,6 +495,22 @@ def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: A
     run_guarded([make_kernel(text, whole=True) for text in overlapping_tiles()], isa=isa, optimize=True)
 
 
+def partly_used_tiles() -> Iterator[str]:
+    """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
+    for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):
+        for m, k in ((3, 70), (14, 70), (2, 301)):
+            for contracted, rhs in ((0, f"{t}[{k},{n}]"), (1, f"{t}[{n},{k}]")):
+                attributes = f"lhs_contracting_dims={{1}}, rhs_contracting_dims={{{contracted}}}"
+                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", rhs)
+        attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+        yield program(f"{t}[2,{n + 128}] dot(p0, p1), {attributes}", f"{t}[2,2051]", f"{t}[2051,{n + 128}]")
+
+
+def test_partly_used_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    texts = sample(list(partly_used_tiles()), isa, 40)
+    run_guarded([make_kernel(text, whole=True) for text in texts], isa=isa, optimize=True)
+
+
 def same_shapes(found: object, expected: object) -> None:
     """Rounding may choose another pivot in these matrices."""
     pairs = zip(leaves(found), leaves(expected), strict=True)

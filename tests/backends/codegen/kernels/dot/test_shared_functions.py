@@ -40,6 +40,12 @@ def test_other_types_and_remainders_have_functions_of_their_own() -> None:
     assert first < shared_modules(product(512, 512, 513))
 
 
+def test_products_share_functions_for_what_fills_no_tile() -> None:
+    first = shared_modules(product(520, 512, 521))
+    assert shared_modules(product(520, 512, 527)) == first
+    assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1100))
+
+
 def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:
     cache, options = ObjectCache.at(tmp_path), JitOptions()
     (text, *_) = sorted(shared_modules(product(512, 512, 512)))
