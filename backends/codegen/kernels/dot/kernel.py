@@ -4,6 +4,8 @@ The parallel extent counts pieces of work: blocks of the result, rows fastest. I
 that pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's
 sums are finished line by line while they are in the nearest cache.
 
+Loops around tiles that take long are code that products of all sizes share; sizes reach it in a table.
+
 Long sums with few results are divided, too: each part has sums of its own, which whoever is done last adds in order.
 """
 

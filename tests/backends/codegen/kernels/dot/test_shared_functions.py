@@ -37,7 +37,8 @@ def test_products_of_all_sizes_share_functions(dtype: str) -> None:
 def test_other_types_and_remainders_have_functions_of_their_own() -> None:
     first = shared_modules(product(512, 512, 512))
     assert not first & shared_modules(product(512, 512, 512, "f64"))
-    assert first < shared_modules(product(512, 512, 513))
+    tiles = {module for module in first if "@dot_driver" not in module.replace('"', "")}
+    assert tiles < shared_modules(product(512, 512, 513))
 
 
 def test_products_share_functions_for_what_fills_no_tile() -> None:
