@@ -32,12 +32,12 @@ def vectors(*sizes: int) -> tuple[list[tf.Tensor], dict[tf.Tensor, np.ndarray]]:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda x, y: x + y, r"shapes \(3,\) and \(2,\) cannot be broadcast together"),
+        (lambda x, y: x + y, r"Incompatible shapes \(3,\) and \(2,\)"),
         (lambda x, y: tf.matmul(x[None], y[:, None]), "contracting sizes differ"),
         (lambda x, y: tf.reshape(x, [2, 2]) + y, r"cannot reshape \(3,\) with 3 elements to \(2, 2\) with 4"),
         (lambda x, y: tf.stack([x, y]), "cannot stack tensors"),
         (lambda x, y: tf.slice(x, tf.cast(y, tf.int32)[:1] + 8, [-1]), "a slice from 9 of size -1 does not lie"),
-        (lambda x, y: tf.reduce_sum(x, tf.cast(y, tf.int32) - 1), "axis 0 is named twice"),
+        (lambda x, y: tf.reduce_sum(x, tf.cast(y, tf.int32) - 1), "Invalid reduction dimension 0 is named twice"),
     ],
 )
 def test_sizes_that_do_not_fit_at_run_time_are_invalid_arguments(
@@ -55,7 +55,7 @@ def test_sizes_that_do_not_fit_at_run_time_are_invalid_arguments(
     [
         (lambda: tf.reduce_sum(tf.zeros([2, 3]), [0, 0]), "axis 0 is named twice"),
         (lambda: tf.reduce_max(tf.zeros([2, 3]), [1, -1]), "axis -1 is named twice"),
-        (lambda: tf.concat([tf.constant(1.0), tf.constant(2.0)], 0), "cannot concatenate scalars"),
+        (lambda: tf.concat([tf.constant(1.0), tf.constant(2.0)], 0), "Can.t concatenate scalars"),
         (lambda: tf.zeros([2, -3]), r"zeros: a size must not be negative, found \[2, -3\]"),
         (lambda: tf.constant(2**100), "an integer does not fit into 64 bits"),
         (lambda: tf.gather(tf.constant([1.0, 2.0]), [0, 5]), "index 5 of .* is out of range, expected 0 to 1"),

@@ -148,7 +148,7 @@ def test_concrete_shapes_that_do_not_fit_name_the_operation(graph: Graph) -> Non
     z = x + y
     arguments = [ParameterArgument(x, Shape.array(DType.F32, (2,))), ParameterArgument(y, Shape.array(DType.F32, (3,)))]
     with pytest.raises(
-        InvalidArgumentError, match=r"cannot be broadcast together: 2 and 3 differ\n  in AddV2 'add' .*made at "
+        InvalidArgumentError, match=r"Incompatible shapes .*: sizes 2 and 3 differ\n  in AddV2 'add' .*made at "
     ):
         lower_operations([z.op], arguments, [z])
 

@@ -64,6 +64,7 @@ from xlalite.ops.declarations import (
     variable_ops as variable_ops,
     varying_sizes as varying_sizes,
     while_op as while_op,
+    xla_operations as xla_operations,
 )
 from xlalite.ops.functions import (
     candidate_samplers as candidate_samplers,

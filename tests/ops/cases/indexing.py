@@ -4,6 +4,7 @@ import numpy as np
 from ops.cases.case import gradient, value
 
 from xlalite.ops.functions import array as a, selection as s
+from xlalite.ops.functions.sparse import sparse_to_dense
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import gradients
 from xlalite.ops.helpers.node import node
@@ -36,6 +37,20 @@ ROWS = np.int32([[2], [0], [2]])
 UPDATES = np.arange(3 * 4, dtype=F).reshape(3, 4) - 5
 
 VALUES = [
+    value(
+        "SparseToDense",
+        lambda at, x: sparse_to_dense(at, [4], x, -1.0),
+        np.int64([3, 1]),
+        np.float32([5, 7]),
+        expected=lambda at, x: np.float32([-1, 7, -1, 5]),
+    ),
+    value(
+        "SparseToDense of one number",
+        lambda at, x: sparse_to_dense(at, [2, 2], x, 0.0),
+        np.int32([[0, 1], [1, 0]]),
+        np.float32(5),
+        expected=lambda at, x: np.float32([[0, 5], [5, 0]]),
+    ),
     value("GatherNd", s.gather_nd, X, PAIRS, expected=lambda x, i: x[tuple(i.T)]),
     value("GatherNd of elements", s.gather_nd, X, np.int64([[[1, 2, 3]]]), expected=lambda x, i: F([[23]])),
     value("GatherNd of everything", s.gather_nd, X, np.zeros((2, 0), np.int32), expected=lambda x, i: np.stack([x, x])),
@@ -119,6 +134,18 @@ Y = np.linspace(-1, 2, 12).reshape(3, 4)
 Z = np.array([[0.3, -0.6, 2.5, 0.1], [1.4, -2.0, 0.7, 0.2], [-0.4, 0.9, -1.1, 1.6]])
 
 GRADIENTS = [
+    gradient(
+        "SparseToDense",
+        lambda x, rest: sparse_to_dense(np.int32([[0, 1], [1, 0]]), [2, 2], x, rest) ** 2,
+        np.float64([5, -2]),
+        np.float64(3),
+    ),
+    gradient(
+        "SparseToDense of one number",
+        lambda x, rest: sparse_to_dense(np.int32([2, 0]), [3], x, rest) ** 2,
+        np.float64(5),
+        np.float64(3),
+    ),
     gradient("GatherNd", lambda x: s.gather_nd(x, [[0, 1], [2, 3], [0, 1]]) * [1.0, 2.0, 3.0], Y),
     gradient("GatherNd of rows", lambda x: s.gather_nd(x, [[2], [0], [2]]) * WEIGHTS, Y),
     gradient(

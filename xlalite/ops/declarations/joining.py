@@ -33,10 +33,10 @@ def _concat_infer(op: Operation) -> Sequence[OutputType]:
     if len(ranks) > 1:
         raise ShapeError(f"cannot concatenate tensors of ranks {sorted(r for r in ranks if r is not None)}")
     rank = next(iter(ranks), None)
+    if rank == 0:
+        raise ShapeError("Can't concatenate scalars (use tf.stack instead)")
     if rank is None or position is None:
         return [(dtype, unknown_shape(rank))]
-    if rank == 0:
-        raise ShapeError("cannot concatenate scalars; stack joins them along a new dimension")
     return [(dtype, _joined([t.shape.with_rank(rank) for t in values], normalize_axis(int(position), rank)))]
 
 

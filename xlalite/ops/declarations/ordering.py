@@ -165,7 +165,7 @@ def _bucketize_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, 
     b, (x,) = ctx.builder, inputs
     boundaries = np.asarray(op.get_attr("boundaries"), np.float32)
     if (np.diff(boundaries) < 0).any():
-        raise ShapeError(f"boundaries must ascend, found {boundaries.tolist()}")
+        raise ShapeError(f"Expected sorted boundaries, found {boundaries.tolist()}")
     wide = HloDType.F64 if x.dtype is HloDType.F64 else HloDType.F32
     values = b.convert(x, wide)
     dims = (*x.dims, boundaries.size)

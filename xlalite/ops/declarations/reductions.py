@@ -63,7 +63,7 @@ def _reduced_shape(x: Tensor, axes: Tensor, keep_dims: bool) -> TensorShape:
 
 
 def _axes(ctx: LoweringContext, op: Operation, rank: int) -> list[int]:
-    return sorted(distinct_axes(np.ravel(ctx.constant(op, "axis")).tolist(), rank))
+    return sorted(distinct_axes(np.ravel(ctx.constant(op, "axis")).tolist(), rank, "Invalid reduction dimension"))
 
 
 def _declare(

@@ -104,7 +104,7 @@ def scatter_slices(b: Builder, operand: Handle, indices: Handle, updates: Handle
     )
     expected = (*batch, *operand.dims[depth:])
     if updates.dims != expected:
-        raise ShapeError(f"updates of shape {updates.dims} do not fit {operand.shape.text()}; expected {expected}")
+        raise ShapeError(f"Must have updates.shape = {expected} for {operand.shape.text()}, found {updates.dims}")
     return b.op("scatter", (operand, indices, updates), attrs, (_combiner(b, opcode, operand),))
 
 
@@ -152,6 +152,57 @@ declare(
     _scatter_nd_gradient,
     MOVEMENT,
     constant_inputs=("shape",),
+)
+
+
+# SparseToDense(sparse_indices, output_shape, sparse_values, default_value): a list of index vectors, or of numbers.
+
+
+def _sparse_to_dense_infer(op: Operation) -> Sequence[OutputType]:
+    indices, sizes, values, default = op.inputs
+    require_type(indices, INTEGER_TYPES, "sparse_indices")
+    require_type(sizes, INTEGER_TYPES, "output_shape")
+    require_rank(sizes, lambda rank: rank == 1, "output_shape must be rank 1", "output_shape")
+    require_same_type([values, default])
+    return [(values.dtype, constant_value_as_shape(sizes))]
+
+
+def _sparse_to_dense_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    b, (indices, values, default) = ctx.builder, inputs
+    sizes = tuple(int(size) for size in ctx.constant(op, "output_shape"))
+    count = 1 if not indices.dims else indices.dims[0]
+    depth = 1 if len(indices.dims) < 2 else indices.dims[1]
+    if len(indices.dims) > 2 or depth != len(sizes):
+        raise ShapeError(f"sparse_indices {indices.dims} do not hold vectors of {len(sizes)} numbers")
+    if default.dims:
+        raise ShapeError(f"default_value should be a scalar, found {default.dims}")
+    if values.dims not in ((), (count,)):
+        found = ",".join(map(str, values.dims))
+        raise ShapeError(f"sparse_values has incorrect shape [{found}], should be [] or [{count}]")
+    rows = b.reshape(indices, (count, depth))
+    given = values if values.dims else b.broadcast(values, (count,))
+    return [scatter_slices(b, b.broadcast(default, sizes), rows, given, "assign")]
+
+
+def _sparse_to_dense_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    indices, _, values, _ = op.inputs
+    rows = node("Reshape", [indices, constant([-1, 1])]) if indices.shape.rank == 1 else indices
+    arrived = node("GatherNd", [grad, rows])
+    total, taken = (
+        node("Sum", [node("Reshape", [each, constant([-1])]), constant(0)], {"keep_dims": False})
+        for each in (grad, arrived)
+    )
+    return [None, None, taken if values.shape.rank == 0 else arrived, total - taken]
+
+
+declare(
+    "SparseToDense",
+    ("sparse_indices", "output_shape", "sparse_values", "default_value"),
+    _sparse_to_dense_infer,
+    _sparse_to_dense_lower,
+    _sparse_to_dense_gradient,
+    MOVEMENT,
+    constant_inputs=("output_shape",),
 )
 
 

@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.function_graph import FunctionGraph, trace_function
 from xlalite.framework.graph.op_spec import OP_SPECS, OpSpec, VariableAccess
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.hlo.wording import did_you_mean
+from xlalite.ops.declarations.xla_operations import function_arguments
 from xlalite.ops.helpers.constant import contains_tensor, convert_to_tensor, weak_kind
 from xlalite.ops.helpers.node import operation
 
@@ -59,6 +62,8 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, typing.Any]]] = {
     "OneHot": {"axis": -1},
     "Placeholder": {"shape": TensorShape(None)},
 }
+# Inputs that numbers are given for, of the first input's element type.
+_OF_THE_FIRST_TYPE: Final = frozenset({"init_value", "padding_value"})
 _IGNORED: Final = frozenset(
     {"Truncate", "batch_dims", "name", "stack_name", "use_cudnn_on_gpu", "use_locking", "validate_indices"}
 )
@@ -85,6 +90,9 @@ def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
         inputs = _inputs(spec, values)
         if "N" in spec.attrs:
             attrs["N"] = len(inputs) // 2
+        for attr, value in attrs.items():
+            if callable(value):
+                attrs[attr] = _traced(spec.name, attr, value, inputs)
         if values:
             raise GraphError(f"raw_ops.{spec.name} has no input or attribute {', '.join(values)}; {_signature(spec)}")
         made = operation(spec.name, inputs, attrs, name)
@@ -94,6 +102,19 @@ def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
     function.__name__ = function.__qualname__ = spec.name
     function.__doc__ = f"The operation `{spec.name}`: {_signature(spec)}."
     return function
+
+
+def _traced(
+    op_type: str, attr: str, given: Callable[..., typing.Any], inputs: typing.Sequence[Tensor]
+) -> FunctionGraph:
+    """The graph of a function of scalars."""
+
+    def body(arguments: typing.Sequence[Tensor]) -> list[Tensor]:
+        results = given(*arguments)
+        listed = results if isinstance(results, list | tuple) else [results]
+        return [convert_to_tensor(each) for each in listed]
+
+    return trace_function(attr, get_default_graph(), function_arguments(op_type, attr, inputs), body)
 
 
 def _signature(spec: OpSpec) -> str:
@@ -132,6 +153,8 @@ def _inputs(spec: OpSpec, values: dict[str, typing.Any]) -> list[Tensor]:
         name = declared.rstrip("*")
         if name in values:
             value = values.pop(name)
+            if name in _OF_THE_FIRST_TYPE:
+                value = convert_to_tensor(value, preferred_dtype=convert_to_tensor(found[0]).dtype)
             found += list(value) if declared.endswith("*") else [value]
         elif declared.endswith("*"):
             for key in list(values):

@@ -84,15 +84,7 @@ def sparse_to_dense(
 ) -> Tensor:
     """A tensor with the values at the indices, a scalar, vector or matrix of them, and the default elsewhere."""
     places, sizes = convert_to_tensor(sparse_indices), convert_to_tensor(output_shape)
-    values, default = promote(sparse_values, default_value)
-    if places.shape.rank is None:
-        raise GraphError("sparse_to_dense: the rank of the indices is not known")
-    while (places.shape.rank or 0) < 2:
-        places = expand_dims(places, -1 if places.shape.rank == 1 else 0)
-    if values.shape.rank == 0:
-        values = node("Fill", [shape(places)[:1], values])
-    whole = node("Fill", [sizes, default])
-    return node("TensorScatterUpdate", [whole, places, values], None, name)
+    return node("SparseToDense", [places, sizes, *promote(sparse_values, default_value)], None, name)
 
 
 def sparse_tensor_to_dense(

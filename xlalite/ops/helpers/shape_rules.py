@@ -95,7 +95,7 @@ def constant_axes(tensor: Tensor, rank: int) -> tuple[int, ...] | None:
     return None if value is None else distinct_axes(value.ravel().tolist(), rank)
 
 
-def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+def distinct_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:
     """Dimension numbers, normalised.
 
     Raises:
@@ -103,9 +103,10 @@ def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     """
     found: list[int] = []
     for axis in axes:
-        if normalize_axis(axis, rank) in found:
-            raise ShapeError(f"axis {axis} is named twice")
-        found.append(normalize_axis(axis, rank))
+        position = normalize_axis(axis, rank, what)
+        if position in found:
+            raise ShapeError(f"{what} {axis} is named twice")
+        found.append(position)
     return tuple(found)
 
 
@@ -128,5 +129,5 @@ def _broadcast_sizes(a: int | None, b: int | None, lhs: TensorShape, rhs: Tensor
     if a is None or b is None:
         return a if b is None else b
     if a != b:
-        raise ShapeError(f"shapes {lhs} and {rhs} cannot be broadcast together: sizes {a} and {b} differ")
+        raise ShapeError(f"Incompatible shapes {lhs} and {rhs}: sizes {a} and {b} differ")
     return a

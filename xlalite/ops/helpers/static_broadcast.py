@@ -19,7 +19,7 @@ def broadcast_dims(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
     result = []
     for a, b in zip(padded_lhs, padded_rhs, strict=True):
         if a != b and 1 not in (a, b):
-            raise ShapeError(f"shapes {tuple(lhs)} and {tuple(rhs)} cannot be broadcast together: {a} and {b} differ")
+            raise ShapeError(f"Incompatible shapes {tuple(lhs)} and {tuple(rhs)}: sizes {a} and {b} differ")
         result.append(b if a == 1 else a)
     return tuple(result)
 
