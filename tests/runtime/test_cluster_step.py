@@ -160,6 +160,31 @@ def test_what_fails_in_the_background_fails_for_the_caller_op_by_op(machine: Cal
     runtime.cache.close()
 
 
+def test_fault_of_the_compiler_in_the_background_is_logged_and_runs_op_by_op(
+    machine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("no such register")
+
+    monkeypatch.setattr("xlalite.runtime.cluster_compiler.compile_operations", fail)
+    x = tf.placeholder(tf.float32, [None])
+    runtime = machine(compile_mode=CompileMode.ASYNC)
+    plan = runtime.plan([x * 2.0 + 1.0], feeds=[x])
+    (step,) = plan.cluster_steps
+    for _ in range(3):
+        np.testing.assert_array_equal(plan.run([np.ones(4, np.float32)], runtime.store)[0], np.full(4, 3))
+        done = threading.Event()
+        runtime.cache.run_in_background(done.set)
+        assert done.wait(60)
+    assert [(each.verdict, each.reason) for each in step.compiler.history.decisions] == [
+        ("runs op by op", "it is compiled in the background"),
+        ("runs op by op", "the compiler failed: RuntimeError: no such register"),
+    ]
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert (record.name, record.exc_info is not None) == ("xlalite", True)
+    assert step.cluster.name in record.getMessage()
+
+
 def test_initializers_are_compiled_when_they_run_again(machine: Callable[..., Any]) -> None:
     v = tf.Variable(tf.ones([3]) * 2.0, name="v")
     runtime = machine()

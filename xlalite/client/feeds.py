@@ -22,15 +22,18 @@ class Feed:
 
     Attributes:
         tensor: The tensor.
+        dtype: The element type of arrays that need no conversion.
+        accepted: The last shape that was found to fit. The same one needs no check again, for a tensor's shape only
+            ever becomes more precise.
     """
 
-    __slots__ = ("_accepted", "_dtype", "tensor")
+    __slots__ = ("accepted", "dtype", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
         """Feeds `tensor`."""
         self.tensor = tensor
-        self._dtype = tensor.dtype.numpy_dtype
-        self._accepted: tuple[int, ...] | None = None
+        self.dtype = tensor.dtype.numpy_dtype
+        self.accepted: tuple[int, ...] | None = None
 
     def convert(self, value: Any) -> Array:
         """The value as an array of the tensor's element type; an array that has it already is not copied.
@@ -39,9 +42,8 @@ class Feed:
             FeedError: The shape is not one of the tensor's.
             FeedTypeError: The value cannot stand for an array of that element type.
         """
-        array = value if type(value) is np.ndarray and value.dtype is self._dtype else self._convert(value)
-        # The same shape as last time needs no check; a tensor's shape only ever becomes more precise.
-        if array.shape != self._accepted:
+        array = value if type(value) is np.ndarray and value.dtype is self.dtype else self._convert(value)
+        if array.shape != self.accepted:
             self._check_shape(array)
         return array
 
@@ -52,7 +54,7 @@ class Feed:
                 f"Cannot feed value of shape {array.shape!r} for Tensor {self.tensor.name!r}, which has shape "
                 f"{str(shape)!r}"
             )
-        self._accepted = array.shape
+        self.accepted = array.shape
 
     def _convert(self, value: Any) -> Array:
         tensor = self.tensor
@@ -67,7 +69,7 @@ class Feed:
             self._check_number(value)
         try:
             given = np.asarray(value)
-            converted = np.asarray(value, self._dtype)
+            converted = np.asarray(value, self.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise self._type_error(value, str(error)) from None
         if given.dtype.kind == "O":

@@ -40,10 +40,13 @@ def fetch_key(fetches: Any) -> Hashable:
     if kind is Tensor or _may_be_key(kind):  # type: ignore[arg-type]  # types are hashable
         return fetches  # type: ignore[no-any-return]  # it was asked
     # The usual structure needs no closer look.
-    if kind is list and all(map(_may_be_key, map(type, fetches))):
+    if kind is list and (_KEYS.issuperset(map(type, fetches)) or all(map(_may_be_key, map(type, fetches)))):
         return (list, *fetches)
     leaves, structure = flatten(fetches, none_is_leaf=True)
     return (structure, *[leaf if type(leaf).__hash__ is not None else id(leaf) for leaf in leaves])
+
+
+_KEYS = frozenset((Tensor, Operation))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -67,6 +70,8 @@ def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
     build = rebuilder(with_value_types(structure))
     if positions == [*range(len(tensors))]:
         return Fetches(tensors, targets, build)
+    if build is list:
+        return Fetches(tensors, targets, lambda results: [None if i is None else results[i] for i in positions])
     return Fetches(tensors, targets, lambda results: build([None if i is None else results[i] for i in positions]))
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,7 @@ class Session:
         self._runtime = SessionRuntime(self._options)
         self._dump = _session_dump(self._options)
         self._prepared: OrderedDict[Hashable, _PreparedRun] = OrderedDict()
+        self._latest: _PreparedRun | None = None
         self._prepare_lock = threading.Lock()
         self._closed = False
         self._entered: list[ExitStack] = []
@@ -133,14 +134,20 @@ class Session:
             prepared = self._recent(key) or self._prepare(key, fetches, ())
             arrays: list[Array] = []
         else:
-            _require_mapping(feed_dict)
+            if type(feed_dict) is not dict:
+                _require_mapping(feed_dict)
             feeds = tuple(feed_dict)
             key = (fetch_key(fetches), feeds)
             found = self._recent(key)
             if found is None and (parts := feeds_of_parts(feed_dict)) is not None:
                 return self.run(fetches, parts, options, run_metadata)
             prepared = found or self._prepare(key, fetches, feeds)
-            arrays = [feed.convert(value) for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)]
+            arrays = [
+                value
+                if type(value) is np.ndarray and value.dtype is feed.dtype and value.shape == feed.accepted
+                else feed.convert(value)
+                for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)
+            ]
         return self._run_prepared(prepared, arrays, options, run_metadata)
 
     def make_callable(
@@ -195,6 +202,7 @@ class Session:
             self._dump.write(self._plans())
         self._closed = True
         self._prepared.clear()
+        self._latest = None
         self._runtime.close()
 
     @contextmanager
@@ -222,11 +230,12 @@ class Session:
 
     def _recent(self, key: Hashable) -> _PreparedRun | None:
         """The run prepared for a key, which becomes the last to be forgotten."""
-        try:
-            self._prepared.move_to_end(key)
-            return self._prepared[key]
-        except KeyError:  # another thread's run may push it out between the two
-            return None
+        found = self._prepared.get(key)
+        if found is not self._latest and found is not None:
+            with suppress(KeyError):  # another thread's run may push it out between the two
+                self._prepared.move_to_end(key)
+            self._latest = found
+        return found
 
     @few_collections
     def _prepare(self, key: Hashable, fetches: Any, feed_keys: tuple[Any, ...]) -> _PreparedRun:
@@ -269,7 +278,9 @@ class Session:
                 run_metadata.step_stats.CopyFrom(step_stats(trace))
         if self._dump is not None:
             self._dump.update(self._plans())
-        return prepared.fetches.assemble([_as_result(value) for value in results])
+        return prepared.fetches.assemble(
+            [value if type(value) is np.ndarray and value.shape else _as_result(value) for value in results]
+        )
 
     def _require_open(self) -> None:
         if self._closed:

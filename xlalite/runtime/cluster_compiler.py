@@ -94,6 +94,10 @@ class ClusterCompiler:
                 self._compile(signature, arguments)
             except XlaliteError as error:  # the operations meet it, too, and tell the caller
                 _LOG.info("%s was not compiled in the background: %s", self._cluster.name, error)
+            except Exception as error:  # nobody waits for this thread, who would see it
+                self._cannot_compile = True
+                self._note_fallback(f"the compiler failed: {type(error).__name__}: {error}".splitlines()[0])
+                _LOG.exception("%s cannot be compiled and runs op by op", self._cluster.name)
             finally:
                 self._awaited.discard(signature)
 

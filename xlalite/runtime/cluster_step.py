@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from xlalite.clustering.clusters import Cluster
 
 _NO_LOCK = contextlib.nullcontext()
+_SHAPE = operator.attrgetter("shape")
 
 Fallback = Callable[[], Sequence[PlanStep]]
 
@@ -57,6 +59,7 @@ class ClusterStep:
         """
         self.cluster = cluster
         self.compiler = ClusterCompiler(cluster, cache, options)
+        self._policy = self.compiler.policy
         self._number = number
         self._cache = cache
         self._make_fallback = fallback
@@ -73,17 +76,19 @@ class ClusterStep:
 
     def run(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         """Computes the outputs and updates the variables."""
-        self.compiler.policy.runs += 1
+        self._policy.runs += 1
         began = trace.now() if trace is not None else 0
         arrays: list[Array] = [registers[number] for number in self._arrays]  # type: ignore[misc]  # not host-only
-        constants: list[Array] = [np.asarray(registers[number]) for number in self._constants]
+        constants = [np.asarray(registers[number]) for number in self._constants] if self._constants else ()
         obtained: CompiledCluster | None = None
         obtained_for: Signature = ()
         while True:
             # Others may update variables for long; a cluster without any need not wait for them.
             with store.lock if self._variables else _NO_LOCK:
-                values = [store.find(name) for name in self._variables]
-                signature = self._signature(arrays, constants, values)
+                values = [*map(store.find, self._variables)]
+                shapes = map(_SHAPE, values) if None not in values else [value and value.shape for value in values]
+                known = [(*array.shape, array.tobytes()) for array in constants] if constants else ()
+                signature = (self._number, *map(_SHAPE, arrays), *known, *shapes)
                 compiled = obtained if obtained_for == signature else self._cache.find(signature)
                 if compiled is not None:
                     compiled_at = trace.now() if trace is not None else 0
@@ -109,15 +114,6 @@ class ClusterStep:
             self._trace_compile(trace, began, compiled_at)
             self._trace_run(trace, compiled_at, results)
 
-    def _signature(
-        self, arrays: Sequence[Array], constants: Sequence[Array], values: Sequence[VariableValue | None]
-    ) -> Signature:
-        parts: list[Hashable] = [self._number]
-        parts += [array.shape for array in arrays]
-        parts += [(*array.shape, array.tobytes()) for array in constants]
-        parts += [None if value is None else value.array.shape for value in values]
-        return tuple(parts)
-
     def _run_updating(
         self,
         compiled: CompiledCluster,
@@ -128,14 +124,13 @@ class ClusterStep:
         """Runs code that overwrites variables; under the store's lock."""
         names = self._variables
         for position in compiled.donated:
-            value = values[position]
-            assert value is not None, "a variable without a value donates nothing"
+            value: VariableValue = values[position]  # type: ignore[assignment]  # one without a value donates nothing
             if value.is_shared or value.readers:
                 values[position] = store.exclusive(names[position], value)
         taken = [values[position].array for position in compiled.variables]  # type: ignore[union-attr]  # have a value
         results: Sequence[Array] = compiled.function(*arrays, *taken)  # type: ignore[assignment]  # a flat tuple
-        for position, new in zip(compiled.updates, results[compiled.output_count :], strict=True):
-            old = values[position]
+        for number, position in compiled.updates:
+            old, new = values[position], results[number]
             if old is None or new is not old.array:
                 store.put(names[position], new)
         return results

@@ -30,17 +30,15 @@ class CompiledCluster:
         executable: The program: array inputs, then variables, in; outputs, then new values of variables, out.
         function: Its quickest callable.
         variables: Positions, among the cluster's variables, of those that have a parameter.
-        updates: For each new value, the position of its variable.
+        updates: (number among the results, position of the variable) of each new value.
         donated: Positions of the variables whose memory the new value takes.
-        output_count: Number of outputs.
     """
 
     executable: Executable
     function: Callable[..., object]
     variables: tuple[int, ...]
-    updates: tuple[int, ...]
+    updates: tuple[tuple[int, int], ...]
     donated: tuple[int, ...]
-    output_count: int
 
 
 class CompilationCache(SignatureCache[CompiledCluster]):
@@ -106,13 +104,13 @@ def compile_operations(
     compile_options = CompileOptions(num_threads=options.num_threads, donate_arguments=True, debug=options.debug)
     executable = backend.compile(lowered.module, compile_options)
     names = [argument.data.name for argument in arguments if isinstance(argument, VariableArgument)]
+    updates = [names.index(update.data.name) for update in lowered.updates]
     return CompiledCluster(
         executable,
         executable.function,
         variables=tuple(names.index(p.data.name) for p in lowered.parameters if isinstance(p, VariableArgument)),
-        updates=tuple(names.index(update.data.name) for update in lowered.updates),
+        updates=tuple(enumerate(updates, lowered.output_count)),
         donated=tuple(names.index(data.name) for data in aliased),
-        output_count=lowered.output_count,
     )
 
 

@@ -24,13 +24,15 @@ class VariableValue:
     Attributes:
         array: The elements: row-major, writeable, in memory of their own.
         is_shared: Whether somebody else may hold the array.
+        shape: Its sizes.
         readers: How many running clusters read the array; changed under the store's lock.
     """
 
-    __slots__ = ("array", "is_shared", "readers")
+    __slots__ = ("array", "is_shared", "readers", "shape")
 
     def __init__(self, array: Array, is_shared: bool) -> None:
         self.array = array
+        self.shape = array.shape
         self.is_shared = is_shared
         self.readers = 0
 
@@ -40,12 +42,14 @@ class VariableStore:
 
     Attributes:
         lock: Held while a cluster that updates variables runs, so that updates do not mix; the methods for compiled
-            clusters (`find`, `put`, `exclusive`) expect it to be held.
+            clusters (`put`, `exclusive`) and `find` expect it to be held.
+        find: The value of a variable or None, without marking it as shared.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._values: dict[str, VariableValue] = {}
+        self.find = self._values.get
         self._states: dict[Operation, Any] = {}
         self._state_lock = threading.RLock()
 
@@ -91,10 +95,6 @@ class VariableStore:
             self._states.clear()
 
     # For compiled clusters, under the lock.
-
-    def find(self, name: str) -> VariableValue | None:
-        """The value, without marking it as shared."""
-        return self._values.get(name)
 
     def put(self, name: str, array: Array) -> None:
         """Replaces the value by an array that belongs to nobody else."""

@@ -158,8 +158,7 @@ class Tensor(TensorOperators):
         """Not defined: the value exists only while the graph runs."""
         raise TypeError(f"tensor {self.name!r} has no value while the graph is built; run it in a session")
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__  # every run looks for its tensors in dictionaries; a function in Python takes time
 
     def __eq__(self, other: object) -> bool:
         """By identity; `xlalite.equal` compares elements."""
