@@ -84,6 +84,23 @@ def test_a_repeated_refusal_costs_no_search() -> None:
     assert graph.work == before
 
 
+def test_a_short_path_is_found_among_many_nodes() -> None:
+    count = 1000
+    before, beside, end = range(1, count), count, 2 * count
+    after = range(count + 1, end)  # the chains lead from the start, and to the end, but not on
+    successors = [
+        [1, beside, end],
+        *[[node + 1] for node in before[:-1]],
+        [],
+        [end],
+        *[[node + 1] for node in after],
+        [],
+    ]
+    graph = ContractibleGraph(successors, range(end + 1))
+    assert graph.contract(0, end) == (0, beside, end)
+    assert graph.searched < 10
+
+
 def test_a_wrong_order_is_refused() -> None:
     with pytest.raises(AssertionError, match="no order"):
         ContractibleGraph([[], [0]], [0, 1])

@@ -1,6 +1,8 @@
 """Random graphs: parts can run in their order, every operation has its place, and results do not change."""
 
+import itertools
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from xlalite.clustering.candidates import find_refusals
 from xlalite.clustering.clusters import Cluster, Clustering
+from xlalite.clustering.dependencies import find_dependencies
+from xlalite.clustering.merging import merge_candidates
+from xlalite.clustering.options import ClusteringOptions
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.jit_scope import jit_scope
@@ -140,6 +146,47 @@ class RandomGraph:
     def _feed(self) -> None:
         tensor = self._matrix()
         self.feeds[tensor] = np.full((SIZE, SIZE), 0.125, np.float32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rng=st.randoms(use_true_random=False))
+def test_clusters_are_maximal_and_form_no_cycle(rng: random.Random) -> None:
+    with Graph().as_default():
+        tensors = [placeholder(dtypes.float32, [None])]
+        for _ in range(rng.randint(2, 40)):
+            x, y = rng.choice(tensors[-8:]), rng.choice(tensors)
+            is_outside = rng.random() < 0.2
+            tensors.append(random_ops.random_shuffle(x, seed=1) if is_outside else m.add(x, y))
+    operations = [tensor.op for tensor in tensors[1:]]
+    options = ClusteringOptions(global_jit=True, max_cluster_size=rng.choice([2, 5, 2**31 - 1]))
+    refused = find_refusals(operations, {tensors[0]}, options).keys()
+    dependencies = find_dependencies(operations, {tensors[0]}, refused)
+    links = np.zeros((len(operations), len(operations)), bool)
+    for consumer, producers in enumerate(dependencies.predecessors):
+        links[list(producers), consumer] = True
+    candidates = [i for i, operation in enumerate(operations) if operation not in refused]
+    may_be_apart = {pair for pair in itertools.pairwise(candidates) if links[pair] and rng.random() < 0.1}
+    separated = {(operations[a], operations[b]) for a, b in may_be_apart}
+    merging = merge_candidates(dependencies, refused, separated, options)
+
+    group = list(range(len(operations)))
+    for each in merging.groups:
+        for member in each.members:
+            group[member] = each.members[0]
+    size = Counter(group)
+    between = np.zeros_like(links)
+    for a, b in zip(*links.nonzero(), strict=True):
+        between[group[a], group[b]] |= group[a] != group[b]
+    reach = between.copy()
+    for middle in range(len(operations)):
+        reach |= np.outer(reach[:, middle], reach[middle])
+    assert not reach.diagonal().any()
+    assert not any(group[a] == group[b] for a, b in may_be_apart)
+    forbidden = {(group[a], group[b]) for a, b in may_be_apart}
+    for a, b in zip(*between.nonzero(), strict=True):
+        if {a, b} <= {*map(group.__getitem__, candidates)}:
+            closes_cycle = (between[a] & reach[:, b]).any()
+            assert closes_cycle or size[a] + size[b] > options.max_cluster_size or (a, b) in forbidden
 
 
 def assert_executable(clustering: Clustering, feeds: Any) -> None:

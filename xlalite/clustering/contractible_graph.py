@@ -8,6 +8,7 @@ seen all it can reach, so a contraction costs as much as the smaller side. Knows
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from xlalite.clustering.order_list import OrderList
@@ -130,7 +131,9 @@ class ContractibleGraph:
 
 
 class _Search:
-    """A depth-first search in one direction that takes one edge a step.
+    """A breadth-first search in one direction that takes one edge a step.
+
+    The other path between neighbours is most often short, while far more may lie between them in the order.
 
     Attributes:
         parents: The nodes found, each with the one it was found from.
@@ -143,8 +146,8 @@ class _Search:
         "_labels",
         "_limit",
         "_neighbours",
+        "_queue",
         "_sign",
-        "_stack",
         "_start",
         "count",
         "is_exhausted",
@@ -160,16 +163,16 @@ class _Search:
         self._labels = labels
         self._sign = sign
         self._limit = labels[end] * sign
-        self._stack: list[tuple[int, Iterator[int]]] = [(start, iter(neighbours[start]))]
+        self._queue: deque[tuple[int, Iterator[int]]] = deque([(start, iter(neighbours[start]))])
         self.parents: dict[int, int] = {}
         self.is_exhausted = False
         self.count = 0
 
     def step(self, others: dict[int, int]) -> int:
         """Looks at one edge; the node where a path is found (the end, or one of `others`), otherwise -1."""
-        stack = self._stack
-        while stack:
-            source, edges = stack[-1]
+        queue = self._queue
+        while queue:
+            source, edges = queue[0]
             for node in edges:
                 self.count += 1
                 if node == self._end:
@@ -182,9 +185,9 @@ class _Search:
                 self.parents[node] = source
                 if node in others:
                     return node
-                stack.append((node, iter(self._neighbours[node])))
+                queue.append((node, iter(self._neighbours[node])))
                 return -1
-            stack.pop()
+            queue.popleft()
         self.is_exhausted = True
         return -1
 

@@ -24,9 +24,12 @@ def to_arrays(signature: CallSignature, arguments: Sequence[object]) -> list[Arr
         )
     pairs = zip(arguments, signature.inputs, strict=True)
     arrays = [to_array(argument, shape, f"{signature.name}: argument {i}") for i, (argument, shape) in enumerate(pairs)]
+    shared = _sharing(arrays) if signature.donations else set()
     for source, _ in signature.donations:
-        if not _may_be_overwritten(source, arguments[source], arrays):
-            arrays[source] = arrays[source].copy()
+        array = arrays[source]
+        # What is overwritten is an array of the caller's own that may be written to.
+        if source in shared or array is not arguments[source] or not array.flags.writeable:
+            arrays[source] = array.copy()
     return arrays
 
 
@@ -39,9 +42,14 @@ def new_results(signature: CallSignature, arrays: Sequence[Array]) -> list[Array
     ]
 
 
-def _may_be_overwritten(source: int, argument: object, arrays: Sequence[Array]) -> bool:
-    """Whether the caller gave this very array, it is writeable, and no other argument sees its memory."""
-    array = arrays[source]
-    if array is not argument or not array.flags.writeable:
-        return False
-    return not any(i != source and np.may_share_memory(array, other) for i, other in enumerate(arrays))
+def _sharing(arrays: Sequence[Array]) -> set[int]:
+    """The numbers of arrays whose memory another one sees; empty ones have none. Arrays are row-major."""
+    extents = sorted((array.ctypes.data, array.nbytes, i) for i, array in enumerate(arrays) if array.nbytes)
+    shared: set[int] = set()
+    end, last = 0, -1
+    for begin, size, i in extents:
+        if begin < end:
+            shared |= {i, last}
+        if begin + size > end:
+            end, last = begin + size, i
+    return shared

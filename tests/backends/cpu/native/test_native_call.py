@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xlalite.backends.cpu.native.call.arguments import to_arrays
 from xlalite.backends.cpu.native.call.dispatch import MAX_NATIVE_ARRAYS, NativeCall, make_call
 from xlalite.backends.cpu.native.call.numpy_interface import ObjectLayout, layout_holds, numpy_interface
 from xlalite.backends.cpu.native.call.python_call import PythonCall
@@ -330,6 +331,16 @@ def test_calls_with_very_many_arrays_take_the_python_path(link_text, entry_texts
     call = make_call(CallSignature((shape,) * count, (shape,)), entry)
     assert type(call) is PythonCall
     assert int(call.function()(*[3] * count)) == 3
+
+
+def test_arrays_that_share_memory_are_not_overwritten():
+    whole, other = np.arange(8, dtype=np.float32), np.arange(8, dtype=np.float32)
+    arguments = [other, whole, whole[2:4], whole[4:], np.empty(0, np.float32)]
+    shapes = tuple(Shape.array(DType.F32, each.shape) for each in arguments)
+    arrays = to_arrays(CallSignature(shapes, shapes, True, tuple((i, i) for i in range(5))), arguments)
+    assert [array is argument for array, argument in zip(arrays, arguments, strict=True)] == [
+        True, False, False, False, True,
+    ]  # fmt: skip
 
 
 def test_unknown_layout_of_objects_is_noticed():
