@@ -11,7 +11,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
-from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import corresponding_dimensions, inverse, is_increasing, without_ones
 
 
@@ -124,7 +124,7 @@ def transpose_of_dot(instruction: HloInstruction) -> RuleResult:
 
 
 def dot_as_product(instruction: HloInstruction) -> RuleResult:
-    """A dot that sums over one element = broadcast(A) * broadcast(B) (the sum would turn -0 to 0)."""
+    """A dot that sums over one element = broadcast(A) * broadcast(B) + 0: a sum is never -0."""
     if _contracted(instruction) != 1 or instruction.attrs.algorithm is not DotAlgorithm.UNSET:
         return None
     dtype = instruction.shape.dtype
@@ -137,11 +137,12 @@ def dot_as_product(instruction: HloInstruction) -> RuleResult:
     batch = len(attrs.lhs_batch_dims)
     lhs_free = free_dimensions(lhs.shape.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
     rhs_free = free_dimensions(rhs.shape.rank, attrs.rhs_batch_dims, attrs.rhs_contracting_dims)
-    return binary(
+    product = binary(
         "multiply",
         _placed(convert(lhs, dtype), attrs.lhs_batch_dims, lhs_free, batch, instruction),
         _placed(convert(rhs, dtype), attrs.rhs_batch_dims, rhs_free, batch + len(lhs_free), instruction),
     )
+    return product if dtype.is_integral else binary("add", product, splat_like(0, product))
 
 
 def _with_pairs(dot: HloInstruction, side: int, batch: tuple[int, ...], contracting: tuple[int, ...]) -> DotAttrs:
@@ -187,5 +188,5 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("dot", dot_of_large_transpose),
     RewriteRule("dot", dot_of_reshape),
     RewriteRule("transpose", transpose_of_dot),
-    RewriteRule("dot", dot_as_product, Strictness.REDUCTION_ORDER),
+    RewriteRule("dot", dot_as_product),
 )

@@ -518,6 +518,7 @@ CASES = (
     Case("sort_of_one", lambda v: v.sort(v.column, 1), lambda v: v.sort(v.column, 0)),
     # dot
     Case("dot_of_nothing", lambda v: v.dot(v.empty, v.empty, (1,), (1,)), lambda v: v.dot(v.x, v.y, (1,), (1,))),
+    Case("dot_as_product", lambda v: v.dot(v.column, v.column, (1,), (1,)), lambda v: v.dot(v.x, v.y, (1,), (1,))),
     Case(
         "dot_of_transpose",
         lambda v: v.dot(v.t(v.x, 1, 0), v.y, (0,), (1,)),
@@ -590,11 +591,6 @@ REORDERING = (
         "reduce_of_reshape",
         lambda v: v.red(v.rs(v.x, 6), "add", 0.0, 0),
         lambda v: v.red(v.rs(v.x, 3, 2), "add", 0.0, 1),
-    ),
-    Case(
-        "dot_as_product",
-        lambda v: v.dot(v.column, v.column, (1,), (1,)),
-        lambda v: v.dot(v.x, v.y, (1,), (1,)),
     ),
 )
 RELAXED = (
