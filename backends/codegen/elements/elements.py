@@ -71,12 +71,6 @@ class ElementEmitter:
         assert isinstance(element, Value), f"%{instruction.name} is complex"
         return element
 
-    def scalar_register(self, instruction: HloInstruction) -> Value:
-        """The one element of a scalar instruction."""
-        value = self.register(instruction, ())
-        # What is computed once a row is kept in every lane.
-        return self.fb.extract(value, 0) if value.type.is_vector else value
-
     def vector(self, instruction: HloInstruction, index: Index) -> Element:
         """`element`, spread over all lanes when it is the same in each."""
         element = self.element(instruction, index)

@@ -113,7 +113,7 @@ def minimum(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     if dtype.is_floating:
         return fb.minimum(*operands)
     if dtype is DType.PRED:
-        return fb.and_(*operands)
+        return fb.and_(operands[0], operands[1])
     return (fb.smin if dtype.is_signed else fb.umin)(*operands)
 
 
@@ -171,9 +171,9 @@ ELEMENT_RULES: dict[str, ElementRule] = {
     "complex": _complex,
     "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
     "atan2": real_rule(_atan2, complex_rule=COMPLEX_RULES["atan2"]),
-    "and": real_rule(lambda fb, dtype, xs: fb.and_(*xs), exact=True),
+    "and": real_rule(lambda fb, dtype, xs: fb.and_(xs[0], xs[1]), exact=True),
     "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
-    "xor": real_rule(lambda fb, dtype, xs: fb.xor(*xs), exact=True),
+    "xor": real_rule(lambda fb, dtype, xs: fb.xor(xs[0], xs[1]), exact=True),
     "shift-left": real_rule(_shift("left")),
     "shift-right-logical": real_rule(_shift("logical")),
     "shift-right-arithmetic": real_rule(_shift("arithmetic")),

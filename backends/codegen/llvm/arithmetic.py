@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.llvm.emitter import Emitter
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
+from xlalite.backends.codegen.llvm.families import family
 from xlalite.backends.codegen.llvm.types import I1, Type
 from xlalite.backends.codegen.llvm.value import Operand, Value, constant
 
@@ -11,6 +12,66 @@ _INTEGER_PREDICATES = frozenset(["eq", "ne", "slt", "sle", "sgt", "sge", "ult", 
 _FLOAT_PREDICATES = frozenset(
     ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true", "false"]
 )
+
+_CASTS = {
+    "trunc": ("is_integer", "is_integer"),
+    "zext": ("is_integer", "is_integer"),
+    "sext": ("is_integer", "is_integer"),
+    "fptrunc": ("is_float", "is_float"),
+    "fpext": ("is_float", "is_float"),
+    "fptosi": ("is_float", "is_integer"),
+    "fptoui": ("is_float", "is_integer"),
+    "sitofp": ("is_integer", "is_float"),
+    "uitofp": ("is_integer", "is_float"),
+    "ptrtoint": ("is_pointer", "is_integer"),
+}
+"""What each conversion is from, and to."""
+
+
+@family
+def _integer_pair(opcode: str, fb: Emitter, a: Value, b: Operand, flags: str = "") -> Value:
+    type_ = a.type
+    if not isinstance(b, Value):
+        b = constant(type_, b)
+    if b.type is not type_ or not type_.is_integer:
+        fb._mismatch(opcode, a, b)
+    if flags:
+        opcode = f"{opcode} {flags}"
+    return fb._emit(type_, f"{opcode} {type_.text} {a.text}, {b.text}")
+
+
+@family
+def _float_pair(opcode: str, fb: Emitter, a: Value, b: Operand, flags: str | None = None) -> Value:
+    type_ = a.type
+    if not isinstance(b, Value):
+        b = constant(type_, b)
+    if b.type is not type_ or not type_.is_float:
+        fb._mismatch(opcode, a, b)
+    spelled = fb._contract_flags if flags is None else " " + flags
+    return fb._emit(type_, f"{opcode}{spelled} {type_.text} {a.text}, {b.text}")
+
+
+def _converted(opcode: str, fb: Emitter, a: Value, target: Type) -> Value:
+    if a.type.is_vector and not target.is_vector:
+        target = a.type.with_scalar(target)
+    source_kind, target_kind = _CASTS[opcode]
+    fits = getattr(a.type, source_kind) and getattr(target, target_kind)
+    if not fits or target.lanes != a.type.lanes:
+        raise LLVMBuildError(f"{opcode}: cannot convert {a!r} to {target}")
+    return fb._emit(target, f"{opcode} {a.type.text} {a.text} to {target.text}")
+
+
+_cast = family(_converted)
+
+
+@family
+def _resize(opcode: str, fb: Emitter, a: Value, target: Type) -> Value:
+    if a.type.scalar is target.scalar:
+        return a
+    bits = (a.type.bits, target.bits) if opcode in ("zext", "sext", "fpext") else (target.bits, a.type.bits)
+    if bits[0] >= bits[1]:
+        raise LLVMBuildError(f"{opcode}: cannot convert {a!r} to {target}")
+    return _converted(opcode, fb, a, target)
 
 
 class Arithmetic(Emitter):
@@ -21,112 +82,42 @@ class Arithmetic(Emitter):
     fsub and fmul; `flags=""` means none at all.
     """
 
-    def _integer_binary(self, opcode: str, a: Value, b: Operand, flags: str = "") -> Value:
-        type_ = a.type
-        if not isinstance(b, Value):
-            b = constant(type_, b)
-        if b.type is not type_ or not type_.is_integer:
-            self._mismatch(opcode, a, b)
-        number = self._next
-        self._next = number + 1
-        name = f"%{number}"
-        if flags:
-            opcode = f"{opcode} {flags}"
-        self._append(f"  {name} = {opcode} {type_.text} {a.text}, {b.text}")
-        return Value(type_, name)
-
-    def _float_binary(self, opcode: str, a: Value, b: Operand, flags: str | None) -> Value:
-        type_ = a.type
-        if not isinstance(b, Value):
-            b = constant(type_, b)
-        if b.type is not type_ or not type_.is_float:
-            self._mismatch(opcode, a, b)
-        number = self._next
-        self._next = number + 1
-        name = f"%{number}"
-        spelled = self._contract_flags if flags is None else " " + flags
-        self._append(f"  {name} = {opcode}{spelled} {type_.text} {a.text}, {b.text}")
-        return Value(type_, name)
-
     # Integers
 
-    def add(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Wrapping sum."""
-        return self._integer_binary("add", a, b, flags)
-
-    def sub(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Wrapping difference."""
-        return self._integer_binary("sub", a, b, flags)
-
-    def mul(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Wrapping product."""
-        return self._integer_binary("mul", a, b, flags)
-
-    def sdiv(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Signed quotient towards zero; undefined for a zero divisor and for the smallest value by -1."""
-        return self._integer_binary("sdiv", a, b, flags)
-
-    def udiv(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Unsigned quotient; undefined for a zero divisor."""
-        return self._integer_binary("udiv", a, b, flags)
-
-    def srem(self, a: Value, b: Operand) -> Value:
-        """Signed remainder with the sign of the dividend; undefined where `sdiv` is."""
-        return self._integer_binary("srem", a, b)
-
-    def urem(self, a: Value, b: Operand) -> Value:
-        """Unsigned remainder; undefined for a zero divisor."""
-        return self._integer_binary("urem", a, b)
-
-    def shl(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Left shift; poison when the count reaches the width."""
-        return self._integer_binary("shl", a, b, flags)
-
-    def lshr(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Logical right shift; poison when the count reaches the width."""
-        return self._integer_binary("lshr", a, b, flags)
-
-    def ashr(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Arithmetic right shift; poison when the count reaches the width."""
-        return self._integer_binary("ashr", a, b, flags)
-
-    def and_(self, a: Value, b: Operand) -> Value:
-        """Bitwise and."""
-        return self._integer_binary("and", a, b)
-
-    def or_(self, a: Value, b: Operand, flags: str = "") -> Value:
-        """Bitwise or."""
-        return self._integer_binary("or", a, b, flags)
-
-    def xor(self, a: Value, b: Operand) -> Value:
-        """Bitwise exclusive or."""
-        return self._integer_binary("xor", a, b)
+    add = _integer_pair("add", "Wrapping sum.")
+    sub = _integer_pair("sub", "Wrapping difference.")
+    mul = _integer_pair("mul", "Wrapping product.")
+    sdiv = _integer_pair(
+        "sdiv", "Signed quotient towards zero; undefined for a zero divisor and for the smallest value by -1."
+    )
+    udiv = _integer_pair("udiv", "Unsigned quotient; undefined for a zero divisor.")
+    srem = _integer_pair("srem", "Signed remainder with the sign of the dividend; undefined where `sdiv` is.")
+    urem = _integer_pair("urem", "Unsigned remainder; undefined for a zero divisor.")
+    shl = _integer_pair("shl", "Left shift; poison when the count reaches the width.")
+    lshr = _integer_pair("lshr", "Logical right shift; poison when the count reaches the width.")
+    ashr = _integer_pair("ashr", "Arithmetic right shift; poison when the count reaches the width.")
+    and_ = _integer_pair("and", "Bitwise and.")
+    or_ = _integer_pair("or", "Bitwise or.")
+    xor = _integer_pair("xor", "Bitwise exclusive or.")
 
     def not_(self, a: Value) -> Value:
         """Bitwise complement; logical not of i1."""
-        return self._integer_binary("xor", a, -1)
+        return self.xor(a, -1)
 
     def neg(self, a: Value, flags: str = "") -> Value:
         """Wrapping negation."""
-        return self._integer_binary("sub", constant(a.type, 0), a, flags)
+        return self.sub(constant(a.type, 0), a, flags)
 
     # Floating point
 
-    def fadd(self, a: Value, b: Operand, flags: str | None = None) -> Value:
-        """Sum."""
-        return self._float_binary("fadd", a, b, flags)
-
-    def fsub(self, a: Value, b: Operand, flags: str | None = None) -> Value:
-        """Difference."""
-        return self._float_binary("fsub", a, b, flags)
-
-    def fmul(self, a: Value, b: Operand, flags: str | None = None) -> Value:
-        """Product."""
-        return self._float_binary("fmul", a, b, flags)
+    fadd = _float_pair("fadd", "Sum.")
+    fsub = _float_pair("fsub", "Difference.")
+    fmul = _float_pair("fmul", "Product.")
+    _quotient = _float_pair("fdiv", "Quotient.")
 
     def fdiv(self, a: Value, b: Operand, flags: str = "") -> Value:
         """Quotient."""
-        return self._float_binary("fdiv", a, b, flags)
+        return self._quotient(a, b, flags)
 
     def fneg(self, a: Value, flags: str = "") -> Value:
         """Negation: flips the sign bit, also of NaN."""
@@ -175,59 +166,21 @@ class Arithmetic(Emitter):
 
     # Conversion; the target may be given as the scalar type of a vector conversion.
 
-    def _cast(self, opcode: str, a: Value, target: Type, source_ok: bool, target_ok: bool) -> Value:
-        if a.type.is_vector and not target.is_vector:
-            target = a.type.with_scalar(target)
-        if not (source_ok and target_ok) or target.lanes != a.type.lanes:
-            raise LLVMBuildError(f"{opcode}: cannot convert {a!r} to {target}")
-        return self._emit(target, f"{opcode} {a.type.text} {a.text} to {target.text}")
-
-    def _resize(self, opcode: str, a: Value, target: Type, wider: bool, floating: bool) -> Value:
-        if a.type.scalar is target.scalar:
-            return a
-        fits = a.type.bits < target.bits if wider else a.type.bits > target.bits
-        right = a.type.is_float and target.is_float if floating else a.type.is_integer and target.is_integer
-        return self._cast(opcode, a, target, right, fits)
-
-    def trunc(self, a: Value, target: Type) -> Value:
-        """The low bits of an integer; the value itself when it has that type already."""
-        return self._resize("trunc", a, target, wider=False, floating=False)
-
-    def zext(self, a: Value, target: Type) -> Value:
-        """A wider integer with zeros above; the value itself when it has that type already."""
-        return self._resize("zext", a, target, wider=True, floating=False)
-
-    def sext(self, a: Value, target: Type) -> Value:
-        """A wider integer with the sign above; the value itself when it has that type already."""
-        return self._resize("sext", a, target, wider=True, floating=False)
-
-    def fptrunc(self, a: Value, target: Type) -> Value:
-        """A narrower float, rounded to nearest even; the value itself when it has that type already."""
-        return self._resize("fptrunc", a, target, wider=False, floating=True)
-
-    def fpext(self, a: Value, target: Type) -> Value:
-        """A wider float; the value itself when it has that type already."""
-        return self._resize("fpext", a, target, wider=True, floating=True)
-
-    def fptosi(self, a: Value, target: Type) -> Value:
-        """Signed integer towards zero; poison out of range (see `fptosi_sat`)."""
-        return self._cast("fptosi", a, target, a.type.is_float, target.is_integer)
-
-    def fptoui(self, a: Value, target: Type) -> Value:
-        """Unsigned integer towards zero; poison out of range (see `fptoui_sat`)."""
-        return self._cast("fptoui", a, target, a.type.is_float, target.is_integer)
-
-    def sitofp(self, a: Value, target: Type) -> Value:
-        """Float nearest to a signed integer."""
-        return self._cast("sitofp", a, target, a.type.is_integer, target.is_float)
-
-    def uitofp(self, a: Value, target: Type) -> Value:
-        """Float nearest to an unsigned integer."""
-        return self._cast("uitofp", a, target, a.type.is_integer, target.is_float)
-
-    def ptrtoint(self, a: Value, target: Type) -> Value:
-        """The address as a number, to compare or to hash; there is no way back (LLVM 22 can miscompile `inttoptr`)."""
-        return self._cast("ptrtoint", a, target, a.type.is_pointer, target.is_integer)
+    trunc = _resize("trunc", "The low bits of an integer; the value itself when it has that type already.")
+    zext = _resize("zext", "A wider integer with zeros above; the value itself when it has that type already.")
+    sext = _resize("sext", "A wider integer with the sign above; the value itself when it has that type already.")
+    fptrunc = _resize(
+        "fptrunc", "A narrower float, rounded to nearest even; the value itself when it has that type already."
+    )
+    fpext = _resize("fpext", "A wider float; the value itself when it has that type already.")
+    fptosi = _cast("fptosi", "Signed integer towards zero; poison out of range (see `fptosi_sat`).")
+    fptoui = _cast("fptoui", "Unsigned integer towards zero; poison out of range (see `fptoui_sat`).")
+    sitofp = _cast("sitofp", "Float nearest to a signed integer.")
+    uitofp = _cast("uitofp", "Float nearest to an unsigned integer.")
+    ptrtoint = _cast(
+        "ptrtoint",
+        "The address as a number, to compare or to hash; there is no way back (LLVM 22 can miscompile `inttoptr`).",
+    )
 
     def bitcast(self, a: Value, target: Type) -> Value:
         """The same bits as another type of the same total width; lane counts may differ when both are spelled out."""

@@ -3,8 +3,73 @@
 from __future__ import annotations
 
 from xlalite.backends.codegen.llvm.emitter import Emitter
+from xlalite.backends.codegen.llvm.families import family
 from xlalite.backends.codegen.llvm.types import I1, I32, VOID, Type, struct
 from xlalite.backends.codegen.llvm.value import Operand, Value, constant, poison
+
+
+@family
+def _float_unary(name: str, fb: Emitter, a: Value) -> Value:
+    type_ = a.type
+    if not type_.is_float:
+        fb._mismatch(name, a)
+    symbol = fb.module.uniform_intrinsic(name, type_, 1)
+    return fb._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text})")
+
+
+def _pair(name: str, fb: Emitter, a: Value, b: Operand, kind: str) -> Value:
+    type_ = a.type
+    if not isinstance(b, Value):
+        b = constant(type_, b)
+    if b.type is not type_ or not getattr(type_, kind):
+        fb._mismatch(name, a, b)
+    symbol = fb.module.uniform_intrinsic(name, type_, 2)
+    return fb._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text}, {type_.text} {b.text})")
+
+
+@family
+def _float_pair(name: str, fb: Emitter, a: Value, b: Operand) -> Value:
+    return _pair(name, fb, a, b, "is_float")
+
+
+@family
+def _integer_pair(name: str, fb: Emitter, a: Value, b: Operand) -> Value:
+    return _pair(name, fb, a, b, "is_integer")
+
+
+@family
+def _saturating(name: str, fb: Intrinsics, a: Value, target: Type) -> Value:
+    if a.type.is_vector and not target.is_vector:
+        target = a.type.with_scalar(target)
+    if not a.type.is_float or not target.is_integer or a.type.lanes != target.lanes:
+        fb._mismatch(f"{name} to {target}", a)
+    return fb.intrinsic(name, target, (a,), (target, a.type))
+
+
+@family
+def _integer_unary(name: str, fb: Intrinsics, a: Value) -> Value:
+    if not a.type.is_integer:
+        fb._mismatch(name, a)
+    return fb.intrinsic(name, a.type, (a,), (a.type,))
+
+
+@family
+def _flagged(name: str, fb: Emitter, a: Value, *, is_poison: bool = False) -> Value:
+    """What zero, or the smallest number, gives is a number, or poison."""
+    if not a.type.is_integer:
+        fb._mismatch(name, a)
+    function = fb.module.intrinsic(name, a.type, (a.type, I1), (a.type,))
+    return fb._emit(a.type, f"call {a.type.text} {function.text}({a!r}, i1 {str(is_poison).lower()})")
+
+
+@family
+def _funnel(name: str, fb: Intrinsics, high: Value, low: Value, amount: Operand) -> Value:
+    type_ = high.type
+    if not isinstance(amount, Value):
+        amount = constant(type_, amount)
+    if low.type is not type_ or amount.type is not type_ or not type_.is_integer:
+        fb._mismatch(name, high, low, amount)
+    return fb.intrinsic(name, type_, (high, low, amount), (type_,))
 
 
 class Intrinsics(Emitter):
@@ -22,31 +87,6 @@ class Intrinsics(Emitter):
             self._append("  " + text)
             return Value(VOID, "void")
         return self._emit(return_type, text)
-
-    def _float_unary(self, name: str, a: Value) -> Value:
-        type_ = a.type
-        if not type_.is_float:
-            self._mismatch(name, a)
-        symbol = self.module.uniform_intrinsic(name, type_, 1)
-        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text})")
-
-    def _float_pair(self, name: str, a: Value, b: Operand) -> Value:
-        type_ = a.type
-        if not isinstance(b, Value):
-            b = constant(type_, b)
-        if b.type is not type_ or not type_.is_float:
-            self._mismatch(name, a, b)
-        symbol = self.module.uniform_intrinsic(name, type_, 2)
-        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text}, {type_.text} {b.text})")
-
-    def _integer_pair(self, name: str, a: Value, b: Operand) -> Value:
-        type_ = a.type
-        if not isinstance(b, Value):
-            b = constant(type_, b)
-        if b.type is not type_ or not type_.is_integer:
-            self._mismatch(name, a, b)
-        symbol = self.module.uniform_intrinsic(name, type_, 2)
-        return self._emit(type_, f"call {type_.text} {symbol}({type_.text} {a.text}, {type_.text} {b.text})")
 
     # Floating point
 
@@ -74,57 +114,19 @@ class Intrinsics(Emitter):
         product = self._emit(type_, f"fmul {type_.text} {a.text}, {values[0].text}")
         return self._emit(type_, f"fadd {type_.text} {product.text}, {values[1].text}")
 
-    def fabs(self, a: Value) -> Value:
-        """Absolute value: clears the sign bit."""
-        return self._float_unary("fabs", a)
-
-    def sqrt(self, a: Value) -> Value:
-        """Correctly rounded square root."""
-        return self._float_unary("sqrt", a)
-
-    def floor(self, a: Value) -> Value:
-        """Largest integer not above."""
-        return self._float_unary("floor", a)
-
-    def ceil(self, a: Value) -> Value:
-        """Smallest integer not below."""
-        return self._float_unary("ceil", a)
-
-    def ftrunc(self, a: Value) -> Value:
-        """Integer towards zero (`llvm.trunc`; `trunc` is the cast)."""
-        return self._float_unary("trunc", a)
-
-    def rint(self, a: Value) -> Value:
-        """Nearest integer, ties to even, in the current rounding mode."""
-        return self._float_unary("rint", a)
-
-    def round(self, a: Value) -> Value:
-        """Nearest integer, ties away from zero."""
-        return self._float_unary("round", a)
-
-    def roundeven(self, a: Value) -> Value:
-        """Nearest integer, ties to even."""
-        return self._float_unary("roundeven", a)
-
-    def copysign(self, magnitude: Value, sign: Operand) -> Value:
-        """The magnitude of the first with the sign of the second."""
-        return self._float_pair("copysign", magnitude, sign)
-
-    def minimum(self, a: Value, b: Operand) -> Value:
-        """Minimum that propagates NaN and has -0 below +0."""
-        return self._float_pair("minimum", a, b)
-
-    def maximum(self, a: Value, b: Operand) -> Value:
-        """Maximum that propagates NaN and has +0 above -0."""
-        return self._float_pair("maximum", a, b)
-
-    def minnum(self, a: Value, b: Operand) -> Value:
-        """Minimum that prefers the number over a NaN."""
-        return self._float_pair("minnum", a, b)
-
-    def maxnum(self, a: Value, b: Operand) -> Value:
-        """Maximum that prefers the number over a NaN."""
-        return self._float_pair("maxnum", a, b)
+    fabs = _float_unary("fabs", "Absolute value: clears the sign bit.")
+    sqrt = _float_unary("sqrt", "Correctly rounded square root.")
+    floor = _float_unary("floor", "Largest integer not above.")
+    ceil = _float_unary("ceil", "Smallest integer not below.")
+    ftrunc = _float_unary("trunc", "Integer towards zero (`llvm.trunc`; `trunc` is the cast).")
+    rint = _float_unary("rint", "Nearest integer, ties to even, in the current rounding mode.")
+    round = _float_unary("round", "Nearest integer, ties away from zero.")
+    roundeven = _float_unary("roundeven", "Nearest integer, ties to even.")
+    copysign = _float_pair("copysign", "The magnitude of the first with the sign of the second.")
+    minimum = _float_pair("minimum", "Minimum that propagates NaN and has -0 below +0.")
+    maximum = _float_pair("maximum", "Maximum that propagates NaN and has +0 above -0.")
+    minnum = _float_pair("minnum", "Minimum that prefers the number over a NaN.")
+    maxnum = _float_pair("maxnum", "Maximum that prefers the number over a NaN.")
 
     def is_fpclass(self, a: Value, classes: int) -> Value:
         """Whether a float belongs to one of the classes of LLVM's bit set (3: NaN, 0x204: infinity, 0x90: denormal)."""
@@ -133,105 +135,27 @@ class Intrinsics(Emitter):
         result = a.type.with_scalar(I1)
         return self.intrinsic("is.fpclass", result, (a, constant(I32, classes)), (a.type,))
 
-    def fptosi_sat(self, a: Value, target: Type) -> Value:
-        """Signed integer towards zero, saturated; 0 for NaN."""
-        return self._saturating("fptosi.sat", a, target)
-
-    def fptoui_sat(self, a: Value, target: Type) -> Value:
-        """Unsigned integer towards zero, saturated; 0 for NaN."""
-        return self._saturating("fptoui.sat", a, target)
-
-    def _saturating(self, name: str, a: Value, target: Type) -> Value:
-        if a.type.is_vector and not target.is_vector:
-            target = a.type.with_scalar(target)
-        if not a.type.is_float or not target.is_integer or a.type.lanes != target.lanes:
-            self._mismatch(f"{name} to {target}", a)
-        return self.intrinsic(name, target, (a,), (target, a.type))
+    fptosi_sat = _saturating("fptosi.sat", "Signed integer towards zero, saturated; 0 for NaN.")
+    fptoui_sat = _saturating("fptoui.sat", "Unsigned integer towards zero, saturated; 0 for NaN.")
 
     # Integers
 
-    def _integer_unary(self, name: str, a: Value) -> Value:
-        if not a.type.is_integer:
-            self._mismatch(name, a)
-        return self.intrinsic(name, a.type, (a,), (a.type,))
-
-    def ctpop(self, a: Value) -> Value:
-        """Number of one bits."""
-        return self._integer_unary("ctpop", a)
-
-    def bswap(self, a: Value) -> Value:
-        """Bytes in reverse order."""
-        return self._integer_unary("bswap", a)
-
-    def bitreverse(self, a: Value) -> Value:
-        """Bits in reverse order."""
-        return self._integer_unary("bitreverse", a)
-
-    def _flagged(self, name: str, a: Value, flag: bool) -> Value:
-        if not a.type.is_integer:
-            self._mismatch(name, a)
-        function = self.module.intrinsic(name, a.type, (a.type, I1), (a.type,))
-        return self._emit(a.type, f"call {a.type.text} {function.text}({a!r}, i1 {str(flag).lower()})")
-
-    def ctlz(self, a: Value, *, zero_is_poison: bool = False) -> Value:
-        """Leading zero bits; the width for 0."""
-        return self._flagged("ctlz", a, zero_is_poison)
-
-    def cttz(self, a: Value, *, zero_is_poison: bool = False) -> Value:
-        """Trailing zero bits; the width for 0."""
-        return self._flagged("cttz", a, zero_is_poison)
-
-    def abs(self, a: Value, *, minimum_is_poison: bool = False) -> Value:
-        """Absolute value; the smallest value stays itself."""
-        return self._flagged("abs", a, minimum_is_poison)
-
-    def smin(self, a: Value, b: Operand) -> Value:
-        """Signed minimum."""
-        return self._integer_pair("smin", a, b)
-
-    def smax(self, a: Value, b: Operand) -> Value:
-        """Signed maximum."""
-        return self._integer_pair("smax", a, b)
-
-    def umin(self, a: Value, b: Operand) -> Value:
-        """Unsigned minimum."""
-        return self._integer_pair("umin", a, b)
-
-    def umax(self, a: Value, b: Operand) -> Value:
-        """Unsigned maximum."""
-        return self._integer_pair("umax", a, b)
-
-    def sadd_sat(self, a: Value, b: Operand) -> Value:
-        """Signed saturating sum."""
-        return self._integer_pair("sadd.sat", a, b)
-
-    def uadd_sat(self, a: Value, b: Operand) -> Value:
-        """Unsigned saturating sum."""
-        return self._integer_pair("uadd.sat", a, b)
-
-    def ssub_sat(self, a: Value, b: Operand) -> Value:
-        """Signed saturating difference."""
-        return self._integer_pair("ssub.sat", a, b)
-
-    def usub_sat(self, a: Value, b: Operand) -> Value:
-        """Unsigned saturating difference."""
-        return self._integer_pair("usub.sat", a, b)
-
-    def _funnel(self, name: str, high: Value, low: Value, amount: Operand) -> Value:
-        type_ = high.type
-        if not isinstance(amount, Value):
-            amount = constant(type_, amount)
-        if low.type is not type_ or amount.type is not type_ or not type_.is_integer:
-            self._mismatch(name, high, low, amount)
-        return self.intrinsic(name, type_, (high, low, amount), (type_,))
-
-    def fshl(self, high: Value, low: Value, amount: Operand) -> Value:
-        """High word of `high:low << amount` (modulo the width); a left rotation when both words are the same."""
-        return self._funnel("fshl", high, low, amount)
-
-    def fshr(self, high: Value, low: Value, amount: Operand) -> Value:
-        """Low word of `high:low >> amount` (modulo the width); a right rotation when both words are the same."""
-        return self._funnel("fshr", high, low, amount)
+    ctpop = _integer_unary("ctpop", "Number of one bits.")
+    bswap = _integer_unary("bswap", "Bytes in reverse order.")
+    bitreverse = _integer_unary("bitreverse", "Bits in reverse order.")
+    ctlz = _flagged("ctlz", "Leading zero bits; the width for 0.")
+    cttz = _flagged("cttz", "Trailing zero bits; the width for 0.")
+    abs = _flagged("abs", "Absolute value; the smallest value stays itself.")
+    smin = _integer_pair("smin", "Signed minimum.")
+    smax = _integer_pair("smax", "Signed maximum.")
+    umin = _integer_pair("umin", "Unsigned minimum.")
+    umax = _integer_pair("umax", "Unsigned maximum.")
+    fshl = _funnel(
+        "fshl", "High word of `high:low << amount` (modulo the width); a left rotation when both words are the same."
+    )
+    fshr = _funnel(
+        "fshr", "Low word of `high:low >> amount` (modulo the width); a right rotation when both words are the same."
+    )
 
     def with_overflow(self, operation: str, a: Value, b: Operand) -> tuple[Value, Value]:
         """`sadd`, `uadd`, `ssub`, `usub`, `smul` or `umul`: the wrapped result and whether it overflowed."""

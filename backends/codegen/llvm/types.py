@@ -86,7 +86,6 @@ def _float(text: str, bits: int, mangled: str) -> Type:
 
 
 VOID = Type("void", TypeKind.VOID, mangled="isVoid")
-METADATA = Type("metadata", TypeKind.VOID, mangled="Metadata")
 I1, I8, I16, I32, I64, I128 = (_integer(bits) for bits in (1, 8, 16, 32, 64, 128))
 F16 = _float("half", 16, "f16")
 BF16 = _float("bfloat", 16, "bf16")

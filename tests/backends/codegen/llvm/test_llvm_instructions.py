@@ -68,13 +68,6 @@ with np.errstate(all="ignore"):
         "umin": (lambda fb, a, b: fb.umin(a, b), np.minimum(A.view(np.uint32), B.view(np.uint32))),
         "umax": (lambda fb, a, b: fb.umax(a, b), np.maximum(A.view(np.uint32), B.view(np.uint32))),
         "abs": (lambda fb, a, b: fb.abs(a), np.abs(A)),
-        "sadd_sat": (lambda fb, a, b: fb.sadd_sat(a, b), np.clip(A.astype(np.int64) + B, -(2**31), 2**31 - 1)),
-        "ssub_sat": (lambda fb, a, b: fb.ssub_sat(a, b), np.clip(A.astype(np.int64) - B, -(2**31), 2**31 - 1)),
-        "uadd_sat": (
-            lambda fb, a, b: fb.uadd_sat(a, 2**31),
-            np.minimum(A.view(np.uint32).astype(np.int64) + 2**31, 2**32 - 1),
-        ),
-        "usub_sat": (lambda fb, a, b: fb.usub_sat(a, 9), np.maximum(A.view(np.uint32).astype(np.int64) - 9, 0)),
         "ctpop": (lambda fb, a, b: fb.ctpop(a), [int(v).bit_count() for v in A.view(np.uint32)]),
         "ctlz": (lambda fb, a, b: fb.ctlz(a), [32 - int(v).bit_length() for v in A.view(np.uint32)]),
         "cttz": (lambda fb, a, b: fb.cttz(a), [f"{int(v):032b}1"[::-1][1:].find("1") % 33 for v in A.view(np.uint32)]),
