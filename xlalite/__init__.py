@@ -117,6 +117,10 @@ _NAMES: dict[str, str] = {
         "assert_rank, assert_rank_at_least, assert_rank_in, assert_scalar, assert_type, is_numeric_tensor, "
         "numpy_function, print_ as print, py_func"
     ),
+    "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",
+    "xlalite.ops.functions.readers": (
+        "FixedLengthRecordReader, IdentityReader, ReaderBase, TFRecordReader, TextLineReader, WholeFileReader"
+    ),
     "xlalite.ops.functions.strings": (
         "as_string, decode_base64, encode_base64, matching_files, read_file, reduce_join, regex_replace, string_join, "
         "string_split, string_to_number, substr, write_file"

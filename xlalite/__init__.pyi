@@ -123,9 +123,17 @@ from xlalite.ops.functions.quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
 )
+from xlalite.ops.functions.queues import (
+    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase, RandomShuffleQueue as RandomShuffleQueue
+)
 from xlalite.ops.functions.random_ops import (
     random_normal as random_normal, random_shuffle as random_shuffle, random_uniform as random_uniform,
     truncated_normal as truncated_normal
+)
+from xlalite.ops.functions.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader, IdentityReader as IdentityReader, ReaderBase as ReaderBase,
+    TFRecordReader as TFRecordReader, TextLineReader as TextLineReader, WholeFileReader as WholeFileReader
 )
 from xlalite.ops.functions.scatter_updates import (
     scatter_add as scatter_add, scatter_div as scatter_div, scatter_max as scatter_max, scatter_min as scatter_min,

@@ -156,6 +156,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
         ),
         "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
+        "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",
         "xlalite.ops.functions.strings": "decode_base64, encode_base64, matching_files, read_file, write_file",
     },
     "io.gfile": {
@@ -410,7 +411,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.client.monitored_session": (
             "ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold, SingularMonitoredSession"
         ),
-        "xlalite.ops.training.coordinator": "Coordinator, LooperThread, start_queue_runners",
+        "xlalite.ops.training.coordinator": "Coordinator, LooperThread",
+        "xlalite.ops.training.input_producers": (
+            "batch, batch_join, input_producer, limit_epochs, range_input_producer, shuffle_batch, "
+            "shuffle_batch_join, slice_input_producer, string_input_producer"
+        ),
+        "xlalite.ops.training.queue_runner": "QueueRunner, add_queue_runner, start_queue_runners",
         "xlalite.files.events": "FileWriter as SummaryWriter, summary_iterator",
         "xlalite.files.checkpoint_state": (
             "get_checkpoint_mtimes, get_checkpoint_state, latest_checkpoint, list_variables, load_checkpoint, "

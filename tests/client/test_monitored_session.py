@@ -146,4 +146,6 @@ def test_threads_stop_together_and_raise_the_first_error() -> None:
     assert coordinator.should_stop()
     coordinator.clear_stop()
     coordinator.request_stop(tf.errors.OutOfRangeError(None, None, "end"))
-    coordinator.join(train.start_queue_runners(coord=coordinator))
+    coordinator.join([])
+    with pytest.raises(ValueError, match="No default session"):
+        train.start_queue_runners(coord=coordinator)

@@ -40,12 +40,12 @@ def test_assigned_arrays_are_made_fit_for_native_code() -> None:
     assert store.read_variable("w") is None
 
 
-def test_store_knows_its_names_and_size_and_can_be_cleared() -> None:
+def test_store_knows_its_names_and_size_and_can_be_closed() -> None:
     store = VariableStore()
     store.assign_variable("v", np.zeros(4, np.float32))
     assert store.names() == ("v",)
     assert store.size_bytes == 16
-    store.clear()
+    store.close()
     assert store.names() == ()
 
 

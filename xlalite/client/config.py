@@ -201,6 +201,7 @@ class ConfigProto(Settings):
         graph_options: Holds the JIT level.
         xlalite: xlalite's own knobs.
         log_device_placement: Prints the device of each operation of the graphs that run.
+        operation_timeout_in_ms: When runs that say nothing themselves are given up; 0 for never.
     """
 
     __slots__ = ()
@@ -214,7 +215,7 @@ class ConfigProto(Settings):
     log_device_placement = Single(Boolean())
     use_per_session_threads = Accepted(Boolean())
     graph_options = Nested(GraphOptions)
-    operation_timeout_in_ms = Accepted(Integer(64))
+    operation_timeout_in_ms = Single(Integer(64))
     session_inter_op_thread_pool = repeated_settings(ThreadPoolOptionProto)
     isolate_session_state = Accepted(Boolean())
     xlalite = Nested(XlaliteOptions)

@@ -25,6 +25,7 @@ from xlalite.framework.graph.errors import OutOfRangeError
 from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.ops.functions.control_flow import group
 from xlalite.ops.training.coordinator import Coordinator
+from xlalite.ops.training.queue_runner import start_queue_runners
 from xlalite.ops.training.saver import Saver
 from xlalite.ops.training.variable import global_variables_initializer, local_variables_initializer
 
@@ -88,11 +89,13 @@ class MonitoredSession:
         creator = session_creator or ChiefSessionCreator()
         self._hooks = list(hooks or ())
         self._coordinator = Coordinator()
+        self._grace_seconds = stop_grace_period_secs
         self._stops = False
         self._graph = get_default_graph()
         for hook in self._hooks:
             hook.begin()
         self._session: Session | None = creator.create_session()
+        start_queue_runners(self._session, self._coordinator)
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coordinator)
         self._entered = ExitStack()
@@ -166,6 +169,7 @@ class MonitoredSession:
             self._coordinator.request_stop()
             self._session.close()
             self._session = None
+            self._coordinator.join(stop_grace_period_secs=self._grace_seconds, ignore_live_threads=True)
 
 
 class StepContext:

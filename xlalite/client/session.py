@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,7 @@ class Session:
             self._config.CopyFrom(config)
         self._options: SessionOptions = settle(self._config, flags_from_environment())
         self._runtime = SessionRuntime(self._options)
+        self._timeout_ms = self._config.operation_timeout_in_ms
         self._dump = _session_dump(self._options)
         self._prepared: OrderedDict[Hashable, _PreparedRun] = OrderedDict()
         self._latest: _PreparedRun | None = None
@@ -268,12 +269,14 @@ class Session:
         run_metadata: RunMetadata | None,
     ) -> Any:
         store = self._runtime.store
-        if options is None:
+        timeout = self._timeout_ms if options is None else options.timeout_in_ms or self._timeout_ms
+        if options is None and timeout <= 0:
             results = prepared.plan.run(arrays, store)
         else:
-            trace = StepTrace() if options.trace_level else None
-            deadline = Deadline(options.timeout_in_ms) if options.timeout_in_ms > 0 else None
-            results = prepared.plan.run(arrays, store, trace, deadline)
+            trace = StepTrace() if options is not None and options.trace_level else None
+            deadline = Deadline(timeout) if timeout > 0 else None
+            with nullcontext() if deadline is None else deadline.limits_waiting():
+                results = prepared.plan.run(arrays, store, trace, deadline)
             if trace is not None and run_metadata is not None:
                 run_metadata.step_stats.CopyFrom(step_stats(trace))
         if self._dump is not None:

@@ -41,7 +41,7 @@ class SessionRuntime:
 
     def close(self) -> None:
         """Forgets variables and compiled code."""
-        self.store.clear()
+        self.store.close()
         self.cache.close()
 
     def _partition(

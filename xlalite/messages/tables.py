@@ -136,6 +136,8 @@ SavedModel:
 VariableDef:
     1 variable_name string; 2 initializer_name string; 3 snapshot_name string; 5 is_resource bool;
     6 initial_value_name string; 7 trainable bool; 8 synchronization int32; 9 aggregation int32
+QueueRunnerDef:
+    1 queue_name string; 2 enqueue_op_name string*; 3 close_op_name string; 4 cancel_op_name string
 CheckpointState:
     1 model_checkpoint_path string; 2 all_model_checkpoint_paths string*; 3 all_model_checkpoint_timestamps double*;
     4 last_preserved_timestamp double

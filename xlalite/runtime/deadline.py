@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from xlalite.framework.graph.errors import DeadlineExceededError
+from xlalite.framework.meaning.host import WAIT_LIMIT
 
 
 class Deadline:
@@ -13,6 +16,15 @@ class Deadline:
     def __init__(self, milliseconds: int) -> None:
         self._milliseconds = milliseconds
         self._end = time.monotonic() + milliseconds / 1000
+
+    @contextmanager
+    def limits_waiting(self) -> Iterator[None]:
+        """Makes operations that wait for other threads give up in time."""
+        token = WAIT_LIMIT.set(self._end)
+        try:
+            yield
+        finally:
+            WAIT_LIMIT.reset(token)
 
     def check(self) -> None:
         """Raises when the time is over.

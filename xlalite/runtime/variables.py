@@ -52,6 +52,7 @@ class VariableStore:
         self.find = self._values.get
         self._states: dict[Operation, Any] = {}
         self._state_lock = threading.RLock()
+        self._is_closed = False
 
     def read_variable(self, name: str) -> Array | None:
         """The variable's array, which keeps its elements from now on; None when it has no value."""
@@ -70,10 +71,12 @@ class VariableStore:
             self._values[name] = VariableValue(value, is_shared=True)
 
     def state(self, operation: Operation, make: Callable[[], T]) -> T:
-        """The operation's state in this session; made at its first use."""
+        """The operation's state in this session; made at its first use. Nobody waits for one of a closed session."""
         with self._state_lock:
             if operation not in self._states:
                 self._states[operation] = make()
+                if self._is_closed:
+                    _cancel(self._states[operation])
             found: T = self._states[operation]
             return found
 
@@ -88,11 +91,16 @@ class VariableStore:
         with self.lock:
             return sum(value.array.nbytes for value in self._values.values())
 
-    def clear(self) -> None:
-        """Forgets all values and states."""
-        with self.lock, self._state_lock:
-            self._values.clear()
+    def close(self) -> None:
+        """Forgets all values and states for good; who waits for a state waits no longer."""
+        with self._state_lock:
+            self._is_closed = True
+            states = list(self._states.values())
             self._states.clear()
+        for state in states:
+            _cancel(state)
+        with self.lock:
+            self._values.clear()
 
     # For compiled clusters, under the lock.
 
@@ -105,3 +113,8 @@ class VariableStore:
         if value.is_shared or value.readers:
             value = self._values[name] = VariableValue(value.array.copy(), is_shared=False)
         return value
+
+
+def _cancel(state: Any) -> None:
+    if hasattr(state, "cancel"):
+        state.cancel()

@@ -9,6 +9,10 @@ from xlalite.ops.data.parsing import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature, decode_raw as decode_raw,
     parse_example as parse_example, parse_single_example as parse_single_example
 )
+from xlalite.ops.functions.queues import (
+    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase, RandomShuffleQueue as RandomShuffleQueue
+)
 from xlalite.ops.functions.strings import (
     decode_base64 as decode_base64, encode_base64 as encode_base64, matching_files as matching_files,
     read_file as read_file, write_file as write_file

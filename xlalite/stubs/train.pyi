@@ -33,12 +33,16 @@ from xlalite.ops.training.adaptive_optimizers import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer, RMSPropOptimizer as RMSPropOptimizer
 )
 from xlalite.ops.training.checkpoint_init import init_from_checkpoint as init_from_checkpoint
-from xlalite.ops.training.coordinator import (
-    Coordinator as Coordinator, LooperThread as LooperThread, start_queue_runners as start_queue_runners
-)
+from xlalite.ops.training.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
 from xlalite.ops.training.global_step import (
     create_global_step as create_global_step, get_global_step as get_global_step,
     get_or_create_global_step as get_or_create_global_step, global_step as global_step
+)
+from xlalite.ops.training.input_producers import (
+    batch as batch, batch_join as batch_join, input_producer as input_producer, limit_epochs as limit_epochs,
+    range_input_producer as range_input_producer, shuffle_batch as shuffle_batch,
+    shuffle_batch_join as shuffle_batch_join, slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer
 )
 from xlalite.ops.training.learning_rate_decay import (
     cosine_decay as cosine_decay, cosine_decay_restarts as cosine_decay_restarts,
@@ -53,6 +57,9 @@ from xlalite.ops.training.optimizer import Optimizer as Optimizer
 from xlalite.ops.training.optimizers import (
     AdamOptimizer as AdamOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
     MomentumOptimizer as MomentumOptimizer
+)
+from xlalite.ops.training.queue_runner import (
+    QueueRunner as QueueRunner, add_queue_runner as add_queue_runner, start_queue_runners as start_queue_runners
 )
 from xlalite.ops.training.saver import Saver as Saver, import_meta_graph as import_meta_graph
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,6 +13,9 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData
 
 T = TypeVar("T")
+WAIT_LIMIT: ContextVar[float | None] = ContextVar("WAIT_LIMIT", default=None)
+"""When operations that wait must give up, by `time.monotonic`."""
+
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 HostValue: TypeAlias = "Array | HandleData"
 

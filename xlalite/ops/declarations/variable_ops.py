@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from xlalite.framework.graph.dtypes import bool_, resource
-from xlalite.framework.graph.errors import ElementTypeError
+from xlalite.framework.graph.errors import ElementTypeError, OutOfRangeError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, VariableAccess, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor, handle_data_of
@@ -185,3 +186,37 @@ def _declare_modify(name: str, combine: Callable[[Handle, Handle], Handle]) -> N
 
 _declare_modify("AssignAddVariableOp", lambda current, value: current + value)
 _declare_modify("AssignSubVariableOp", lambda current, value: current - value)
+
+
+# ResourceCountUpTo(resource): the number that a variable holds, which is one more then; at the limit, the end.
+
+
+def _count_infer(op: Operation) -> Sequence[OutputType]:
+    data = handle_data_of(op.inputs[0])
+    return [(data.dtype, data.shape)]
+
+
+def _count(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    data, limit = handle_data_of(op.inputs[0]), op.get_attr("limit")
+    with context.state(op, threading.Lock):
+        value = require_variable(context, op, data)
+        if value >= limit:
+            raise OutOfRangeError(None, op, f"Reached limit of {limit}")
+        context.assign_variable(data.name, np.asarray(value + 1, value.dtype))
+    return [value]
+
+
+register(
+    OpSpec(
+        "ResourceCountUpTo",
+        _count_infer,
+        inputs=("resource",),
+        attrs=("limit",),
+        host_kernel=_count,
+        gradient=None,
+        group=None,
+        is_stateful=True,
+        variable_access=VariableAccess.MODIFY,
+        why_host="it may be the end of the input",
+    )
+)

@@ -11,7 +11,7 @@ from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
-from xlalite.framework.graph.op_spec import find_spec
+from xlalite.framework.graph.op_spec import OP_SPECS, find_spec
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -165,7 +165,7 @@ class _Importer:
 
     def _operation(self, graph: Graph, node: Any, made: _Nodes) -> Operation:
         if node.op not in BUILDERS:
-            spec = find_spec(_ALIASES.get(node.op, node.op))
+            spec = find_spec(_type_of(node.op))
         if not node.name or node.name.endswith("/"):
             raise InvalidArgumentError(None, None, "a name must not be empty or end in '/'")
         inputs = [graph.capture(made.tensor(each)) for each in node.input if not each.startswith("^")]
@@ -271,6 +271,12 @@ class _Importer:
                 function.outputs.append(made.tensor(message.ret[result.name]))
         self._open.pop()
         return function
+
+
+def _type_of(op: str) -> str:
+    """Our operation type; queues and readers by reference are resources here."""
+    later = f"{op}V2"
+    return _ALIASES.get(op) or (later if later in OP_SPECS and ("Queue" in op or "Reader" in op) else op)
 
 
 def _distinct(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:

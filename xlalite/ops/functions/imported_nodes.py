@@ -28,8 +28,11 @@ from xlalite.ops.helpers.node import node as graph_node
 
 _BY_REFERENCE: Final = {
     **{"Assign": "AssignVariableOp", "AssignAdd": "AssignAddVariableOp", "AssignSub": "AssignSubVariableOp"},
-    "IsVariableInitialized": "VarIsInitializedOp",
+    **{"CountUpTo": "ResourceCountUpTo", "IsVariableInitialized": "VarIsInitializedOp"},
 }
+_OF_VALUE: Final = frozenset({"CountUpTo", "IsVariableInitialized"})
+"""Operations on references whose results are none."""
+
 _FAMILIES: Final = ("Apply", "SparseApply", "Scatter")
 _PASS_ON: Final = frozenset({"RefIdentity", "RefEnter", "RefSwitch", "RefExit", "RefNextIteration"})
 VARIABLES: Final = frozenset({"Variable", "VariableV2"})
@@ -56,7 +59,7 @@ def with_resources(nodes: Nodes) -> Nodes:
             op = node.op.removeprefix("Ref") if node.op == "RefIdentity" else node.op
         elif node.op in IDENTITIES:
             op = "ReadVariableOp"
-        elif op is not None and node.op != "IsVariableInitialized":
+        elif op is not None and node.op not in _OF_VALUE:
             handles[node.name, 0] = inputs[0], ((node.name, -1),)
         elif op is None:
             for position, each in enumerate(held):

@@ -70,19 +70,20 @@ _KINDS: Final[Mapping[type, str]] = {
         "unique update_slots use_nesterov"
     ),
     int: (
-        "N axis batch_dim beam_width begin_mask block_size ellipsis_mask end_mask first_n k max_images new_axis_mask "
-        "num num_elements num_partitions num_sampled num_split num_true range_max seed seed2 seq_dim "
-        "shrink_axis_mask summarize top_paths"
+        "N axis batch_dim beam_width begin_mask block_size ellipsis_mask end_mask first_n k limit max_images "
+        "num num_elements num_partitions num_sampled num_split num_true range_max record_bytes seed "
+        "new_axis_mask seed2 seq_dim shrink_axis_mask summarize top_paths"
     ),
     float: "tolerance",
     str: "align end equation message mode output_stream padding pattern rewrite sep",
-    tuple: "boundaries dtypes ksize ksizes rates squeeze_dims strides",
+    tuple: "boundaries component_types dtypes ksize ksizes rates squeeze_dims strides",
     DType: "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type shape_type",
     TensorShape: "shape",
 }
 _ELEMENTS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("area_range", "aspect_ratio_range", "boundaries", "unigrams"), float),
-    "dtypes": DType,
+    **dict.fromkeys(("component_types", "dtypes"), DType),
+    "shapes": TensorShape,
 }
 _KIND_OF: Final = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 

@@ -124,10 +124,3 @@ class LooperThread(threading.Thread):
             while not self._coordinator.should_stop():
                 self._call()
                 self._coordinator.wait_for_stop(self._seconds)
-
-
-def start_queue_runners(
-    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True, collection: Any = None
-) -> list[threading.Thread]:
-    """The threads that fill queues: none, since there are no queues."""
-    return []

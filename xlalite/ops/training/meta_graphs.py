@@ -17,6 +17,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ParseError
 from xlalite.messages.classes import CLASSES
 from xlalite.ops.functions.graph_import import import_graph_def
+from xlalite.ops.training.queue_runner import QueueRunner
 from xlalite.ops.training.variable import Variable
 
 _CONTEXTS = {GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT}
@@ -97,7 +98,11 @@ def add_meta_graph(
             continue
         held = message.collection_def[name]
         for value in held.bytes_list.value:
-            graph.add_to_collection(name, _variable(graph, value, prefix, variables))
+            if name == GraphKeys.QUEUE_RUNNERS:
+                runner = QueueRunner.from_proto(CLASSES["QueueRunnerDef"].FromString(value), import_scope)
+                graph.add_to_collection(name, runner)
+            else:
+                graph.add_to_collection(name, _variable(graph, value, prefix, variables))
         for text in held.node_list.value:
             graph.add_to_collection(name, _element(graph, prefix + text))
         for number in (*held.int64_list.value, *held.float_list.value):
@@ -135,6 +140,8 @@ def _write_collection(collections: Any, name: str, items: list[Any]) -> None:
     # A collection is a list of one kind.
     if variables:
         collections[name].bytes_list.value.extend(_variable_message(each) for each in variables)
+    elif any(isinstance(each, QueueRunner) for each in items):
+        collections[name].bytes_list.value.extend(each.to_proto().SerializeToString() for each in items)
     elif nodes:
         collections[name].node_list.value.extend(each.name for each in nodes)
     elif numbers:

@@ -203,6 +203,10 @@ class Variable(TensorOperators):
         """Subtracts from the value; gives the value after it, or the operation when `read_value` is false."""
         return self._change("AssignSubVariableOp", delta, name or "AssignSubVariableOp", read_value)
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which is one more afterwards; at the limit, a step fails with `OutOfRangeError`."""
+        return node("ResourceCountUpTo", [self._handle], {"limit": limit})
+
     def load(self, value: Any, session: Any = None) -> None:
         """Assigns at once, in `session` or the default session."""
         self._initializer.run({self._initial_value: np.asarray(value)}, session)
@@ -311,6 +315,11 @@ def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: Any = N
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: Any = None) -> Any:
     """Subtracts from a variable; gives the value after it."""
     return ref.assign_sub(value, name=name)
+
+
+def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
+    """The value of a variable, which is one more afterwards; at the limit, a step fails with `OutOfRangeError`."""
+    return ref.count_up_to(limit)
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
