@@ -143,6 +143,7 @@ class Flags:
     xla_cpu_winograd: int = _flag(
         0, _WINOGRAD, "compute 3x3 convolutions in tiles of so many results, with fewer multiplications, less exactly"
     )
+    xla_cpu_autotune: bool = _flag(False, _SWITCH, "measure products of matrices in pieces of several sizes, once each")
 
     tf_xla_auto_jit: int = _flag(0, _integer(-1, 2), "JIT level where a session leaves it to DEFAULT; -1 is off")
     tf_xla_min_cluster_size: int = _flag(4, _integer(1), "dissolve clusters with fewer operations")
@@ -205,6 +206,7 @@ def debug_options(flags: Flags) -> DebugOptions:
         fuel=flags.xla_fuel,
         cpu_max_isa=flags.xla_cpu_max_isa,
         cpu_winograd=flags.xla_cpu_winograd,
+        cpu_autotune=flags.xla_cpu_autotune,
     )
 
 

@@ -33,6 +33,7 @@ class DebugOptions:
         cpu_max_isa: The newest of `CPU_ISAS` that machine code may use; empty for all that the machine has.
         cpu_winograd: Results of a tile, 2 or 4, in which convolutions by windows of three elements may be computed as
             Winograd does, less exactly; 0 for not at all.
+        cpu_autotune: Whether products of matrices are tried in a handful of ways, and the quickest is remembered.
         check_passes: Compare fingerprints around each pass with what the pass says, verify after every pass, and make
             an oscillating fixpoint an error.
     """
@@ -47,6 +48,7 @@ class DebugOptions:
     fuel: tuple[tuple[str, int], ...] = ()
     cpu_max_isa: str = ""
     cpu_winograd: int = 0
+    cpu_autotune: bool = False
     verify_passes: bool = False
     check_passes: bool = False
 

@@ -84,6 +84,12 @@ class Compilation:
         verify(self.request.given)
         yield Step.GIVEN
         self.optimized = self._optimize(self.request.given)
+        if self.request.options.debug.cpu_autotune:
+            # It compiles products by themselves.
+            from xlalite.backends.cpu.compilation.autotuning import tune_products
+
+            self._note("autotuning")
+            self.decisions += tune_products(self.optimized, self.request)
         yield Step.OPTIMIZED
         self.assignment = self._assign(self.optimized)
         yield Step.ASSIGNED

@@ -68,6 +68,7 @@ class CompileRequest:
             module_fingerprint(self.given),
             f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
             f"donate={options.donate_arguments} winograd={options.debug.cpu_winograd}",
+            f"autotune={options.debug.cpu_autotune}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
         )
         return cache_key(parts, self.jit_options)

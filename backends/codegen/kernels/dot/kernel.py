@@ -18,6 +18,7 @@ from xlalite.backends.codegen.kernels.dot.driver import Driver, Product
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
+from xlalite.backends.codegen.kernels.dot.pieces import plan_in_pieces
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
 from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -59,7 +60,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result lies in the memory of the product's operand")
     computing = computing_cycles(dot, request.target)
     plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
-    return dot_kernel(request, dot, plan)
+    return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:

@@ -22,6 +22,7 @@ DECIDES: dict[str, object] = {
     "fuel": (("cse", 1),),
     "cpu_max_isa": "AVX",
     "cpu_winograd": 2,
+    "cpu_autotune": True,
 }
 """Options that change code, with another value than the default."""
 
