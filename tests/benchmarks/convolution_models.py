@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from benchmarks.harness import Workload
 from benchmarks.model_programs import Network, Shape, model_workloads, take
+from benchmarks.torch_models import in_torch
 
 
 def workloads() -> list[Workload]:
     """All of them."""
-    return model_workloads(MODELS)
+    return [*model_workloads(MODELS, in_torch), *model_workloads(FORWARD, in_torch, [False])]
 
 
 def _layer(
@@ -99,12 +100,29 @@ def _res_next(jax: Any, x: Any, parameters: Any) -> Any:
 
 def _res_net(jax: Any, x: Any, parameters: Any) -> Any:
     def normalised(x: Any) -> Any:
-        mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+        mean, variance = x.mean((0, 1, 2)), jax.numpy.var(x, (0, 1, 2))
         scale, shift = take(parameters, x.shape[-1]), take(parameters, x.shape[-1])
         return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + shift
 
     y = jax.nn.relu(normalised(_layer(jax, x, parameters, x.shape[-1], 3)))
     return jax.nn.relu(x + normalised(_layer(jax, y, parameters, x.shape[-1], 3)))
+
+
+def _res_net_18(jax: Any, x: Any, parameters: Any) -> Any:
+    """As it runs once it is trained: a normalisation is a factor, and a summand that the layer has."""
+
+    def layer(x: Any, outputs: int, side: int, step: int, around: int) -> Any:
+        return _layer(jax, x, parameters, outputs, side, step, padding=(around, around)) * take(parameters, outputs)
+
+    relu = jax.nn.relu
+    x = relu(layer(x, 64, 7, 2, 3))
+    around = ((0, 0), (1, 1), (1, 1), (0, 0))
+    x = jax.lax.reduce_window(x, -np.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), around)
+    for outputs, steps in ((64, (1, 1)), (128, (2, 1)), (256, (2, 1)), (512, (2, 1))):
+        for step in steps:
+            y = layer(relu(layer(x, outputs, 3, step, 1)), outputs, 3, 1, 1)
+            x = relu(y + (x if x.shape == y.shape else layer(x, outputs, 1, step, 0)))
+    return _dense(x.mean((1, 2)), parameters, 1000)
 
 
 def _dqn(jax: Any, x: Any, parameters: Any) -> Any:
@@ -145,3 +163,5 @@ MODELS: tuple[tuple[str, Network, Shape], ...] = (
     ("lenet", _le_net, (64, 28, 28, 1)),
     ("convlstm step", _conv_lstm, (4, 32, 32, 96)),
 )
+
+FORWARD: tuple[tuple[str, Network, Shape], ...] = (("resnet-18", _res_net_18, (8, 224, 224, 3)),)

@@ -17,23 +17,34 @@ import xlalite as xl
 
 Shape = tuple[int, ...]
 Network = Callable[[Any, Any, Iterator[Any]], Any]
-"""(jax, input, parameters in turn) -> output."""
+"""(jax or what takes its place, input, parameters in turn) -> output."""
 
 
-def model_workloads(models: Sequence[tuple[str, Network, Shape]]) -> list[Workload]:
-    """Each network forward, and a step of its training."""
+def model_workloads(
+    models: Sequence[tuple[str, Network, Shape]],
+    in_torch: Callable[..., Any] | None = None,
+    kinds: Sequence[bool] = (False, True),
+) -> list[Workload]:
+    """Each network forward, and a step of its training.
+
+    Args:
+        models: Names, networks and sizes of the input.
+        in_torch: Runs (torch, network, whether it trains, input, other arrays).
+        kinds: Whether to train it, or both.
+    """
     if not has("jax"):
         return []
     return [
         Workload(
-            f"{name}, {'training step' if trains else 'forward'} {list(shape)}", partial(_model, build, shape, trains)
+            f"{name}, {'training step' if trains else 'forward'} {list(shape)}",
+            partial(_model, build, shape, trains, in_torch),
         )
         for name, build, shape in models
-        for trains in (False, True)
+        for trains in kinds
     ]
 
 
-def _model(network: Network, shape: Shape, trains: bool) -> Contest:
+def _model(network: Network, shape: Shape, trains: bool, in_torch: Callable[..., Any] | None) -> Contest:
     import jax
 
     parameters, last = _parameters(jax, network, shape)
@@ -51,7 +62,8 @@ def _model(network: Network, shape: Shape, trains: bool) -> Contest:
 
     function, arguments = (step, [x, wanted, *parameters]) if trains else (forward, [x, *parameters])
     executable = xl.compile(xl.hlo.parse(jax.jit(function, keep_unused=True).lower(*arguments).as_text()))
-    return contest(executable, arguments, executable, jax=lambda _: function, tolerance=1e-2)
+    torch = None if in_torch is None else lambda torch: partial(in_torch, torch, network, trains)
+    return contest(executable, arguments, executable, jax=lambda _: function, torch=torch, tolerance=1e-2)
 
 
 def _parameters(jax: Any, network: Network, shape: Shape) -> tuple[list[np.ndarray], Shape]:
