@@ -28,7 +28,7 @@ _LEAST_RUN = 48
 _SHORT_RUN = 16
 """Terms in a row from which on several runs are read one after the other by a tile."""
 
-_LEAST_ROWS = 8
+_LEAST_ROWS = 7
 """Rows that one stride walks through from which on a left operand is read where it lies."""
 
 _MOST_WORDS = 768

@@ -289,6 +289,7 @@ def test_long_rows_of_pixels_are_a_product_each() -> None:
             "window={size=7x7 stride=2x2}, dim_labels=b01f_01io->b01f",
             (56, 147),
         ),
+        ("2,9,9,128", "3,3,128,200", "2,7,7,200", "window={size=3x3}, dim_labels=b01f_01io->b01f", (7, 384)),
         ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 400)),
     ],
 )
