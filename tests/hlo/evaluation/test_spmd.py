@@ -9,6 +9,7 @@ from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.verification.verifier import verify
 
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }"
@@ -101,6 +102,32 @@ def test_one_program_means_the_same_however_the_devices_are_called() -> None:
     body = X + f"ROOT r = f32[4] all-reduce(x), {groups}, to_apply=add"
     for replicas, partitions in ((1, 8), (4, 2), (2, 4), (8, 1)):
         np.testing.assert_array_equal(run(body, x, replicas, partitions), [sum(x)] * 8)
+
+
+REDUCERS = {
+    "sum": "ROOT r = {t}[] add(a, b)",
+    "farthest": "c = {t}[] subtract(a, b)\n d = {t}[] multiply(c, b)\n ROOT r = {t}[] maximum(d, a)",
+    "by halves": "p = pred[] compare(a, b), direction=LT\n ROOT r = {t}[] conditional(p, a, b), "
+    "true_computation=same, false_computation=same",
+}
+
+
+@pytest.mark.parametrize("reducer", REDUCERS)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "f8e4m3fn", "s8", "s4", "u64"])
+@pytest.mark.parametrize("sizes", [(), (0, 6), (3, 6), (17, 66)], ids=str)
+def test_reducers_of_all_types_mean_the_same_compiled(dtype, reducer, sizes, rng) -> None:
+    before = "same { x = {t}[] parameter(0)\n ROOT y = {t}[] copy(x) }\n"
+    before += "reducer { a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n " + REDUCERS[reducer] + " }"
+    shape = dtype + str(list(sizes)).replace(" ", "")
+    body = f"x = {shape} parameter(0)\n s = {shape} all-reduce(x), to_apply=reducer\n"
+    if sizes:
+        part = f"{dtype}[{sizes[0]},{sizes[1] // 3}]"
+        body += f"p = {part} reduce-scatter(x), dimensions={{1}}, to_apply=reducer\n"
+        body += f"ROOT t = ({shape}, {part}) tuple(s, p)"
+    else:
+        body += f"ROOT c = {shape} copy(s)"
+    arrays = [rng.integers(0, 5, sizes).astype(DType(dtype).numpy) for _ in range(3)]
+    run(body, arrays, 3, before=before.replace("{t}", dtype))
 
 
 def test_reduce_scatter_is_a_piece_of_all_reduce() -> None:
