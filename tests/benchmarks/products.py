@@ -58,6 +58,13 @@ def workloads() -> list[Workload]:
         workload("matmul of s8 as s32 {m}x{k} by {k}x{n}", _widened_bytes, m=64, k=1024, n=1000),
         workload("matmul of f32 {m}x{k} by s8 {k}x{n} with scales", _dequantised, m=64, k=1024, n=1000),
         workload("matmul of f32 {m}x{k} by s8 {k}x{n} with scales", _dequantised, m=1, k=4097, n=1000),
+        *(
+            workload(f"matmul of f32 {{m}}x{{k}} by scaled s8 {{k}}x{{n}}{', transposed' * turned}", build, **size)
+            for turned in (False, True)
+            for build in [partial(_scaled_weights, turned)]
+            for size in ({"m": 16, "k": 4096, "n": 4096}, {"m": 1, "k": 4097, "n": 1000})
+        ),
+        workload("matmul {m}x{k} by a slice of {count} {k}x{n}", _sliced_weights, count=4, m=8, k=2048, n=2048),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=1, k=4097, n=1000),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
@@ -149,6 +156,36 @@ def _dequantised(m: int = 3, k: int = 5, n: int = 7) -> Contest:
         [*signed((m, k)), weights, *signed((n,), seed=1)],
         plain=lambda np_: lambda x, y, s: (x @ y.astype(np.float32)) * s,
         torch=lambda torch: lambda x, y, s: torch.matmul(x, y.float()) * s,
+    )
+
+
+def _scaled_weights(turned: bool, m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    """Weights that are whole numbers times a scale for each column, made real numbers first."""
+
+    def plain(np_: Any) -> Callable[..., Any]:
+        return lambda x, w, s: x @ ((w.astype(np.float32) * s[:, None]).T if turned else w.astype(np.float32) * s)
+
+    weights = np.random.default_rng(0).integers(-128, 128, (n, k) if turned else (k, n), np.int8)
+    return function_contest(None, [*signed((m, k)), weights, *signed((n,), seed=1)], plain)
+
+
+def _sliced_weights(count: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    """The weights of one layer out of those of all."""
+    body = f"""
+  x = f32[{m},{k}] parameter(0)
+  w = f32[{count},{k},{n}] parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  one = f32[1,{k},{n}] dynamic-slice(w, i, z, z), dynamic_slice_sizes={{1,{k},{n}}}
+  y = f32[{k},{n}] reshape(one)
+  ROOT d = f32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+"""
+    return text_contest(
+        body,
+        [*signed((m, k), (count, k, n)), np.asarray(1, np.int32)],
+        numpy=lambda _: lambda x, w, i: x @ w[i],
+        jax=lambda jax: lambda x, w, i: x @ jax.lax.dynamic_index_in_dim(w, i, 0, keepdims=False),
+        traffic=(4 * (m * k + k * n), 4 * m * n),
     )
 
 

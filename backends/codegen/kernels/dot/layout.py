@@ -169,7 +169,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         columns=_up(columns, plan.lanes) if narrows else columns,
         lanes=plan.lanes,
         chains=plan.chains,
-        a_row=layout.lhs.outer if plan.packs_lhs or layout.lhs.outer == 1 else None,
+        a_row=layout.lhs.outer if (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1 else None,
         a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
         b_depth=layout.rhs.depth if plan.packs_rhs else None,
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
@@ -218,8 +218,13 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         packing = Packing(dtype, lanes, matrix.depth, matrix.outer, line)
         room = _up(_up(extent, lanes) * line * size, _ALIGNMENT)
         return OperandLayout(packing, line, 1, step * line, 0, offset, room)
-    line = _up(step, lanes)
     word = plan.numbers.word
+    if left and matrix.is_computed_in_rows and word == 1:
+        # Another line's length than a power of two, so that the rows of a tile share no places in the nearest cache.
+        line = _up(plan.unit_depth, lanes) + lanes
+        packing = Packing(None, lanes, matrix.depth, matrix.outer, line)
+        return OperandLayout(packing, line, 1, step * line, 0, offset, _up(extent * line * size, _ALIGNMENT))
+    line = _up(step, lanes)
     panel = _up(-(-plan.unit_depth // word), lanes) * line
     flips = left and plan.numbers.flips
     packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips)

@@ -316,7 +316,9 @@ def _outer_plan(
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
     direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)
     packing = OperandCycles(
-        operand_cycles(view.lhs, view.m, view.k, lanes, is_direct=direct_lhs) if lhs else 0.0,
+        operand_cycles(view.lhs, view.m, view.k, lanes, is_direct=direct_lhs, turns=view.lhs.is_computed_in_rows)
+        if lhs
+        else 0.0,
         operand_cycles(view.rhs, view.n, view.k, lanes, is_direct=direct_rhs) if rhs else 0.0,
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),

@@ -53,6 +53,11 @@ class Matrix:
         return (self.depth.is_single or self.looked_up) and (self.outer.is_single or self.panel > 0)
 
     @property
+    def is_computed_in_rows(self) -> bool:
+        """Whether it is computed, and neighbours are terms, as tiles read a left operand just as well."""
+        return self.computing > 0 and self.outer.stride != 1
+
+    @property
     def spacing(self) -> int:
         """Distance of positions that are whole panels apart, for each position between them."""
         return self.outer.steps[0][1] // self.panel if self.panel else self.outer.stride

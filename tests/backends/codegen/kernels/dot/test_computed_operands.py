@@ -134,6 +134,20 @@ ENTRY e {
     assert verdicts(executable) == ["not joined: an operand written once is as quick"]
 
 
+def test_left_operands_that_are_packed_once_are_computed(check: Any, kernels: Any) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[3000,512] parameter(0)
+  z = f32[3000,512] parameter(1)
+  w = f32[512,32] parameter(2)
+  s = f32[3000,512] multiply(x, z)
+  ROOT d = f32[3000,32] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+    executable = check(text, *whole(text), use_cache=False)
+    assert kernels(executable) == ["dot"]
+
+
 def test_what_others_read_stays_in_memory(check: Any, kernels: Any) -> None:
     text = DEQUANTISED.replace("ROOT d =", "d =").replace(
         "\n}", "\n  ROOT t = (f32[4,2048], f32[1024,2048]) tuple(d, v)\n}"
