@@ -212,7 +212,7 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    bitwise as bitwise, data as data, debugging as debugging, errors as errors, gfile as gfile,
+    bitwise as bitwise, data as data, debugging as debugging, errors as errors, estimator as estimator, gfile as gfile,
     graph_util as graph_util, image as image, initializers as initializers, io as io, layers as layers,
     linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
     python_io as python_io, quantization as quantization, random as random, saved_model as saved_model,

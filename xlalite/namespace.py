@@ -84,6 +84,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "data.experimental": {
         "xlalite.ops.data.dataset": ("ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"),
     },
+    "contrib.cluster_resolver": {
+        "xlalite.client.tpu_estimator": "TPUClusterResolver",
+    },
+    "contrib.tpu": {
+        "xlalite.client.tpu_estimator": (
+            "CrossShardOptimizer, InputPipelineConfig, TPUConfig, TPUEstimator, TPUEstimatorSpec, "
+            "TPURunConfig as RunConfig"
+        ),
+    },
     "contrib.training": {
         "xlalite.ops.training.hparams": "HParams",
     },
@@ -138,6 +147,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "he_uniform, Identity, Identity as identity, Orthogonal, Orthogonal as orthogonal, UniformUnitScaling, "
             "UniformUnitScaling as uniform_unit_scaling, lecun_normal, lecun_uniform"
         ),
+    },
+    "estimator": {
+        "xlalite.client.estimator": "Estimator, train_and_evaluate",
+        "xlalite.client.estimator_spec": "EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec, WarmStartSettings",
+    },
+    "estimator.export": {
+        "xlalite.client.estimator_spec": "PredictOutput, ServingInputReceiver, build_raw_serving_input_receiver_fn",
+    },
+    "estimator.inputs": {
+        "xlalite.client.estimator_inputs": "numpy_input_fn",
     },
     "gfile": {
         "xlalite.files.gfile": (
@@ -404,8 +423,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "train": {
         "xlalite.client.hooks": (
-            "CheckpointSaverHook, FeedFnHook, FinalOpsHook, LoggingTensorHook, NanLossDuringTrainingError, "
-            "NanTensorHook, SecondOrStepTimer, SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues, "
+            "CheckpointSaverHook, CheckpointSaverListener, FeedFnHook, FinalOpsHook, LoggingTensorHook, "
+            "NanLossDuringTrainingError, NanTensorHook, SecondOrStepTimer, SessionRunArgs, SessionRunContext, "
+            "SessionRunHook, SessionRunValues, "
             "StepCounterHook, StopAtStepHook, SummarySaverHook"
         ),
         "xlalite.client.monitored_session": (

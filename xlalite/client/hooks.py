@@ -211,6 +211,22 @@ class LoggingTensorHook(SessionRunHook):
         logging.info(text if seconds is None or self._formatter else f"{text} ({seconds:.3f} sec)")
 
 
+class CheckpointSaverListener:
+    """What is called around the saving of checkpoints; subclasses say what to do."""
+
+    def begin(self) -> None:
+        """Before the session is made."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Before each checkpoint."""
+
+    def after_save(self, session: Any, global_step_value: int) -> None:
+        """After each checkpoint."""
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """After the last step."""
+
+
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint every so often, at the beginning and at the end."""
 
@@ -228,9 +244,12 @@ class CheckpointSaverHook(SessionRunHook):
         self._path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._saver, self._scaffold = saver, scaffold
+        self._listeners = list(listeners or ())
 
     def begin(self) -> None:
         """Makes the saver, if need be."""
+        for listener in self._listeners:
+            listener.begin()
         self._step = _require_step()
         self._saver = self._saver or getattr(self._scaffold, "saver", None) or Saver(allow_empty=True)
 
@@ -254,10 +273,16 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(session.run(self._step))
         if step != self._timer.last_triggered_step():
             self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
 
     def _save(self, session: Any, step: int) -> None:
         assert self._saver is not None, "begin makes it"
+        for listener in self._listeners:
+            listener.before_save(session, step)
         self._saver.save(session, self._path, global_step=step)
+        for listener in self._listeners:
+            listener.after_save(session, step)
         self._timer.update_last_triggered_step(step)
 
 

@@ -1,11 +1,12 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite.client.hooks import (
-    CheckpointSaverHook as CheckpointSaverHook, FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook,
-    LoggingTensorHook as LoggingTensorHook, NanLossDuringTrainingError as NanLossDuringTrainingError,
-    NanTensorHook as NanTensorHook, SecondOrStepTimer as SecondOrStepTimer, SessionRunArgs as SessionRunArgs,
-    SessionRunContext as SessionRunContext, SessionRunHook as SessionRunHook, SessionRunValues as SessionRunValues,
-    StepCounterHook as StepCounterHook, StopAtStepHook as StopAtStepHook, SummarySaverHook as SummarySaverHook
+    CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
+    FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook, LoggingTensorHook as LoggingTensorHook,
+    NanLossDuringTrainingError as NanLossDuringTrainingError, NanTensorHook as NanTensorHook,
+    SecondOrStepTimer as SecondOrStepTimer, SessionRunArgs as SessionRunArgs, SessionRunContext as SessionRunContext,
+    SessionRunHook as SessionRunHook, SessionRunValues as SessionRunValues, StepCounterHook as StepCounterHook,
+    StopAtStepHook as StopAtStepHook, SummarySaverHook as SummarySaverHook
 )
 from xlalite.client.monitored_session import (
     ChiefSessionCreator as ChiefSessionCreator, MonitoredSession as MonitoredSession,
