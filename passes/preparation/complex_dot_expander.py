@@ -1,4 +1,4 @@
-"""Expresses products of complex numbers by products of real ones."""
+"""Expresses products of complex numbers, convolutions too, by those of real ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, dot_flops, free_dimensions
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
@@ -15,7 +16,9 @@ from xlalite.passes.rewriting.expander import OpExpander
 
 @dataclass(frozen=True, slots=True)
 class ComplexDotExpander(OpExpander):
-    """dot(A, B) of complex numbers -> one real dot: four real multiplications for a complex one, none of them wasted.
+    """dot(A, B) or convolution of complex numbers -> one of real numbers.
+
+    There are four real multiplications for a complex one, none of them wasted.
 
     An array of complex numbers is one of real numbers whose last dimension has the two parts; the larger operand is
     read as that, where it lies.
@@ -25,25 +28,37 @@ class ComplexDotExpander(OpExpander):
       contracted dimensions end up together.
     - Else both operands' parts are kept, and the four products are put together behind the dot.
 
-    Declines for products too small to be worth arranging operands for.
+    A convolution has the two parts as features: [Re A, Im A] by [[Re B, Im B], [-Im B, Re B]].
+
+    Declines for products too small to be worth arranging operands for, and for convolutions in groups.
 
     Attributes:
         least_flops: Smaller products stay; they are computed element by element.
     """
 
     name: ClassVar[str] = "complex-dot-expander"
-    opcodes: ClassVar[frozenset[str]] = frozenset({"dot"})
+    opcodes: ClassVar[frozenset[str]] = frozenset({"dot", "convolution"})
 
     least_flops: int = 1 << 15
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether the numbers are complex and many enough."""
-        return instruction.shape.dtype.is_complex and dot_flops(instruction) >= self.least_flops
+        if not instruction.shape.dtype.is_complex:
+            return False
+        if instruction.opcode == "dot":
+            return dot_flops(instruction) >= self.least_flops
+        attrs: ConvolutionAttrs = instruction.attrs
+        kernel = instruction.operand(1).shape
+        terms = kernel.element_count // max(1, kernel.dims[attrs.dim_labels.kernel_output_feature])
+        is_whole = attrs.feature_group_count == attrs.batch_group_count == 1
+        return is_whole and 2 * terms * instruction.shape.element_count >= self.least_flops
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
-        """Builds the dot of real numbers."""
+        """Builds the product of real numbers."""
         attrs, shape = instruction.attrs, instruction.shape
         left, right = (builder.convert(operand, shape.dtype) for operand in operands)
+        if instruction.opcode == "convolution":
+            return _convolution(builder, attrs, shape, left, right)
         sides = [
             _Side(left, attrs.lhs_batch_dims, attrs.lhs_contracting_dims),
             _Side(right, attrs.rhs_batch_dims, attrs.rhs_contracting_dims),
@@ -62,6 +77,23 @@ class ComplexDotExpander(OpExpander):
             if side.parts is not None
         ]
         return _joined(product, places, shape)
+
+
+def _convolution(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
+    labels = attrs.dim_labels
+    inputs, outputs, features = labels.kernel_input_feature, labels.kernel_output_feature, labels.output_feature
+    image = builder.concatenate([builder.op("real", (lhs,)), builder.op("imag", (lhs,))], labels.input_feature)
+    real, imaginary = builder.op("real", (rhs,)), builder.op("imag", (rhs,))
+    rows = [builder.concatenate(row, outputs) for row in ([real, imaginary], [-imaginary, real])]
+    dims = (*shape.dims[:features], 2 * shape.dims[features], *shape.dims[features + 1 :])
+    product = builder.op(
+        "convolution",
+        (image, builder.concatenate(rows, inputs)),
+        attrs,
+        shape=shape.with_dims(dims).with_dtype(shape.dtype.component),
+    )
+    parts = builder.reshape(product, (*dims[:features], 2, *shape.dims[features:]))
+    return _joined(parts, [features], shape)
 
 
 @dataclass(frozen=True, slots=True)

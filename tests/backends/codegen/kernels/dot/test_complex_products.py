@@ -82,3 +82,43 @@ ENTRY e {{
     assert "dot" in kernels(executable)
     outputs = [np.asarray(check(text, x, y, ulps=64, num_threads=threads)(x, y)) for threads in (1, 2, 5)]
     assert all(np.array_equal(outputs[0], other, equal_nan=True) for other in outputs[1:])
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ((2, 9, 11, 12), (3, 3, 12, 9), (2, 9, 11, 9), "size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+        ((2, 12, 9, 21), (9, 12, 3, 3), (2, 9, 7, 19), "size=3x3}, dim_labels=bf01_oi01->bf01"),
+        ((12, 2, 30), (3, 9, 12), (2, 9, 59), "size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=fb0_0oi->bf0"),
+    ],
+)
+def test_convolutions_have_the_parts_as_features(
+    check: Any,
+    kernels: Any,
+    rng: np.random.Generator,
+    lhs: Sequence[int],
+    rhs: Sequence[int],
+    result: Sequence[int],
+    attributes: str,
+    dtype: str,
+) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  x = {dtype}[{_text(lhs)}] parameter(0)
+  k = {dtype}[{_text(rhs)}] parameter(1)
+  ROOT r = {dtype}[{_text(result)}] convolution(x, k), window={{{attributes} }}"""
+    arguments = [
+        (rng.integers(-9, 9, s) + 1j * rng.integers(-9, 9, s)).astype(f"c{int(dtype[1:]) // 8}") for s in (lhs, rhs)
+    ]
+    executable = check(text, *arguments, num_threads=2)
+    assert "dot" in kernels(executable)
+
+
+def test_convolutions_in_groups_stay_complex(transform: Any) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = c64[2,9,40] parameter(0)
+  k = c64[3,2,40] parameter(1)
+  ROOT r = c64[2,7,40] convolution(x, k), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=20 }"""
+    assert not transform(ALL, text).changed
