@@ -40,6 +40,7 @@ from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, re
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.runtime_code import runtime_code
+from xlalite.hlo.errors import CodegenError
 from xlalite.hlo.types.shape import Shape
 
 MAX_NATIVE_ARRAYS = 1024
@@ -71,6 +72,25 @@ def make_call(signature: CallSignature, entry: EntryPoint) -> PythonCall:
     return NativeCall(signature, entry, interface)
 
 
+def native_call(call: PythonCall) -> NativeCall:
+    """A native call of the same function, for callers that need its record and not what Python calls.
+
+    Raises:
+        CodegenError: NumPy's native interface is not as known.
+    """
+    interface = numpy_interface()
+    if isinstance(call, NativeCall):
+        return call
+    if interface is None:
+        raise CodegenError(f"{call.signature.name}: this NumPy's native interface is not known")
+    return NativeCall(call.signature, call.entry, interface)
+
+
+def run_address() -> int:
+    """Where `int run(call record, params, results)` is."""
+    return _runtime().module.address(RUN)
+
+
 class NativeCall(PythonCall):
     """A callable executable whose `function()` is native; `__call__` is its slow path."""
 
@@ -99,6 +119,11 @@ class NativeCall(PythonCall):
         )
         # At the end of a process what the module imports may be gone before this object is.
         self._release = partial(self._runtime.release_arena, ctypes.addressof(self._record))
+
+    @property
+    def record_address(self) -> int:
+        """Where the record is, as long as this object lives."""
+        return ctypes.addressof(self._record)
 
     def function(self) -> Callable[..., object]:
         """A builtin function with the meaning of `__call__`; it keeps this object alive."""

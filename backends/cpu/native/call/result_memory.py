@@ -52,6 +52,10 @@ class ResultMemory:
         self._capsule = create(ctypes.addressof(self._handler), b"mem_handler", None)
         self.set_limit(default_limit_bytes())
 
+    def address(self, name: str) -> int:
+        """Where one of the functions of the store is."""
+        return self._module.address(name)
+
     @property
     def handler_address(self) -> int:
         """Address of the handler object that NumPy's PyDataMem_SetHandler takes."""

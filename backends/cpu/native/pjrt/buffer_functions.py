@@ -1,0 +1,198 @@
+"""Errors, events and buffers as machine code."""
+
+from __future__ import annotations
+
+import ctypes
+
+from xlalite.backends.codegen.llvm import I1, I8, I32, I64, PTR, VOID, Function, FunctionBuilder, Value
+from xlalite.backends.cpu.native.heap import allocate, release
+from xlalite.backends.cpu.native.pjrt.abi import Semantics
+from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Place
+from xlalite.backends.cpu.native.pjrt.writer import AWAITED, DONE, Writer, forget_event, make_block, narrow
+from xlalite.backends.cpu.native.record import NULL, Record
+
+ALIGNMENT = 16
+"""A host's memory is used where it is if its address is a multiple of this."""
+
+
+def write_buffer_functions(writer: Writer) -> None:
+    """Adds the functions to a module."""
+    _write_errors(writer)
+    _write_events(writer)
+    _write_queries(writer)
+    _write_lifetimes(writer)
+    _write_copies(writer)
+    _write_from_host(writer)
+
+
+def _write_errors(writer: Writer) -> None:
+    with writer.function("Error_Destroy") as (fb, arguments):
+        release(fb, arguments.load("error"))
+    with writer.function("Error_Message") as (fb, arguments):
+        error = Record(fb, ErrorRecord, arguments.load("error"))
+        arguments.store("message", error.end)
+        arguments.store("message_size", error.load("length"))
+    with writer.function("Error_GetCode") as (fb, arguments):
+        arguments.store("code", fb.trunc(Record(fb, ErrorRecord, arguments.load("error")).load("code"), I32))
+
+
+def _write_events(writer: Writer) -> None:
+    with writer.function("Event_Destroy") as (fb, arguments):
+        forget_event(fb, Record(fb, Event, arguments.load("event")))
+    with writer.function("Event_IsReady") as (fb, arguments):
+        state = Record(fb, Event, arguments.load("event")).atomic_load("state", "acquire")
+        arguments.store("is_ready", fb.zext(fb.icmp("eq", state, DONE), I8))
+    with writer.function("Event_Error") as (fb, arguments):
+        pass
+    with writer.function("Event_Await") as (fb, arguments):
+        event = Record(fb, Event, arguments.load("event"))
+        with fb.while_loop([fb.constant(I64, 0)]) as loop:
+            loop.continue_while(fb.icmp("ne", event.atomic_load("state", "acquire"), DONE))
+            fb.call(writer.module.declare("sched_yield", I32, ()))
+            loop.yield_(loop.values[0])
+    with writer.function("Event_OnReady") as (fb, arguments):
+        event = Record(fb, Event, arguments.load("event"))
+        callback, user_arg = arguments.load("callback"), arguments.load("user_arg")
+        with fb.if_(fb.icmp("ne", event.atomic_load("state", "acquire"), DONE)):
+            event.store("callback", callback)
+            event.store("user_arg", user_arg)
+            with fb.if_(event.compare_exchange("state", fb.constant(I32, 0), fb.constant(I32, AWAITED), "acq_rel")):
+                fb.ret(NULL)
+        fb.call_pointer(callback, VOID, (NULL, user_arg))
+
+
+def _write_queries(writer: Writer) -> None:
+    for name, target, source in (
+        ("ElementType", "type", "type"),
+        ("Device", "device", "device"),
+        ("Memory", "memory", "memory"),
+        ("OnDeviceSizeInBytes", "size", "size_bytes"),
+        ("UnsafePointer", "pointer", "data"),
+        ("OpaqueDeviceMemoryDataPointer", "pointer", "data"),
+    ):
+        with writer.function(f"Buffer_{name}") as (fb, arguments):
+            arguments.store(target, Record(fb, Buffer, arguments.load("buffer")).load(source))
+    for name in ("Dimensions", "UnpaddedDimensions"):
+        with writer.function(f"Buffer_{name}") as (fb, arguments):
+            buffer = Record(fb, Buffer, arguments.load("buffer"))
+            arguments.store("dims", buffer.end)
+            arguments.store("rank", buffer.load("rank"))
+    with writer.function("Buffer_DynamicDimensionIndices") as (fb, arguments):
+        arguments.store("indices", NULL)
+        arguments.store("count", 0)
+    with writer.function("Buffer_IsOnCpu") as (fb, arguments):
+        arguments.store("is_on_cpu", 1)
+    with writer.function("Buffer_ReadyEvent") as (fb, arguments):
+        arguments.store("event", writer.ready_event(fb))
+    with writer.function("Buffer_IsDeleted") as (fb, arguments):
+        arguments.store("is_deleted", narrow(fb, Record(fb, Buffer, arguments.load("buffer")).load("is_deleted")))
+    with writer.function("Memory_Kind") as (fb, arguments):
+        arguments.store("text", writer.shared(fb).load("memory_kind"))
+        arguments.store("text_size", writer.shared(fb).load("memory_kind_size"))
+
+
+def _write_lifetimes(writer: Writer) -> None:
+    with writer.function("Buffer_Delete") as (fb, arguments):
+        buffer = Record(fb, Buffer, arguments.load("buffer"))
+        with fb.if_(fb.icmp("eq", buffer.atomic_rmw("xchg", "is_deleted", 1, "acq_rel"), 0)):
+            fb.call(writer.drop_block, buffer.load("block"))
+    with writer.function("Buffer_Destroy") as (fb, arguments):
+        fb.call(writer.drop_buffer, arguments.load("buffer"))
+    with writer.function("Buffer_IncreaseExternalReferenceCount") as (fb, arguments):
+        block = Record(fb, Buffer, arguments.load("buffer")).load("block")
+        Record(fb, Block, block).atomic_rmw("add", "references", 1, "monotonic")
+    with writer.function("Buffer_DecreaseExternalReferenceCount") as (fb, arguments):
+        fb.call(writer.drop_block, Record(fb, Buffer, arguments.load("buffer")).load("block"))
+    for name in ("Executable_Destroy", "Client_Destroy", "TopologyDescription_Destroy"):
+        with writer.function(name):
+            pass
+
+
+def _write_copies(writer: Writer) -> None:
+    with writer.function("Buffer_ToHostBuffer") as (fb, arguments):
+        buffer = Record(fb, Buffer, arguments.load("buffer"))
+        size, target = buffer.load("size_bytes"), arguments.load("target")
+        with fb.if_(fb.icmp("eq", target, NULL)):
+            arguments.store("size", size)
+            fb.ret(NULL)
+        fb.memcpy(target, buffer.load("data"), size)
+        arguments.store("event", writer.ready_event(fb))
+    with writer.function("Buffer_CopyRawToHost") as (fb, arguments):
+        data = Record(fb, Buffer, arguments.load("buffer")).load("data")
+        fb.memcpy(arguments.load("target"), fb.gep(I8, data, arguments.load("offset")), arguments.load("size"))
+        arguments.store("event", writer.ready_event(fb))
+    for what in ("device", "memory"):
+        with writer.function(f"Buffer_CopyTo{what.capitalize()}") as (fb, arguments):
+            buffer = Record(fb, Buffer, arguments.load("buffer"))
+            place = arguments.load(what)
+            places = (place, Record(fb, Place, place).load("other"))
+            block = fb.call(writer.new_block, buffer.load("size_bytes"))
+            fb.memcpy(Record(fb, Block, block).load("data"), buffer.load("data"), buffer.load("size_bytes"))
+            device, memory = places if what == "device" else places[::-1]
+            described = (buffer.load("size_bytes"), buffer.load("type"), buffer.load("rank"), buffer.end)
+            arguments.store("result", fb.call(writer.new_buffer, block, *described, device, memory))
+
+
+def _write_from_host(writer: Writer) -> None:
+    """Dense arrays are copied, or used where they are if the host leaves them alone; others are Python's."""
+    is_dense, place_of = _write_is_dense(writer), _write_place_of(writer)
+    with writer.function("Client_BufferFromHostBuffer") as (fb, arguments):
+        kind, dims, rank = (arguments.load(name) for name in ("type", "dims", "rank"))
+        shared = writer.shared(fb)
+        item = fb.load(I64, fb.gep(I64, shared.load("item_bytes"), fb.zext(kind, I64)))
+        with fb.if_(fb.not_(fb.call(is_dense, dims, arguments.load("strides"), rank, item))):
+            fb.ret(fb.call_pointer(shared.load("buffer_from_strided"), PTR, (arguments.pointer,)))
+        with fb.carried_loop(0, rank, 1, [item]) as loop:
+            loop.yield_(fb.mul(loop.values[0], fb.load(I64, fb.gep(I64, dims, loop.index))))
+        (size,) = loop.results
+        data = arguments.load("data")
+        is_aligned = fb.icmp("eq", fb.and_(fb.ptrtoint(data, I64), ALIGNMENT - 1), 0)
+        may_stay = fb.icmp("sge", arguments.load("semantics"), Semantics.ZERO_COPY)
+        stays = fb.if_else(fb.and_(is_aligned, may_stay))
+        with stays.then():
+            event = Record(fb, Event, allocate(fb, fb.constant(I64, ctypes.sizeof(Event))))
+            event.store("references", 2)
+            event.store("state", 0)
+            arguments.store("done_with_host_buffer", event.pointer)
+            stays.yield_(make_block(fb, data, size, event.pointer))
+        with stays.otherwise():
+            copy = fb.call(writer.new_block, size)
+            fb.memcpy(Record(fb, Block, copy).load("data"), data, size)
+            arguments.store("done_with_host_buffer", writer.ready_event(fb))
+            stays.yield_(copy)
+        device = fb.call(place_of, arguments.load("device"), arguments.load("memory"))
+        memory = Record(fb, Place, device).load("other")
+        arguments.store("buffer", fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, device, memory))
+
+
+def _write_place_of(writer: Writer) -> Function:
+    """The device of a device, a memory, or neither."""
+    with writer.helper("place_of", PTR, (PTR, PTR)) as fb:
+        device, memory = fb.parameters
+        with fb.if_(fb.icmp("ne", device, NULL)):
+            fb.ret(device)
+        with fb.if_(fb.icmp("ne", memory, NULL)):
+            fb.ret(Record(fb, Place, memory).load("other"))
+        fb.ret(writer.shared(fb).load("default_device"))
+    return fb.function
+
+
+def _write_is_dense(writer: Writer) -> Function:
+    """Whether strides, if there are any, are those of a row-major array without gaps."""
+    with writer.helper("is_dense", I1, (PTR, PTR, I64, I64)) as fb:
+        dims, strides, rank, item = fb.parameters
+        with fb.if_(fb.icmp("eq", strides, NULL)):
+            fb.ret(1)
+        with fb.carried_loop(0, rank, 1, [item]) as loop:
+            place = fb.sub(fb.sub(rank, loop.index), 1)
+            size, stride = (_entry(fb, table, place) for table in (dims, strides))
+            is_wrong = fb.and_(fb.icmp("ne", stride, loop.values[0]), fb.icmp("ne", size, 1))
+            with fb.if_(is_wrong):
+                fb.ret(0)
+            loop.yield_(fb.mul(loop.values[0], size))
+        fb.ret(1)
+    return fb.function
+
+
+def _entry(fb: FunctionBuilder, table: Value, place: Value) -> Value:
+    return fb.load(I64, fb.gep(I64, table, place))

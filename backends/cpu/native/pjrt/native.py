@@ -1,0 +1,83 @@
+"""The machine code of the platform, in this process: its functions of the table, and what Python needs of it.
+
+jaxlib calls destructors after Python has gone, so the code and everything it points to live for ever.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
+from xlalite.backends.cpu.native.call.result_memory import result_memory
+from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.pjrt.abi import FUNCTIONS
+from xlalite.backends.cpu.native.pjrt.execute_functions import TAKE_DESTROYED
+from xlalite.backends.cpu.native.pjrt.records import Event, Shared
+from xlalite.backends.cpu.native.pjrt.writer import DONE, NEW_BLOCK, NEW_BUFFER, NEW_ERROR, SHARED
+from xlalite.backends.cpu.native.runtime_code import runtime_code
+
+_FOREVER = 1 << 60
+_POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
+
+
+class Native:
+    """The linked code.
+
+    Attributes:
+        shared: What it and Python tell each other.
+        new_error: `new_error(code, text, length)`.
+        new_block: `new_block(size_bytes)`: the address, or None when there is no memory.
+        new_buffer: `new_buffer(block, size_bytes, type, rank, dims, device, memory)`.
+        take_destroyed: The first of the executables that jaxlib has destroyed since the last call.
+    """
+
+    def __init__(self, module: LinkedModule, names: tuple[str, ...]) -> None:
+        """Takes over the code with the functions of the table that it defines."""
+        self._module = module
+        self.names = names
+        self.shared = Shared.from_address(module.address(SHARED))
+        self.shared.ready = Event(references=_FOREVER, state=DONE)
+        self.ready_event = module.address(SHARED) + Shared.ready.offset
+        self.new_error = self._function(NEW_ERROR, _POINTER, _WORD, ctypes.c_char_p, _WORD)
+        self.new_block = self._function(NEW_BLOCK, _POINTER, _WORD)
+        self.new_buffer = self._function(
+            NEW_BUFFER, _POINTER, _POINTER, _WORD, ctypes.c_int32, _WORD, _POINTER, _POINTER, _POINTER
+        )
+        self.take_destroyed = self._function(TAKE_DESTROYED, _POINTER)
+        make_immortal(self)
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return self._module.address(name)
+
+    def _function(self, name: str, *types: Any) -> Any:
+        return ctypes.PYFUNCTYPE(*types)(self.address(name))
+
+
+@functools.cache
+def native() -> Native:
+    """The code in this process."""
+    memory = result_memory()
+    imports = {name: memory.address(name) for name in (MALLOC, FREE)}
+    module = runtime_code("platform of jax", _ir, imports)
+    table = tuple(name for name in FUNCTIONS if name in module.symbols)
+    return Native(module, table)
+
+
+def _ir() -> str:
+    from xlalite.backends.codegen.llvm import ModuleBuilder
+    from xlalite.backends.cpu.native.pjrt.buffer_functions import write_buffer_functions
+    from xlalite.backends.cpu.native.pjrt.execute_functions import write_execute_functions
+    from xlalite.backends.cpu.native.pjrt.writer import Writer
+
+    writer = Writer(ModuleBuilder("pjrt"))
+    write_buffer_functions(writer)
+    write_execute_functions(writer)
+    return writer.module.text()
+
+
+def make_immortal(thing: object) -> None:
+    """Takes a reference that is never given back."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -1,0 +1,189 @@
+"""Writes the functions of the PJRT table that are machine code.
+
+No Python runs in them, so they need no interpreter lock, any thread may call them, and a destructor may do so while a
+Python exception is pending, where a function made by ctypes fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Type,
+    Value,
+    array,
+)
+from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
+from xlalite.backends.cpu.native.heap import allocate, release
+from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
+from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Shared
+from xlalite.backends.cpu.native.record import NULL, Record
+
+SHARED = "xlalite_pjrt"
+NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("error", "block", "buffer"))
+DONE, AWAITED = 2, 1
+"""States of an event: it has happened, somebody wants to know."""
+
+
+@dataclass
+class Writer:
+    """A module with what all its functions use.
+
+    Attributes:
+        module: The module.
+        table: Names of the functions of the table that it defines.
+    """
+
+    module: ModuleBuilder
+    table: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Writes the functions that others call."""
+        self.shared_address = self.module.global_variable(SHARED, array(I64, ctypes.sizeof(Shared) // 8), linkage="")
+        self.malloc = self.module.declare(MALLOC, PTR, (PTR, I64))
+        self.free = self.module.declare(FREE, VOID, (PTR, PTR, I64))
+        self.new_error = self._write_new_error()
+        self.fire = self._write_fire()
+        self.new_block = self._write_new_block()
+        self.drop_block = self._write_drop_block()
+        self.new_buffer = self._write_new_buffer()
+        self.drop_buffer = self._write_drop_buffer()
+
+    @contextmanager
+    def function(self, name: str) -> Iterator[tuple[FunctionBuilder, Record]]:
+        """A function of the table: its builder and its arguments; unless it returns an error it returns none."""
+        self.table.append(name)
+        fb = self.module.function(name, PTR, (PTR,))
+        yield fb, Record(fb, ARGUMENTS[name], fb.parameters[0])
+        if not fb.is_terminated:
+            fb.ret(NULL)
+
+    @contextmanager
+    def helper(
+        self, name: str, result: Type, parameters: Sequence[Type], *, public: bool = False
+    ) -> Iterator[FunctionBuilder]:
+        """A function that others call."""
+        yield self.module.function(name, result, parameters, linkage="" if public else "internal")
+
+    def shared(self, fb: FunctionBuilder) -> Record:
+        """What Python and machine code tell each other."""
+        return Record(fb, Shared, self.shared_address)
+
+    def ready_event(self, fb: FunctionBuilder) -> Value:
+        """The event that has always happened."""
+        return self.shared(fb).address("ready")
+
+    def return_error(self, fb: FunctionBuilder, code: ErrorCode, text: str) -> None:
+        """Ends a function with an error."""
+        data = text.encode()
+        fb.ret(fb.call(self.new_error, fb.constant(I64, code), self.module.constant_bytes(data), len(data)))
+
+    def _write_new_error(self) -> Function:
+        with self.helper(NEW_ERROR, PTR, (I64, PTR, I64), public=True) as fb:
+            code, text, length = fb.parameters
+            error = Record(fb, ErrorRecord, allocate(fb, fb.add(length, ctypes.sizeof(ErrorRecord))))
+            error.store("code", code)
+            error.store("length", length)
+            fb.memcpy(error.end, text, length)
+            fb.ret(error.pointer)
+        return fb.function
+
+    def _write_fire(self) -> Function:
+        """Lets an event happen, and forgets it."""
+        with self.helper("fire", VOID, (PTR,)) as fb:
+            event = Record(fb, Event, fb.parameters[0])
+            before = event.atomic_rmw("xchg", "state", DONE, "acq_rel")
+            with fb.if_(fb.icmp("eq", before, AWAITED)):
+                fb.call_pointer(event.load("callback"), VOID, (NULL, event.load("user_arg")))
+            forget_event(fb, event)
+            fb.ret()
+        return fb.function
+
+    def _write_new_block(self) -> Function:
+        """Memory of its own, or null."""
+        with self.helper(NEW_BLOCK, PTR, (I64,), public=True) as fb:
+            (size,) = fb.parameters
+            data = fb.call(self.malloc, NULL, size)
+            with fb.if_(fb.icmp("eq", data, NULL)):
+                fb.ret(NULL)
+            self.shared(fb).atomic_rmw("add", "bytes_in_use", size, "monotonic")
+            fb.ret(make_block(fb, data, size, NULL))
+        return fb.function
+
+    def _write_drop_block(self) -> Function:
+        with self.helper("drop_block", VOID, (PTR,)) as fb:
+            block = Record(fb, Block, fb.parameters[0])
+            before = block.atomic_rmw("sub", "references", 1, "acq_rel")
+            with fb.if_(fb.icmp("ne", before, 1)):
+                fb.ret()
+            event = block.load("host_event")
+            is_own = fb.if_else(fb.icmp("eq", event, NULL))
+            with is_own.then():
+                self.shared(fb).atomic_rmw("sub", "bytes_in_use", block.load("size_bytes"), "monotonic")
+                fb.call(self.free, NULL, block.load("data"), 0)
+            with is_own.otherwise():
+                fb.call(self.fire, event)
+            release(fb, block.pointer)
+            fb.ret()
+        return fb.function
+
+    def _write_new_buffer(self) -> Function:
+        """A buffer over a whole block, which it takes over; of the place only the device or its memory is needed."""
+        with self.helper(NEW_BUFFER, PTR, (PTR, I64, I32, I64, PTR, PTR, PTR), public=True) as fb:
+            block, size, kind, rank, dims, device, memory = fb.parameters
+            dims_bytes = fb.shl(rank, 3)
+            buffer = Record(fb, Buffer, allocate(fb, fb.add(dims_bytes, ctypes.sizeof(Buffer))))
+            values = {
+                "block": block,
+                "size_bytes": size,
+                "type": kind,
+                "rank": rank,
+                "device": device,
+                "memory": memory,
+            }
+            for name, value in values.items():
+                buffer.store(name, value)
+            buffer.store("data", Record(fb, Block, block).load("data"))
+            buffer.store("is_deleted", 0)
+            fb.memcpy(buffer.end, dims, dims_bytes)
+            fb.ret(buffer.pointer)
+        return fb.function
+
+    def _write_drop_buffer(self) -> Function:
+        with self.helper("drop_buffer", VOID, (PTR,)) as fb:
+            buffer = Record(fb, Buffer, fb.parameters[0])
+            with fb.if_(fb.icmp("eq", buffer.load("is_deleted"), 0)):
+                fb.call(self.drop_block, buffer.load("block"))
+            release(fb, buffer.pointer)
+            fb.ret()
+        return fb.function
+
+
+def make_block(fb: FunctionBuilder, data: Value, size: Value, event: Value) -> Value:
+    """A block with one owner."""
+    block = Record(fb, Block, allocate(fb, fb.constant(I64, ctypes.sizeof(Block))))
+    for name, value in (("references", 1), ("data", data), ("size_bytes", size), ("host_event", event)):
+        block.store(name, value)
+    return block.pointer
+
+
+def forget_event(fb: FunctionBuilder, event: Record) -> None:
+    """Gives up one of the references to an event."""
+    with fb.if_(fb.icmp("eq", event.atomic_rmw("sub", "references", 1, "acq_rel"), 1)):
+        release(fb, event.pointer)
+
+
+def narrow(fb: FunctionBuilder, value: Value) -> Value:
+    """A flag as the C API has it."""
+    return fb.trunc(value, I8)

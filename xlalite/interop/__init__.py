@@ -1,0 +1,1 @@
+"""Doors for programs of other frameworks; each needs its framework, and nothing here is imported before it is used."""

@@ -1,0 +1,260 @@
+"""Executables: compiled from StableHLO bytecode, asked for what they are, kept and loaded again."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.backends.cpu.native.call.dispatch import native_call, run_address
+from xlalite.backends.cpu.native.call.python_call import raise_status
+from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, ErrorCode
+from xlalite.backends.cpu.native.pjrt.native import native
+from xlalite.backends.cpu.native.pjrt.records import Loaded, OutputSpec
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.text import parse
+from xlalite.interop.jax.answers import Refusal, lasting_text, named_values, put_bytes, put_list, put_text
+from xlalite.interop.jax.client import function
+from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
+from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
+
+_MLIR = b"mlir"
+_SAVED = b"xlalite program 1\n"
+
+
+class LoadedProgram:
+    """A compiled program and the record that stands for it in the C API.
+
+    Attributes:
+        options: What was asked of it.
+        code: The program as it was given.
+        executable: The compiled program.
+        address: The record's address: the handle.
+    """
+
+    def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes) -> None:
+        """Compiles a program."""
+        self.code, self.options, self.raw_options = code, options, raw_options
+        module = _prepared(parse(code), options)
+        self.name = module.name
+        executable = get_backend("cpu").compile(module, CompileOptions(donate_arguments=True))
+        assert isinstance(executable, CpuExecutable)
+        self.executable = executable
+        self.call = native_call(executable.call)
+        self.fingerprint = hashlib.blake2b(code + raw_options, digest_size=16).hexdigest()
+        self.outputs = self.call.signature.outputs
+        self.types = [ELEMENT_TYPES.index(shape.dtype.value) for shape in self.outputs]
+        self._kept: list[object] = []
+        device = options.device_numbers[0]
+        devices = [platform().devices[number] for number in options.device_numbers]
+        self.device_list = pointer_array(devices)
+        self.record = Loaded(
+            call=self.call.record_address,
+            num_inputs=len(self.call.signature.inputs),
+            num_outputs=len(self.outputs),
+            specs=self._specs(),
+            is_donated=self._donated(),
+            device=platform().devices[device],
+            memory=platform().memories[device],
+        )
+        self.address = ctypes.addressof(self.record)
+        self._optimized: bytes | None = None
+
+    def optimized(self) -> bytes:
+        """The optimised program, as jaxlib wants it."""
+        if self._optimized is None:
+            self._optimized = module_with_config(parse(self.executable.as_text("optimized_hlo")))
+        return self._optimized
+
+    def kept(self, memory: ctypes.Array[Any]) -> int:
+        """The address of memory that lives as long as the program."""
+        self._kept.append(memory)
+        return ctypes.addressof(memory)
+
+    def _specs(self) -> int:
+        sources = {target: source for source, target in self.call.signature.donations}
+        specs = (OutputSpec * max(1, len(self.outputs)))()
+        for number, (shape, kind) in enumerate(zip(self.outputs, self.types, strict=True)):
+            dims = self.kept((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
+            specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims)
+        return self.kept(specs)
+
+    def _donated(self) -> int | None:
+        donations = self.call.signature.donations
+        if not donations:
+            return None
+        flags = (ctypes.c_int32 * len(self.call.signature.inputs))()
+        for source, _ in donations:
+            flags[source] = 1
+        return self.kept(flags)
+
+
+def _prepared(module: HloModule, options: ProgramOptions) -> HloModule:
+    shape = module.entry_computation.program_shape
+    if any(each.is_dynamic for each in (*shape.parameters, shape.result)):
+        raise Refusal(ErrorCode.UNIMPLEMENTED, "sizes that are known only at run time cannot be passed")
+    return module
+
+
+_programs: dict[int, LoadedProgram] = {}
+
+
+def _load(code: bytes, raw_options: bytes) -> int:
+    """Compiles a program; frees those that jaxlib has destroyed meanwhile."""
+    _sweep()
+    options = read_options(raw_options)
+    beyond = [number for number in options.device_numbers if not 0 <= number < len(platform().devices)]
+    if beyond:
+        raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no device {beyond[0]}")
+    program = LoadedProgram(code, options, raw_options)
+    native().shared.run = run_address()
+    _programs[program.address] = program
+    return program.address
+
+
+def _sweep() -> None:
+    address = native().take_destroyed()
+    while address:
+        following = Loaded.from_address(address).next
+        del _programs[address]
+        address = following
+
+
+def explain_failure(address: int, status: int) -> Refusal:
+    """Why a run failed."""
+    program = _programs[address]
+    try:
+        raise_status(program.call, status)
+    except Exception as error:  # whatever a program's own Python function raised, too
+        return Refusal(ErrorCode.INTERNAL, str(error))
+    return Refusal(ErrorCode.INTERNAL, f"{program.name}: the program gave status {status}")
+
+
+def _program(arguments: Any) -> LoadedProgram:
+    return _programs[arguments.executable]
+
+
+@function("Client_Compile")
+def _compile(arguments: Any) -> None:
+    program = ARGUMENTS["Program"].from_address(arguments.program)
+    form = ctypes.string_at(program.format, program.format_size)
+    if form != _MLIR:
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"programs are taken as mlir, not as {form.decode('utf-8', 'replace')}")
+    code = ctypes.string_at(program.code, program.code_size)
+    arguments.executable = _load(code, ctypes.string_at(arguments.options, arguments.options_size))
+
+
+@function("Executable_Serialize")
+def _serialize(arguments: Any) -> None:
+    program = _program(arguments)
+    put_bytes(arguments, _SAVED + len(program.raw_options).to_bytes(8, "little") + program.raw_options + program.code)
+
+
+@function("Executable_DeserializeAndLoad")
+def _deserialize(arguments: Any) -> None:
+    data = ctypes.string_at(arguments.bytes, arguments.size)
+    if not data.startswith(_SAVED):
+        raise Refusal(ErrorCode.INVALID_ARGUMENT, "these bytes are no program that xlalite has serialized")
+    start = len(_SAVED) + 8
+    end = start + int.from_bytes(data[len(_SAVED) : start], "little")
+    given = ctypes.string_at(arguments.options, arguments.options_size) if arguments.options_size else data[start:end]
+    arguments.executable = _load(data[end:], given)
+
+
+@function("LoadedExecutable_GetExecutable")
+def _same(arguments: Any) -> None:
+    arguments.executable = arguments.loaded
+
+
+@function("LoadedExecutable_AddressableDevices")
+def _devices(arguments: Any) -> None:
+    program = _program(arguments)
+    put_list(arguments, program.device_list, 0, len(program.options.device_numbers))
+
+
+@function("LoadedExecutable_GetDeviceAssignment")
+def _assignment(arguments: Any) -> None:
+    put_bytes(arguments, _program(arguments).options.assignment())
+
+
+@function("Executable_Name")
+def _name(arguments: Any) -> None:
+    put_text(arguments, _program(arguments).name)
+
+
+@function("Executable_Fingerprint", "LoadedExecutable_Fingerprint")
+def _fingerprint(arguments: Any) -> None:
+    put_text(arguments, _program(arguments).fingerprint)
+
+
+@function("Executable_NumReplicas")
+def _replicas(arguments: Any) -> None:
+    arguments.number = _program(arguments).options.replica_count
+
+
+@function("Executable_NumPartitions")
+def _partitions(arguments: Any) -> None:
+    arguments.number = _program(arguments).options.num_partitions
+
+
+@function("Executable_SizeOfGeneratedCodeInBytes")
+def _code_size(arguments: Any) -> None:
+    arguments.number = _program(arguments).executable.code_size_bytes
+
+
+@function("Executable_OutputMemoryKinds")
+def _memory_kinds(arguments: Any) -> None:
+    program = _program(arguments)
+    kind, count = ctypes.addressof(lasting_text(MEMORY_KIND.decode())), len(program.outputs)
+    arguments.num_outputs = count
+    arguments.kinds = program.kept((ctypes.c_void_p * max(1, count))(*[kind] * count))
+    arguments.kind_sizes = program.kept(_numbers([len(MEMORY_KIND)] * count))
+
+
+@function("Executable_OutputElementTypes")
+def _element_types(arguments: Any) -> None:
+    program = _program(arguments)
+    arguments.types = program.kept((ctypes.c_int32 * max(1, len(program.types)))(*program.types))
+    arguments.num_types = len(program.types)
+
+
+@function("Executable_OutputDimensions")
+def _dimensions(arguments: Any) -> None:
+    program = _program(arguments)
+    arguments.num_outputs = len(program.outputs)
+    arguments.dims = program.kept(_numbers([size for shape in program.outputs for size in shape.dims]))
+    arguments.ranks = program.kept(_numbers([shape.rank for shape in program.outputs]))
+
+
+@function("Executable_OptimizedProgram")
+def _optimized(arguments: Any) -> None:
+    data, program = _program(arguments).optimized(), ARGUMENTS["Program"].from_address(arguments.program)
+    put_format = lasting_text("hlo_with_config")
+    program.format, program.format_size = ctypes.addressof(put_format), len(put_format) - 1
+    if program.code:
+        ctypes.memmove(program.code, data, len(data))
+    else:
+        program.code_size = len(data)
+
+
+@function("Executable_GetCompiledMemoryStats")
+def _memory(arguments: Any) -> None:
+    analysis = _program(arguments).executable.memory_analysis()
+    ctypes.memset(ctypes.addressof(arguments) + 24, 0, max(0, arguments.struct_size - 24))
+    arguments.code, arguments.temp = analysis.generated_code_size_bytes, analysis.temp_size_bytes
+    arguments.argument, arguments.output = analysis.argument_size_bytes, analysis.output_size_bytes
+    arguments.alias, arguments.peak = analysis.alias_size_bytes, analysis.peak_bytes
+
+
+@function("Executable_GetCostAnalysis")
+def _cost(arguments: Any) -> None:
+    program = _program(arguments)
+    costs = {name: float(value) for name, value in program.executable.cost_analysis().items()}
+    arguments.attributes, arguments.num_attributes = program.kept(named_values(costs)), len(costs)
+
+
+def _numbers(values: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * max(1, len(values)))(*values)
