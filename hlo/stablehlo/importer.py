@@ -28,7 +28,15 @@ def parse_stablehlo(text: str | bytes, name: str | None = None, *, limits: Parse
     Raises:
         ParseError: It is no StableHLO, or has no counterpart in HLO; says where.
     """
-    program, source = _read(text, limits)
+    return module_of(*_read(text, limits), name)
+
+
+def module_of(program: Program, source: Source, name: str | None = None) -> HloModule:
+    """The HLO module that operations mean, as they were read from a source.
+
+    Raises:
+        ParseError: They have no counterpart in HLO; says where.
+    """
     module = HloModule(hlo_name(program.name or name or "module", "module"))
     table = FunctionTable(module, source, RULES, Locations(program.locations))
     entry = _entry(program, source)

@@ -15,6 +15,8 @@ from xlalite.hlo.types.limits import ParseLimits
 
 # The dialect of annotations that mean nothing on one device.
 _SHARDINGS = "sdy."
+# Stands between the types of two dialects, which are the same here.
+_CAST = "builtin.unrealized_conversion_cast"
 # What the versions of the format brought.
 _ISOLATED_REGIONS, _USE_LISTS, _OPTIONAL_LOCATIONS = 2, 3, 4
 _ATTRIBUTES, _RESULTS, _OPERANDS, _SUCCESSORS, _REGIONS, _USES, _PROPERTIES = (1 << bit for bit in range(7))
@@ -104,7 +106,7 @@ class _ModuleReader:
             operation = self._operation(cursor, scope)
             if operation.name in RETURNS:
                 region.returned, region.return_token = operation.operands, operation.token
-            else:
+            elif operation.name != _CAST:
                 region.operations.append(operation)
         return region
 
@@ -145,7 +147,8 @@ class _ModuleReader:
             raise cursor.error(f"{spelled}: a region with several blocks cannot be read")
         if mask & _USES:
             self._skip_use_list(cursor, len(operation.result_types))
-        operation.results = tuple(self._define(scope) for _ in operation.result_types)
+        names = operation.operands if spelled == _CAST else [""] * len(operation.result_types)
+        operation.results = tuple(self._define(scope, name) for name in names)
         if mask & _REGIONS:
             self._read_regions(cursor, operation, scope)
         return operation

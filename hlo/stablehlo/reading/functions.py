@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, FunctionType, Operation, Program, Region, Source
 
-RETURNS = frozenset({"return", "func.return", "stablehlo.return", "chlo.return", "mhlo.return"})
+RETURNS = frozenset({"return", "func.return", "stablehlo.return", "chlo.return", "mhlo.return", "sdy.return"})
 """Operations that end a region with its values."""
 
 

@@ -233,9 +233,4 @@ RULES: dict[str, ImportRule] = {
     "recv": _recv,
 }
 
-FUNCTION_RULES: dict[str, ImportRule] = {
-    "call": _call,
-    "func.call": _call,
-    "sdy.sharding_constraint": identity,
-    "builtin.unrealized_conversion_cast": identity,  # between the types of two dialects, which are the same here
-}
+FUNCTION_RULES: dict[str, ImportRule] = {"call": _call, "func.call": _call, "sdy.sharding_constraint": identity}

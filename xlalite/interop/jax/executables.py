@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from xlalite.backends.base import CompileOptions, get_backend
@@ -15,9 +16,13 @@ from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, Error
 from xlalite.backends.cpu.native.pjrt.native import native
 from xlalite.backends.cpu.native.pjrt.records import Loaded, OutputSpec
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.stablehlo.bytecode.reader import read_bytecode
+from xlalite.hlo.stablehlo.importer import module_of
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.interop.jax.answers import Refusal, lasting_text, named_values, put_bytes, put_list, put_text
 from xlalite.interop.jax.client import function
+from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
 
@@ -31,6 +36,7 @@ class LoadedProgram:
     Attributes:
         options: What was asked of it.
         code: The program as it was given.
+        module: The program as HLO.
         executable: The compiled program.
         address: The record's address: the handle.
     """
@@ -38,8 +44,8 @@ class LoadedProgram:
     def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes) -> None:
         """Compiles a program."""
         self.code, self.options, self.raw_options = code, options, raw_options
-        module = _prepared(parse(code), options)
-        self.name = module.name
+        module = _module(code, options)
+        self.name, self.module = module.name, module
         executable = get_backend("cpu").compile(module, CompileOptions(donate_arguments=True))
         assert isinstance(executable, CpuExecutable)
         self.executable = executable
@@ -92,10 +98,20 @@ class LoadedProgram:
         return self.kept(flags)
 
 
-def _prepared(module: HloModule, options: ProgramOptions) -> HloModule:
-    shape = module.entry_computation.program_shape
-    if any(each.is_dynamic for each in (*shape.parameters, shape.result)):
-        raise Refusal(ErrorCode.UNIMPLEMENTED, "sizes that are known only at run time cannot be passed")
+def _module(code: bytes, options: ProgramOptions) -> HloModule:
+    """The program of one device, with tokens of its signature as the arrays that jax passes for them."""
+    program, source = read_bytecode(code, DEFAULT_LIMITS)
+    is_manual = program_of_one_device(program)
+    tokens_as_arrays(program)
+    module = module_of(program, source)
+    if options.num_partitions > 1 and not is_manual:
+        raise Refusal(
+            ErrorCode.UNIMPLEMENTED,
+            f"{module.name}: xlalite does not partition programs over devices, and this one asks for "
+            f"{options.num_partitions}; jax.shard_map and jax.pmap say what each device does",
+        )
+    replicas, partitions = options.replica_count, options.num_partitions
+    module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)
     return module
 
 
@@ -131,6 +147,11 @@ def explain_failure(address: int, status: int) -> Refusal:
     except Exception as error:  # whatever a program's own Python function raised, too
         return Refusal(ErrorCode.INTERNAL, str(error))
     return Refusal(ErrorCode.INTERNAL, f"{program.name}: the program gave status {status}")
+
+
+def program_at(address: int) -> LoadedProgram:
+    """The program behind a handle."""
+    return _programs[address]
 
 
 def _program(arguments: Any) -> LoadedProgram:

@@ -13,6 +13,7 @@ from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.hlo.errors import XlaliteError
 from xlalite.interop.jax import client
 from xlalite.interop.jax.answers import Refusal
+from xlalite.interop.jax.devices import execute_on_devices
 from xlalite.interop.jax.executables import explain_failure
 from xlalite.interop.jax.platform import platform
 
@@ -42,7 +43,7 @@ def capsule() -> object:
             setattr(api, name, address(_refusing(name)))
     strided = _wrapped("Client_BufferFromHostBuffer", client.buffer_from_strided)
     code.shared.buffer_from_strided = address(strided)
-    code.shared.execute_on_devices = address(_refusing("LoadedExecutable_Execute on several devices"))
+    code.shared.execute_on_devices = address(_wrapped("LoadedExecutable_Execute", execute_on_devices))
     code.shared.explain_failure = address(_Explain(lambda program, status: _error(explain_failure(program, status))))
     make_immortal(callbacks)
     new_capsule = ctypes.pythonapi.PyCapsule_New
