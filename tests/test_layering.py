@@ -70,6 +70,11 @@ ROOMS: dict[str, Room] = {
     # level 7
     "xlalite.cli": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
+    "xlalite.interop": Room(("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), NUMERIC),
+    "xlalite.interop.jax": Room(
+        (*("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), "xlalite.interop"),
+        (*NUMERIC, "jax", "jaxlib"),
+    ),
     "xlalite.__main__": Room(("xlalite.cli",)),
 }
 

@@ -13,7 +13,6 @@ from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.backends.cpu.native.pjrt.records import Place
 from xlalite.hlo.types.dtype import DType
 
-PRIORITY = 50
 NAME_VARIABLE = "XLALITE_JAX_PLATFORM_NAME"
 """Environment variable with another name for the platform: some programs ask for `cpu`, jax's tests among them."""
 

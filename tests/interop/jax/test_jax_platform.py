@@ -1,0 +1,194 @@
+"""xlalite as a platform of jax, each program in a process of its own: jax chooses its platforms once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip("jax")
+pytestmark = pytest.mark.oracle
+
+PREAMBLE = """
+import jax, jax.numpy as jnp, numpy as np
+from jax import lax
+def near(found, wanted, tolerance=1e-5):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), tolerance, tolerance)
+def refused(call, text):
+    try:
+        call()
+    except Exception as error:
+        assert text in str(error), error
+        return
+    raise AssertionError("nothing was refused")
+"""
+
+
+def run(program: str, *, platforms: str = "xlalite,cpu", **variables: str) -> str:
+    """Runs a program and gives what it printed; it must end well."""
+    environment = {**os.environ, "JAX_PLATFORMS": platforms, **variables}
+    code = PREAMBLE + "from xlalite.interop.jax.plugin import initialize\ninitialize()\n" * (platforms != "cpu")
+    done = subprocess.run(
+        [sys.executable, "-c", code + textwrap.dedent(program)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_programs_give_what_numpy_gives() -> None:
+    run("""
+    assert jax.devices()[0].platform == "xlalite"
+    x, y = np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6), np.ones((6, 3), np.float32)
+    near(jax.jit(lambda x, y: jnp.tanh(x) @ y)(x, y), np.tanh(x) @ y)
+    near(jax.grad(lambda x: (jnp.sin(x) ** 2).sum())(x), np.sin(2 * x))
+    near(lax.fori_loop(0, 5, lambda i, v: v * 2 + i, jnp.ones(3)), [58.0] * 3)
+    near(jnp.linalg.cholesky(np.eye(3) * 4), np.eye(3) * 2)
+    near(jnp.sort(x, 0), np.sort(x, 0))
+    assert jax.random.normal(jax.random.key(0), (1000,)).std() > 0.9
+    for name in "bfloat16 float16 int8 uint32 bool_ int4 float8_e4m3fn complex64".split():
+        dtype = getattr(jnp, name)
+        ones = jnp.ones((3, 5), dtype)
+        assert (jnp.concatenate([ones, ones]) == ones[0]).all() and ones.dtype == dtype
+    assert jnp.zeros((0, 3)).sum() == 0 and jnp.ones(()).item() == 1
+    near(jnp.asarray(x[:, ::-2]), x[:, ::-2])
+    near(jnp.asarray(x.T), x.T)
+    """)
+
+
+def test_memory_is_shared_where_it_may_be() -> None:
+    run("""
+    x = np.zeros(1 << 18, np.float32)
+    on_device = jax.device_put(x)
+    assert np.asarray(on_device).ctypes.data == x.ctypes.data
+    y = jax.jit(lambda x: x + 1)(on_device)
+    seen = np.asarray(y)
+    assert seen.ctypes.data == np.asarray(y).ctypes.data
+    del y
+    assert (seen == 1).all()
+
+    step = jax.jit(lambda x: x * 2 + 1, donate_argnums=0)
+    a = jnp.ones(1000)
+    place = a.unsafe_buffer_pointer()
+    b = step(a)
+    assert a.is_deleted() and b.unsafe_buffer_pointer() == place and (b == 3).all()
+    refused(lambda: a + 1, "deleted")
+    seen = np.asarray(b)
+    c = step(b)  # `seen` still needs the memory
+    assert (seen == 3).all() and (c == 7).all()
+    kept = step(on_device)  # the memory is NumPy's
+    assert (x == 0).all() and (kept == 1).all()
+    two = jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=(0, 1))
+    d = jnp.ones(3)
+    refused(lambda: two(d, d), "donate")
+    one = jax.jit(lambda x, y: x + y, donate_argnums=0)
+    e = jnp.ones(3)
+    refused(lambda: one(e, e), "a second time in the same call")
+    """)
+
+
+def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
+    printed = run("""
+    from jax.experimental import io_callback
+    near(jax.pure_callback(np.sin, jax.ShapeDtypeStruct((3,), np.float32), jnp.arange(3.0)), np.sin(np.arange(3.0)))
+    @jax.jit
+    def step(x):
+        io_callback(lambda v: print("first", v), None, x, ordered=True)
+        io_callback(lambda v: print("second", v), None, x + 1, ordered=True)
+        jax.debug.print("third {}", x + 2)
+        return x * 2
+    assert step(1.0) == 2
+    jax.effects_barrier()
+    def wrong(x):
+        raise ValueError("out of cheese")
+    number = jax.ShapeDtypeStruct((), np.float32)
+    refused(lambda: jax.pure_callback(wrong, number, 1.0).item(), "out of cheese")
+    refused(lambda: jax.pure_callback(lambda x: np.zeros(2, np.float32), number, 1.0), "shape")
+    """)
+    assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
+
+
+def test_several_devices_exchange() -> None:
+    run(
+        """
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    assert len(jax.devices()) == 3
+    x = jnp.arange(6.0).reshape(3, 2)
+    near(jax.pmap(lambda v: v - lax.pmean(v, "i"), axis_name="i")(x), x - x.mean(0))
+    near(jax.device_put(x, jax.devices()[2]) + 1, x + 1)
+    assert (jax.device_put(x, jax.devices()[2]) + 1).devices() == {jax.devices()[2]}
+    mesh = Mesh(np.array(jax.devices()), "x")
+    split = jax.device_put(x, NamedSharding(mesh, P("x")))
+    refused(lambda: jax.jit(lambda v: v.sum(0))(split), "xlalite does not partition programs over devices")
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=3",
+    )
+
+
+def test_compiled_programs_are_shown_and_kept() -> None:
+    run("""
+    lowered = jax.jit(lambda x: jnp.exp(x) @ x).lower(np.ones((16, 16), np.float32))
+    compiled = lowered.compile()
+    assert "ENTRY" in compiled.as_text()
+    assert compiled.cost_analysis()["flops"] > 16**3
+    assert compiled.memory_analysis().output_size_in_bytes == 1024
+    from jax.experimental.serialize_executable import deserialize_and_load, serialize
+    loaded = deserialize_and_load(*serialize(compiled))
+    near(loaded(np.ones((16, 16), np.float32)), np.full((16, 16), 16 * np.e))
+    """)
+
+
+def test_many_threads_call_at_once_and_nothing_leaks() -> None:
+    run("""
+    import threading
+    f = jax.jit(lambda x: jnp.tanh(x) + 1)
+    x = jnp.ones(1000)
+    f(x)
+    before = jax.devices()[0].memory_stats()["bytes_in_use"]
+    def work():
+        for _ in range(2000):
+            y = f(x)
+        near(y, np.tanh(1.0) + 1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert jax.devices()[0].memory_stats()["bytes_in_use"] - before < 100_000
+    """)
+
+
+def test_the_name_can_be_cpu() -> None:
+    run(
+        """
+    assert jax.devices()[0].platform == "cpu" and "xlalite" in jax.devices()[0].client.platform_version
+    y = jnp.arange(3.0) * 2
+    near(np.from_dlpack(y), [0, 2, 4])
+    """,
+        XLALITE_JAX_PLATFORM_NAME="cpu",
+    )
+
+
+def test_nobody_gets_the_platform_unasked() -> None:
+    run(
+        """
+    from xlalite.interop.jax.plugin import initialize
+    initialize()
+    assert "xlalite" not in jax.devices()[0].client.platform_version
+    """,
+        platforms="cpu",
+    )
+
+
+def test_functions_are_explained_on_every_platform() -> None:
+    run(
+        """
+    from xlalite.interop.jax import compiled, explain
+    decisions = explain(lambda x: jnp.tanh(x).sum() + 1, np.ones((64, 64), np.float32))
+    assert any("fus" in str(decision) for decision in decisions)
+    assert "define" in compiled(jax.jit(jnp.sin), np.ones(3, np.float32)).as_text("llvm")
+    """,
+        platforms="cpu",
+    )

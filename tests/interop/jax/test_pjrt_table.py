@@ -1,0 +1,122 @@
+"""The machine code of the PJRT table, called as a client would."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, FUNCTIONS, Semantics
+from xlalite.backends.cpu.native.pjrt.native import Native, native
+from xlalite.backends.cpu.native.pjrt.records import Buffer
+from xlalite.interop.jax.client import FUNCTIONS as IN_PYTHON
+from xlalite.interop.jax.platform import platform
+from xlalite.interop.jax.table import capsule
+
+ITEM = ELEMENT_TYPES.index("f32")
+
+
+@pytest.fixture(scope="module")
+def code() -> Native:
+    assert capsule() is not None
+    return native()
+
+
+def call(code: Native, name: str, **values: Any) -> Any:
+    """The arguments after the call, which must not give an error."""
+    arguments = ARGUMENTS[name](struct_size=ctypes.sizeof(ARGUMENTS[name]), **values)
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address(name))
+    assert function(ctypes.addressof(arguments)) is None
+    return arguments
+
+
+def buffer_of(code: Native, array: np.ndarray, semantics: Semantics, strides: tuple[int, ...] | None = None) -> Any:
+    dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
+    steps = (ctypes.c_int64 * max(1, array.ndim))(*(strides or ()))
+    return call(
+        code,
+        "Client_BufferFromHostBuffer",
+        data=array.ctypes.data,
+        type=ITEM,
+        dims=ctypes.addressof(dims),
+        rank=array.ndim,
+        strides=None if strides is None else ctypes.addressof(steps),
+        num_strides=len(strides or ()),
+        semantics=semantics,
+    )
+
+
+def contents(code: Native, buffer: int, dims: tuple[int, ...]) -> np.ndarray:
+    size = call(code, "Buffer_ToHostBuffer", buffer=buffer).size
+    target = np.zeros(dims, np.float32)
+    assert size == target.nbytes
+    call(code, "Buffer_ToHostBuffer", buffer=buffer, target=target.ctypes.data, size=size)
+    return target
+
+
+@pytest.mark.parametrize("dims", [(), (0,), (3,), (2, 0, 3), (4, 5), (1, 1)])
+def test_arrays_go_in_and_out(code: Native, dims: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(dims, dtype=int), dtype=np.float32).reshape(dims)
+    before = code.shared.bytes_in_use
+    made = buffer_of(code, array, Semantics.ONLY_DURING_CALL, array.strides)
+    shape = call(code, "Buffer_Dimensions", buffer=made.buffer)
+    assert tuple((ctypes.c_int64 * shape.rank).from_address(shape.dims)) == dims
+    assert call(code, "Event_IsReady", event=made.done_with_host_buffer).is_ready == 1
+    kept = array.copy()
+    array[...] = -1
+    np.testing.assert_array_equal(contents(code, made.buffer, dims), kept)
+    copy = call(code, "Buffer_CopyToDevice", buffer=made.buffer, device=platform().devices[0]).result
+    call(code, "Buffer_Destroy", buffer=made.buffer)
+    np.testing.assert_array_equal(contents(code, copy, dims), kept)
+    call(code, "Buffer_Destroy", buffer=copy)
+    assert code.shared.bytes_in_use == before
+
+
+def test_memory_of_the_host_is_used_until_the_last_owner_lets_go(code: Native) -> None:
+    memory = np.zeros(68, np.float32)
+    start = -memory.ctypes.data % 16 // 4
+    array, calls = memory[start : start + 64], []
+    array[:] = np.arange(64)
+    made = buffer_of(code, array, Semantics.ZERO_COPY)
+    assert call(code, "Buffer_UnsafePointer", buffer=made.buffer).pointer == array.ctypes.data
+    assert call(code, "Event_IsReady", event=made.done_with_host_buffer).is_ready == 0
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda error, argument: calls.append(argument))
+    address = ctypes.cast(callback, ctypes.c_void_p).value
+    call(code, "Event_OnReady", event=made.done_with_host_buffer, callback=address, user_arg=7)
+    call(code, "Event_Destroy", event=made.done_with_host_buffer)
+    call(code, "Buffer_IncreaseExternalReferenceCount", buffer=made.buffer)
+    call(code, "Buffer_Delete", buffer=made.buffer)
+    call(code, "Buffer_Delete", buffer=made.buffer)
+    assert call(code, "Buffer_IsDeleted", buffer=made.buffer).is_deleted == 1
+    assert calls == []
+    call(code, "Buffer_DecreaseExternalReferenceCount", buffer=made.buffer)
+    assert calls == [7]
+    call(code, "Buffer_Destroy", buffer=made.buffer)
+    assert calls == [7]
+
+
+def test_unaligned_memory_is_copied(code: Native) -> None:
+    memory = np.zeros(16, np.float32)
+    start = -memory.ctypes.data % 16 // 4
+    array = memory[start + 1 : start + 9]
+    made = buffer_of(code, array, Semantics.ZERO_COPY)
+    record = Buffer.from_address(made.buffer)
+    assert record.data != array.ctypes.data
+    assert record.size_bytes == 32
+    call(code, "Buffer_Destroy", buffer=made.buffer)
+
+
+@pytest.mark.parametrize("view", [lambda x: x[::2], lambda x: x[:, ::-1], lambda x: x.T, lambda x: x[1:, 2:3]])
+def test_arrays_with_strides_are_read_as_they_are(code: Native, view: Any) -> None:
+    array = view(np.arange(24, dtype=np.float32).reshape(4, 6))
+    made = buffer_of(code, array, Semantics.ZERO_COPY, array.strides)
+    np.testing.assert_array_equal(contents(code, made.buffer, array.shape), array)
+    call(code, "Buffer_Destroy", buffer=made.buffer)
+
+
+def test_every_function_is_somewhere() -> None:
+    offered = {name for name in FUNCTIONS if name in ARGUMENTS}
+    missing = offered - set(native().names) - set(IN_PYTHON)
+    assert missing == set()
