@@ -9,6 +9,7 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
+from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, tile_of
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
@@ -353,11 +354,23 @@ class Driver:
             return
         row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
         area = Area(piece.area.product, row, column, seen.height, seen.width)
+        finish = self._finisher.finish if math.simplifies else self._convert
         if plan.depth_units == 1:
-            self._finisher.finish(area, sums)
+            finish(area, sums)
             return
-        with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), plan.view.k)):
-            self._finisher.finish(area, sums)
+        with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), math.operand(plan.view.k))):
+            finish(area, sums)
+
+    def _convert(self, area: Area, sums: Value) -> None:
+        """Finishes a tile whose sums need nothing but to be converted."""
+        plan, math, numbers = self._plan, self._math, self._plan.numbers
+        area = area.turned() if plan.form is Form.ROWS else area
+        line = math.add(math.multiply(area.row, plan.view.line), area.column)
+        offset = math.add(line, plan.view.products.place(math, area.product))
+        place = math.address(representation(numbers.result).memory, self._entry.outputs[0].pointer, offset)
+        sizes = area.height, area.width, self._layout.sums_line, plan.view.line
+        convert = self._callee(converter(self._module, numbers, plan.lanes))
+        self._fb.call_pointer(convert, VOID, (sums, place, *map(math.value, sizes)))
 
     def _sums(self, piece: _Piece, area: Area) -> Value:
         """Where a tile's sums go: the result, the place of a whole piece or of a part of it, or that of one tile."""

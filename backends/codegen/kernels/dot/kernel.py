@@ -138,9 +138,9 @@ class DotKernel(Kernel):
 
     @property
     def _is_long(self) -> bool:
-        """Whether it does nothing but call tiles that take long."""
-        is_long = self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0
-        return self.stores_result and is_long and not computed_operands(self.dot)
+        """Whether it does nothing but call functions for tiles that take long."""
+        is_long = self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and self.plan.parts == 1
+        return is_long and results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""

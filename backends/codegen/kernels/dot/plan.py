@@ -68,7 +68,7 @@ _RUN_BYTES = 2048
 _SUM_BYTES = 16 << 10
 """Sums that stay in the nearest cache beside the rows that are read."""
 
-_MAX_UNIT_ELEMENTS = 1 << 18
+_MAX_UNIT_ELEMENTS = 1 << 19
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
 
 _MAX_PACKED_ELEMENTS = 1 << 19

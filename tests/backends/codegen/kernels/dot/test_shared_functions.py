@@ -1,5 +1,6 @@
 """Tiles and packing functions: one serves products of all sizes, and programs share its object code."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.hlo import parse
+from xlalite.hlo.evaluation.evaluator import evaluate
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 
 def product(m: int, k: int, n: int, dtype: str = "f32") -> str:
@@ -74,3 +78,28 @@ def test_kept_code_computes_the_same(rng: np.random.Generator) -> None:
     text = product(29, 300, 41)
     results = [backend.compile(parse(text), CompileOptions(use_cache=keep))(*arrays) for keep in (False, True)]
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_long_products_of_any_layout_find_what_the_evaluator_finds(seed: int) -> None:
+    chance, rng = random.Random(seed), np.random.default_rng(seed)
+    m, n = (chance.choice((1, 2, 5, 13, 31, 33, 70, 129, 200)) for _ in range(2))
+    k, batch = chance.choice((256, 300, 512, 777, 1030)), chance.choice(((), (), (3,)))
+    a, b, t = chance.choice(
+        (*((t,) * 3 for t in ("f32", "f64", "bf16", "f16", "s8", "s32", "c64")), ("s8", "s8", "s32"))
+    )
+    lhs, rhs = (chance.sample(sizes, 2) for sizes in ((m, k), (k, n)))
+    first, count = len(batch), chance.choice((1, 2, 5))
+    lhs_term, rhs_term = first + lhs.index(k), first + rhs.index(k)
+    shapes = [",".join(map(str, (*batch, *sizes))) for sizes in (lhs, rhs, (m, n))]
+    dims = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if batch else ""
+    text = f"""HloModule m
+ENTRY e {{
+  x = {a}[{shapes[0]}] parameter(0)
+  y = {b}[{shapes[1]}] parameter(1)
+  ROOT d = {t}[{shapes[2]}] dot(x, y), {dims}lhs_contracting_dims={{{lhs_term}}}, rhs_contracting_dims={{{rhs_term}}}
+}}"""
+    arrays = [rng.integers(-3, 4, (*batch, *sizes)).astype(DType(dtype).numpy) for dtype, sizes in ((a, lhs), (b, rhs))]
+    options = CompileOptions(num_threads=count, debug=DebugOptions(cpu_max_isa=("", "AVX2", "SSE2")[seed % 3]))
+    found = get_backend("cpu").compile(parse(text), options)(*arrays)
+    np.testing.assert_array_equal(found, evaluate(parse(text), *arrays))
