@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import hand_over_control, remove_dead
@@ -11,8 +11,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.control_flow import FusionAttrs
-from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.ops.structural import GetTupleElementAttrs
 from xlalite.passes.fusion.group import KernelGroup
+from xlalite.passes.fusion.joined_body import joined_body
 
 
 def fuse(module: HloModule, computation: HloComputation, groups: Sequence[KernelGroup]) -> None:
@@ -24,8 +25,8 @@ def fuse(module: HloModule, computation: HloComputation, groups: Sequence[Kernel
     planned = []
     for group in groups:
         members = group.in_post_order()
-        operands = _external_operands(members, group)
-        planned.append((group, members, operands, module.add(_body(group, members, operands))))
+        body, operands = joined_body(f"fused_{group.root.name}", members, group.outputs)
+        planned.append((group, members, operands, module.add(body)))
     for group, _, operands, body in planned:
         _fuse_one(computation, group, operands, body)
     for _, members, _, _ in planned:
@@ -49,23 +50,6 @@ def _fuse_one(
     _replace_outputs(computation, group, fusion)
 
 
-def _body(group: KernelGroup, members: Sequence[HloInstruction], operands: Sequence[HloInstruction]) -> HloComputation:
-    body = HloComputation(f"fused_{group.root.name}")
-    inner: dict[HloInstruction, HloInstruction] = {}
-    for number, operand in enumerate(operands):
-        parameter = HloInstruction(
-            OPS["parameter"], operand.shape, attrs=ParameterAttrs(number), name=f"param_{number}.{operand.name}"
-        )
-        inner[operand] = body.add(parameter)
-    for member in members:
-        inner[member] = body.add(member.clone([inner[operand] for operand in member.operands]))
-    if len(group.outputs) == 1:
-        body.set_root(inner[group.root])
-    else:
-        body.set_root(body.add(create("tuple", [inner[output] for output in group.outputs])))
-    return body
-
-
 def _replace_outputs(computation: HloComputation, group: KernelGroup, fusion: HloInstruction) -> None:
     members = group.places
     for number, output in enumerate(group.outputs):
@@ -77,12 +61,3 @@ def _replace_outputs(computation: HloComputation, group: KernelGroup, fusion: Hl
         inside = [user for user in output.users if user in members and user is not fusion]
         hand_over_control(output, fusion)
         output.replace_all_uses_with(replacement, except_users=inside)
-
-
-def _external_operands(members: Iterable[HloInstruction], group: KernelGroup) -> list[HloInstruction]:
-    found: dict[HloInstruction, None] = {}
-    for member in members:
-        for operand in member.operands:
-            if operand not in group.places:
-                found[operand] = None
-    return list(found)

@@ -9,7 +9,6 @@ from typing import ClassVar
 from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_body import joined_body
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
@@ -20,6 +19,7 @@ from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.fusion.joined_body import joined_body
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_shapes
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 

@@ -9,7 +9,6 @@ from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.dot.kernel import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_body import joined_body
 from xlalite.backends.codegen.kernels.loop import plan_loop
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building.create import create
@@ -22,6 +21,7 @@ from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.fusible import is_immediate, why_not_fusible
+from xlalite.passes.fusion.joined_body import joined_body
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_shapes
 from xlalite.passes.simplify.dce import remove_uncalled_computations
 
