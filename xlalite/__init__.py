@@ -46,7 +46,7 @@ _NAMES: dict[str, str] = {
     "xlalite.framework.graph.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
     "xlalite.ops.functions.array": (
-        "broadcast_static_shape, broadcast_to, concat, expand_dims, fill, gather, identity, identity_n, "
+        "broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather, identity, identity_n, "
         "invert_permutation, meshgrid, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, "
         "prevent_gradient, rank, reshape, reverse, reverse_sequence, reverse_v2, roll, shape, shape_n, size, slice, "
         "split, squeeze, stack, stop_gradient, strided_slice, tile, transpose, unstack, where, where_v2, zeros, "
@@ -140,8 +140,8 @@ _NAMES: dict[str, str] = {
         "less_equal, lin_space, linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, "
         "maximum, minimum, mod, mul, multiply, negative, not_equal, pow, range, real, realdiv, reciprocal, reduce_all, "
         "reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, "
-        "rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, sub, subtract, tan, tanh, to_float, "
-        "to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
+        "rsqrt, sigmoid, sign, sin, sinh, sparse_matmul, sqrt, square, squared_difference, sub, subtract, tan, tanh, "
+        "to_float, to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
     "xlalite.ops.functions.nn": "log_sigmoid",
     "xlalite.ops.functions.quantization": (

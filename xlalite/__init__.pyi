@@ -42,9 +42,9 @@ from xlalite.ops.data.parsing import (
 from xlalite.ops.functions import raw_ops as raw_ops
 from xlalite.ops.functions.array import (
     broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
-    expand_dims as expand_dims, fill as fill, gather as gather, identity as identity, identity_n as identity_n,
-    invert_permutation as invert_permutation, meshgrid as meshgrid, one_hot as one_hot, ones as ones,
-    ones_like as ones_like, pad as pad, placeholder as placeholder,
+    ensure_shape as ensure_shape, expand_dims as expand_dims, fill as fill, gather as gather, identity as identity,
+    identity_n as identity_n, invert_permutation as invert_permutation, meshgrid as meshgrid, one_hot as one_hot,
+    ones as ones, ones_like as ones_like, pad as pad, placeholder as placeholder,
     placeholder_with_default as placeholder_with_default, prevent_gradient as prevent_gradient, rank as rank,
     reshape as reshape, reverse as reverse, reverse_sequence as reverse_sequence, reverse_v2 as reverse_v2,
     roll as roll, shape as shape, shape_n as shape_n, size as size, slice as slice, split as split, squeeze as squeeze,
@@ -104,10 +104,10 @@ from xlalite.ops.functions.math import (
     realdiv as realdiv, reciprocal as reciprocal, reduce_all as reduce_all, reduce_any as reduce_any,
     reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max, reduce_mean as reduce_mean,
     reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum, rint as rint, round as round,
-    rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square,
-    squared_difference as squared_difference, sub as sub, subtract as subtract, tan as tan, tanh as tanh,
-    to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv, truncatediv as truncatediv,
-    truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
+    rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sparse_matmul as sparse_matmul,
+    sqrt as sqrt, square as square, squared_difference as squared_difference, sub as sub, subtract as subtract,
+    tan as tan, tanh as tanh, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv,
+    truncatediv as truncatediv, truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
 )
 from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
 from xlalite.ops.functions.ordering import argsort as argsort, searchsorted as searchsorted, sort as sort

@@ -37,6 +37,7 @@ def vectors(*sizes: int) -> tuple[list[tf.Tensor], dict[tf.Tensor, np.ndarray]]:
         (lambda x, y: tf.reshape(x, [2, 2]) + y, r"cannot reshape \(3,\) with 3 elements to \(2, 2\) with 4"),
         (lambda x, y: tf.stack([x, y]), "cannot stack tensors"),
         (lambda x, y: tf.slice(x, tf.cast(y, tf.int32)[:1] + 8, [-1]), "a slice from 9 of size -1 does not lie"),
+        (lambda x, y: tf.ensure_shape(x, [9]), r"Shape of tensor .* is not compatible with \(9,\)"),
         (lambda x, y: tf.reduce_sum(x, tf.cast(y, tf.int32) - 1), "Invalid reduction dimension 0 is named twice"),
     ],
 )
@@ -53,6 +54,7 @@ def test_sizes_that_do_not_fit_at_run_time_are_invalid_arguments(
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda: tf.ensure_shape(tf.zeros([2, 3]), [2]), "ranks"),
         (lambda: tf.reduce_sum(tf.zeros([2, 3]), [0, 0]), "axis 0 is named twice"),
         (lambda: tf.reduce_max(tf.zeros([2, 3]), [1, -1]), "axis -1 is named twice"),
         (lambda: tf.concat([tf.constant(1.0), tf.constant(2.0)], 0), "Can.t concatenate scalars"),

@@ -122,3 +122,7 @@ def test_bare_handles_know_their_variable():
     with tf.control_dependencies([assign]):
         value = tf.raw_ops.ReadVariableOp(resource=handle)
     np.testing.assert_array_equal(_run(value), [1, 2])
+
+
+def test_a_single_number_is_counted():
+    np.testing.assert_array_equal(_run(tf.bincount(tf.constant(2), minlength=4)), [0, 0, 1, 0])

@@ -7,7 +7,7 @@ from xlalite.ops.functions import array as a, selection as s
 from xlalite.ops.functions.sparse import sparse_to_dense
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import gradients
-from xlalite.ops.helpers.node import node
+from xlalite.ops.helpers.node import node, operation
 
 F = np.float32
 X = np.arange(24, dtype=F).reshape(2, 3, 4)
@@ -37,6 +37,19 @@ ROWS = np.int32([[2], [0], [2]])
 UPDATES = np.arange(3 * 4, dtype=F).reshape(3, 4) - 5
 
 VALUES = [
+    value("EnsureShape", lambda x: a.ensure_shape(x, [None, 3, 4]), X, expected=lambda x: x),
+    value(
+        "ConcatOffset",
+        lambda: operation("ConcatOffset", [*map(constant, (-1, [2, 3], [2, 1], [2, 5]))]).outputs[2],
+        expected=lambda: np.int32([0, 4]),
+    ),
+    value(
+        "GatherNd of nothing",
+        s.gather_nd,
+        np.zeros((0, 3), F),
+        np.zeros((0, 2), np.int32),
+        expected=lambda x, at: np.zeros(0, F),
+    ),
     value(
         "SparseToDense",
         lambda at, x: sparse_to_dense(at, [4], x, -1.0),
@@ -134,6 +147,7 @@ Y = np.linspace(-1, 2, 12).reshape(3, 4)
 Z = np.array([[0.3, -0.6, 2.5, 0.1], [1.4, -2.0, 0.7, 0.2], [-0.4, 0.9, -1.1, 1.6]])
 
 GRADIENTS = [
+    gradient("EnsureShape", lambda x: a.ensure_shape(x, [None]) ** 2, np.float64([1, -3])),
     gradient(
         "SparseToDense",
         lambda x, rest: sparse_to_dense(np.int32([[0, 1], [1, 0]]), [2, 2], x, rest) ** 2,

@@ -75,6 +75,9 @@ def _gather_nd_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, 
     params, indices = inputs
     if 0 in params.dims[: indices.dims[-1]] and indices.shape.element_count:
         raise ShapeError(f"cannot gather from an empty dimension of {params.shape.text()}")
+    result = (*indices.dims[:-1], *params.dims[indices.dims[-1] :])
+    if 0 in result:
+        return [ctx.builder.full(0, params.dtype, result)]
     return [gather_slices(ctx.builder, params, indices)]
 
 

@@ -290,9 +290,10 @@ def _bincount_infer(op: Operation) -> Sequence[OutputType]:
 
 def _bincount_on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     numbers, size, weights = (np.asarray(value) for value in inputs)
+    numbers = np.atleast_1d(numbers)
     kept = (numbers >= 0) & (numbers < size)
     result = np.zeros(int(size), weights.dtype)
-    np.add.at(result, numbers[kept], weights[kept] if weights.size else np.ones((), weights.dtype))
+    np.add.at(result, numbers[kept], np.atleast_1d(weights)[kept] if weights.size else np.ones((), weights.dtype))
     return [result]
 
 

@@ -15,8 +15,9 @@ from xlalite.framework.meaning.host import HostContext, HostValue, require_varia
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import register_partial_shape
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.declare import MOVEMENT, declare
-from xlalite.ops.helpers.shape_rules import require_same_type, require_type
+from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_type
 from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
 
 
@@ -105,6 +106,48 @@ register(
         variable_access=VariableAccess.READ,
         is_metadata=True,
     )
+)
+
+
+# EnsureShape(input): the input, which must have the shape.
+
+
+def _ensured_infer(op: Operation) -> Sequence[OutputType]:
+    return [(op.inputs[0].dtype, op.inputs[0].shape.merge_with(op.get_attr("shape")))]
+
+
+def _ensured_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    wanted = op.get_attr("shape")
+    if not wanted.is_compatible_with(inputs[0].dims):
+        raise ShapeError(f"Shape of tensor {op.inputs[0].name!r} {inputs[0].dims} is not compatible with {wanted}")
+    return inputs[:1]
+
+
+declare("EnsureShape", ("input",), _ensured_infer, _ensured_lower, lambda op, grad: [grad], MOVEMENT, attrs=("shape",))
+
+
+# ConcatOffset(concat_dim, shape...): where each of several arrays begins in their concatenation.
+
+
+def _offset_infer(op: Operation) -> Sequence[OutputType]:
+    return [(each.dtype, each.shape.with_rank(1)) for each in op.inputs[1:]]
+
+
+def _offset_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    shapes = [ctx.constant_at(op, position) for position in range(1, len(op.inputs))]
+    axis = normalize_axis(int(ctx.constant(op, "concat_dim")), len(shapes[0]), "concat_dim")
+    starts = np.cumsum([0, *(shape[axis] for shape in shapes[:-1])])
+    return [_constant(ctx, op, start * (np.arange(len(shapes[0])) == axis)) for start in starts]
+
+
+declare(
+    "ConcatOffset",
+    ("concat_dim", "shape*"),
+    _offset_infer,
+    _offset_lower,
+    None,
+    MOVEMENT,
+    constant_inputs=("concat_dim", "shape"),
 )
 
 

@@ -37,6 +37,15 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return node("Identity", [convert_to_tensor(input)], None, name)
 
 
+def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """The same value, which must have the shape.
+
+    Raises:
+        ShapeError: what is known of its shape says otherwise.
+    """
+    return node("EnsureShape", [convert_to_tensor(x)], {"shape": as_shape(shape)}, name)
+
+
 def identity_n(inputs: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """The same values, all available together."""
     return list(operation("IdentityN", [convert_to_tensor(value) for value in inputs], None, name).outputs)

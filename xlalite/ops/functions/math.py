@@ -173,6 +173,19 @@ def bitcast(x: Any, type: Any, name: str | None = None) -> Tensor:
     return node("Bitcast", [convert_to_tensor(x)], {"dtype": as_dtype(type)}, name)
 
 
+def sparse_matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of two matrices; that one is said to have many zeros changes nothing."""
+    return matmul(a, b, transpose_a, transpose_b, name=name)
+
+
 def matmul(
     a: Any,
     b: Any,

@@ -154,6 +154,11 @@ class Variable(TensorOperators):
         return self._initializer
 
     @property
+    def create(self) -> Operation:
+        """The same as `initializer`."""
+        return self._initializer
+
+    @property
     def initial_value(self) -> Tensor:
         """The initial value."""
         return self._initial_value

@@ -58,6 +58,9 @@ class VariableScope:
         """Makes the open scope find variables from now on."""
         _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), reuse=ReuseMode.REUSE))
 
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Does nothing: every variable is a resource variable."""
+
 
 class _Store:
     """The variables of one graph by full name, and how often each scope name was made."""
