@@ -160,6 +160,9 @@ class Flags:
     )
     tf_xla_always_defer_compilation: bool = _flag(False, _SWITCH, "never compile, always run the operations one by one")
 
+    xlalite_keep_faster: bool = _flag(
+        False, _SWITCH, "run each cluster compiled and op by op in turn at first, and keep to what was faster"
+    )
     xlalite_num_threads: int = _flag(0, _integer(0, 512), "threads of compiled code; 0 takes XLALITE_NUM_THREADS")
 
 

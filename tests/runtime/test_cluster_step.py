@@ -185,6 +185,38 @@ def test_fault_of_the_compiler_in_the_background_is_logged_and_runs_op_by_op(
     assert step.cluster.name in record.getMessage()
 
 
+def delayed(run: Callable[..., Any], clock: list[float], seconds: float) -> Callable[..., Any]:
+    def run_later(*arguments: Any) -> Any:
+        clock[0] += seconds
+        return run(*arguments)
+
+    return run_later
+
+
+@pytest.mark.parametrize("slow", ["compiled", "op by op"])
+def test_the_faster_way_is_kept(machine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, slow: str) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    v = tf.Variable(tf.zeros([]), name="v")
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        y = x * 2.0 + 1.0
+    runtime = machine(keep_faster=True)
+    runtime.initialize()
+    plan = runtime.plan([y], feeds=[x])
+    (step,) = plan.cluster_steps
+    clock = [0.0]
+    monkeypatch.setattr("xlalite.runtime.measured_step.time.perf_counter", lambda: clock[0])
+    for way, seconds in (("_run_fallback", 2.0), ("_run_updating", 3.0 if slow == "compiled" else 1.0)):
+        monkeypatch.setattr(step, way, delayed(getattr(step, way), clock, seconds))
+    for _ in range(12):
+        np.testing.assert_array_equal(plan.run([np.ones(4, np.float32)], runtime.store)[0], np.full(4, 3))
+    assert runtime.store.find("v").array == 12
+    decision = step.compiler.history.decisions[-1]
+    assert decision.verdict == ("runs op by op" if slow == "compiled" else "its code runs")
+    assert decision.numbers["µs op by op"] == 2e6
+    # Three runs each way, and one that compiles.
+    assert step.host_runs == (8 if slow == "compiled" else 3)
+
+
 def test_initializers_are_compiled_when_they_run_again(machine: Callable[..., Any]) -> None:
     v = tf.Variable(tf.ones([3]) * 2.0, name="v")
     runtime = machine()

@@ -168,6 +168,8 @@ class XlaliteOptions(Settings):
             operations one by one until then; `ASYNC` does so too, and compiles in the background; `STRICT` compiles
             each signature at once and fails where it cannot; `OFF` clusters but never compiles.
         lazy_compile_threshold: At which use of a signature `LAZY` compiles.
+        keep_faster: Whether each cluster runs both compiled and op by op in turn at first, and then keeps to what was
+            faster; what both took is in the cluster report.
         min_cluster_size: Clusters with fewer operations are dissolved.
         max_cluster_size: Clusters do not grow beyond this.
         ops_to_cluster: When given, only these op types, or groups such as `PW` or `FUSIBLE`, are clustered.
@@ -185,6 +187,7 @@ class XlaliteOptions(Settings):
 
     compile_mode = Single(Enumeration(CompileMode))
     lazy_compile_threshold = Single(Integer())
+    keep_faster = Single(Boolean())
     min_cluster_size = Single(Integer())
     max_cluster_size = Single(Integer())
     ops_to_cluster = repeated(Text())

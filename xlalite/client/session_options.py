@@ -55,6 +55,7 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
         compile_mode=CompileMode[own.compile_mode.name] if own.compile_mode else _compile_mode(flags),
         lazy_compile_threshold=own.lazy_compile_threshold or LAZY_COMPILE_THRESHOLD,
         num_threads=config.intra_op_parallelism_threads or flags.xlalite_num_threads or None,
+        keep_faster=own.keep_faster or flags.xlalite_keep_faster,
         cache_bytes=own.compilation_cache_bytes or None,
         debug=debug_options(flags),
     )

@@ -121,9 +121,11 @@ class ClusterCompiler:
             self._note_fallback(str(error).splitlines()[0])
             _LOG.warning("%s cannot be compiled and runs op by op: %s", cluster.name, error)
             return None
+        seconds = time.perf_counter() - start
         self.policy.compilations += 1
         self.history.add(signature, decision)
-        _LOG.info("%s in %.1f ms", decision, 1e3 * (time.perf_counter() - start))
+        self.history.seconds += seconds
+        _LOG.info("%s in %.1f ms", decision, 1e3 * seconds)
         return compiled
 
     def _note_fallback(self, reason: str) -> None:

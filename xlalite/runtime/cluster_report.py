@@ -48,7 +48,12 @@ def plan_report(plan: Plan) -> str:
     lines = [_title(plan), plan.clustering.report()]
     for step in plan.cluster_steps:
         lines.append(f"{step.cluster.name} ran {counted(step.runs, 'time')}")
-        lines += [f"  {decision}" for decision in step.compiler.history.decisions]
+        history = step.compiler.history
+        lines += [f"  {decision}" for decision in history.decisions]
+        if history.seconds:
+            lines.append(
+                f"  compiling took {1e3 * history.seconds:.1f} ms; op by op it ran {counted(step.host_runs, 'time')}"
+            )
     return "\n".join(lines)
 
 

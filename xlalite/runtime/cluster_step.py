@@ -36,6 +36,7 @@ class ClusterStep:
     Attributes:
         cluster: The cluster.
         compiler: Compiles it, and knows what was compiled and why.
+        host_runs: How often its operations ran one by one.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class ClusterStep:
         self.cluster = cluster
         self.compiler = ClusterCompiler(cluster, cache, options)
         self._policy = self.compiler.policy
+        self.host_runs = 0
         self._number = number
         self._cache = cache
         self._make_fallback = fallback
@@ -154,6 +156,7 @@ class ClusterStep:
                             value.readers -= 1
 
     def _run_fallback(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
+        self.host_runs += 1
         if self._fallback is None:
             self._fallback = self._make_fallback()
         for step in self._fallback:

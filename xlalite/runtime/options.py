@@ -30,6 +30,7 @@ class RuntimeOptions:
         lazy_compile_threshold: At which use of a signature `LAZY` compiles.
         num_threads: Threads of compiled code; None leaves the choice to the backend.
         backend: What compiles.
+        keep_faster: Whether each cluster runs both ways in turn at first, and then keeps to the faster.
         cache_bytes: How much compiled code is kept; None for no limit.
         debug: Dumps, and what restricts the passes.
     """
@@ -38,5 +39,6 @@ class RuntimeOptions:
     lazy_compile_threshold: int = 2
     num_threads: int | None = None
     backend: str = "cpu"
+    keep_faster: bool = False
     cache_bytes: int | None = None
     debug: DebugOptions = field(default_factory=DebugOptions)

@@ -13,6 +13,7 @@ from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.framework.meaning.variable_use import begin_states
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation import CompilationCache
+from xlalite.runtime.measured_step import MeasuredClusterStep
 from xlalite.runtime.operation_step import OperationStep, PlanRegisters, PlanStep, ReleaseStep
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.plan import Plan, PlanRequest
@@ -87,7 +88,8 @@ class PlanBuilder:
 
         numbers = {tensor: registers.number(tensor) for tensor in (*cluster.inputs, *cluster.outputs)}
         number = next(self._cluster_numbers)
-        return ClusterStep(cluster, number, numbers, make_fallback, self._cache, self._options)
+        kind = MeasuredClusterStep if self._options.keep_faster else ClusterStep
+        return kind(cluster, number, numbers, make_fallback, self._cache, self._options)
 
 
 class _RegisterFile:

@@ -17,10 +17,12 @@ class CompilationHistory:
 
     Attributes:
         decisions: Everything that was decided, in order.
+        seconds: How long compiling took.
     """
 
     def __init__(self, name: str) -> None:
         self.decisions: list[Decision] = []
+        self.seconds = 0.0
         self._name = name
         self._signatures: deque[Signature] = deque(maxlen=REMEMBERED_SIGNATURES)
 
