@@ -42,6 +42,7 @@ from benchmarks import (
     roofline,
     spectra,
     training,
+    training_steps,
 )
 from benchmarks.harness import OWN, DisagreementError, Times, Workload, agree, measure, peer_notes
 
@@ -61,6 +62,7 @@ ROOMS = (
     dense_models,
     programming,
     training,
+    training_steps,
 )
 
 _TITLES = ("workload", "time", "jax", "best peer", "", "jax, CPU", "best, CPU", "limit", "MiB")

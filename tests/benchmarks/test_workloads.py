@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import convolution_models, dense_models, roofline, run
+from benchmarks import convolution_models, dense_models, roofline, run, training_steps
 from benchmarks.harness import Contest, DisagreementError, Workload, agree, measure, workload
 from benchmarks.programs import floats, text_contest
 
 _KINDS = list({each.label: each for each in run.workloads()}.values())
-_MODELS = [*convolution_models.workloads(), *dense_models.workloads()]
+_MODELS = [*convolution_models.workloads(), *dense_models.workloads(), *training_steps.workloads()]
 
 
 @pytest.mark.parametrize("kind", [pytest.param(each, id=each.label) for each in _KINDS if each.sizes])

@@ -178,7 +178,10 @@ def test_lenet_reaches_98_percent(tmp_path: Path) -> None:
     assert accuracies(done.stdout)[-1] >= 0.98
 
 
-@pytest.mark.parametrize("program", ["lenet", "mlp_training", "sasrec", "seq2seq"])
+@pytest.mark.parametrize(
+    "program",
+    ["convlstm", "gru4rec", "lenet", "masked_lm", "mlp_training", "resnet", "sasrec", "seq2seq", "word2vec"],
+)
 def test_programs_learn_the_same_with_the_jit_off_and_on(tmp_path: Path, program: str) -> None:
     runs = [
         run_python(tmp_path, "-m", f"xlalite.examples.{program}", f"--xla={xla}", "--steps=2") for xla in ("off", "on")
