@@ -16,6 +16,7 @@ from xlalite.framework.graph.errors import GraphError, MissingElementError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.framework.meaning.host import Array
 from xlalite.framework.structure import flatten, is_leaf, rebuilder, with_value_types
 
 
@@ -26,7 +27,8 @@ class Fetches:
     Attributes:
         tensors: The tensors it names, each once.
         targets: The operations it names, each once.
-        assemble: The structure of results, from the values of `tensors`; None stands for an operation.
+        assemble: The structure of results, from the values of `tensors`: arrays, or NumPy scalars where they have
+            rank 0; None stands for an operation.
     """
 
     tensors: tuple[Tensor, ...]
@@ -67,12 +69,25 @@ def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
     tensors = tuple(dict.fromkeys(each for each in elements if isinstance(each, Tensor)))
     targets = tuple(dict.fromkeys(each for each in elements if isinstance(each, Operation)))
     positions = [tensors.index(each) if isinstance(each, Tensor) else None for each in elements]
-    build = rebuilder(with_value_types(structure))
-    if positions == [*range(len(tensors))]:
-        return Fetches(tensors, targets, build)
+    return Fetches(tensors, targets, _assembler(rebuilder(with_value_types(structure)), positions, len(tensors)))
+
+
+def _assembler(
+    build: Callable[[Sequence[Any]], Any], positions: Sequence[int | None], count: int
+) -> Callable[[Sequence[Array]], Any]:
+    """Builds a structure of arrays, NumPy scalars for those of rank 0, and None; short ways for the usual ones."""
+    if build is list and [*positions] == [*range(count)]:
+        return lambda results: [value if value.shape else value[()] for value in results]
     if build is list:
-        return Fetches(tensors, targets, lambda results: [None if i is None else results[i] for i in positions])
-    return Fetches(tensors, targets, lambda results: build([None if i is None else results[i] for i in positions]))
+        return lambda results: [None if i is None else _result(results[i]) for i in positions]
+    if not count:
+        nothing = [None] * len(positions)
+        return lambda results: build(nothing)
+    return lambda results: build([None if i is None else _result(results[i]) for i in positions])
+
+
+def _result(value: Array) -> Any:
+    return value if value.shape else value[()]
 
 
 def _element(graph: Graph, fetch: Any) -> Tensor | Operation:

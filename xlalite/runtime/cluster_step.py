@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ from xlalite.runtime.variables import VariableStore, VariableValue
 if TYPE_CHECKING:
     from xlalite.clustering.clusters import Cluster
 
-_NO_LOCK = contextlib.nullcontext()
 _SHAPE = operator.attrgetter("shape")
 
 Fallback = Callable[[], Sequence[PlanStep]]
@@ -61,6 +60,7 @@ class ClusterStep:
         self.cluster = cluster
         self.compiler = ClusterCompiler(cluster, cache, options)
         self._policy = self.compiler.policy
+        self._lookup_lock = threading.Lock()
         self.host_runs = 0
         self._number = number
         self._cache = cache
@@ -86,11 +86,14 @@ class ClusterStep:
         obtained_for: Signature = ()
         while True:
             # Others may update variables for long; a cluster without any need not wait for them.
-            with store.lock if self._variables else _NO_LOCK:
+            with store.lock if self._variables else self._lookup_lock:
                 values = [*map(store.find, self._variables)]
-                shapes = map(_SHAPE, values) if None not in values else [value and value.shape for value in values]
                 known = [(*array.shape, array.tobytes()) for array in constants] if constants else ()
-                signature = (self._number, *map(_SHAPE, arrays), *known, *shapes)
+                try:
+                    signature: Signature = (self._number, *map(_SHAPE, arrays), *known, *map(_SHAPE, values))
+                except AttributeError:  # a variable without a value
+                    shapes = [value and value.shape for value in values]
+                    signature = (self._number, *map(_SHAPE, arrays), *known, *shapes)
                 compiled = obtained if obtained_for == signature else self._cache.find(signature)
                 if compiled is not None:
                     compiled_at = trace.now() if trace is not None else 0
