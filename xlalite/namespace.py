@@ -121,6 +121,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "image": {
+        "xlalite.ops.functions.image_files": (
+            "decode_and_crop_jpeg, decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png, encode_jpeg, "
+            "encode_png, extract_jpeg_shape"
+        ),
         "xlalite.ops.functions.image": (
             "ResizeMethod, central_crop, crop_and_resize, crop_to_bounding_box, flip_left_right, flip_up_down, "
             "non_max_suppression, non_max_suppression_padded, non_max_suppression_with_scores, pad_to_bounding_box, "
@@ -170,6 +174,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.graph_import": "import_graph_def",
     },
     "io": {
+        "xlalite.ops.functions.image_files": (
+            "decode_and_crop_jpeg, decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png, encode_jpeg, "
+            "encode_png, extract_jpeg_shape"
+        ),
         "xlalite.files.graph_files": "write_graph",
         "xlalite.ops.data.parsing": (
             "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"

@@ -29,6 +29,7 @@ from xlalite.ops.declarations import (
     identities as identities,
     if_op as if_op,
     image_colors as image_colors,
+    image_files as image_files,
     image_resizing as image_resizing,
     joining as joining,
     linear_algebra as linear_algebra,

@@ -30,7 +30,7 @@ _FOLLOWING: Final = (
     "Tshift Tsize Tsplits Tstate Index N R S SrcT U dtype dtypes element_dtype num num_split out_type shape_type "
     "allowed_devices bad_color container output_shapes parallel_iterations shared_name summarize use_cudnn_on_gpu "
     "use_locking validate_indices validate_shape swap_memory lower_using_switch_merge index_type T_threshold TInput "
-    "grad_a grad_b grad_x grad_y stack_name debug_name"
+    "density_unit x_density y_density xmp_metadata grad_a grad_b grad_x grad_y stack_name debug_name"
 )
 _FOLLOWS: Final = frozenset(_FOLLOWING.split())
 """Attributes that follow from the inputs or change no result."""

@@ -1,0 +1,101 @@
+"""Pictures as files."""
+
+import builtins
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite as tf
+from xlalite.files.png import encode_png
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+SMOOTH = np.add.outer(np.arange(16) * 8, np.arange(24) * 4)[:, :, None].repeat(3, 2).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def pillow() -> Any:
+    return pytest.importorskip("PIL.Image")
+
+
+def run(fetches: Any) -> Any:
+    with tf.Session() as sess:
+        return sess.run(fetches)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_png_files_hold_what_was_put_in(pillow: Any, channels: int) -> None:
+    pixels = np.concatenate([IMAGE, IMAGE[:, :, :1]], 2)[:, :, :channels]
+    data = tf.image.encode_png(pixels)
+    decoded = tf.image.decode_png(data)
+    assert decoded.shape.as_list() == [None, None, None]
+    np.testing.assert_array_equal(run(decoded), pixels)
+    np.testing.assert_array_equal(run(tf.image.decode_image(data)), pixels)
+
+
+def test_channels_and_types_as_asked_for(pillow: Any) -> None:
+    data = encode_png(IMAGE)
+    decoded = tf.image.decode_png(data, channels=4)
+    assert decoded.shape.as_list() == [None, None, 4]
+    assert (run(decoded)[..., 3] == 255).all()
+    np.testing.assert_array_equal(run(tf.image.decode_png(data, dtype=tf.uint16)), IMAGE.astype(np.uint16) * 257)
+    scaled = run(tf.image.decode_image(data, dtype=tf.float32))
+    np.testing.assert_array_equal(scaled, IMAGE.astype(np.float32) / 255)
+    deep = (IMAGE[:, :, :1].astype(np.uint16) << 8) + 3
+    np.testing.assert_array_equal(run(tf.image.decode_png(encode_png(deep), dtype=tf.uint16)), deep)
+
+
+def test_jpeg_files_are_near_what_was_put_in(pillow: Any) -> None:
+    data = tf.image.encode_jpeg(SMOOTH, quality=98)
+    near = run(tf.image.decode_jpeg(data))
+    assert np.abs(near.astype(int) - SMOOTH).max() <= 6
+    assert list(run(tf.image.extract_jpeg_shape(data))) == [16, 24, 3]
+    assert run(tf.image.decode_jpeg(data, channels=1)).shape == (16, 24, 1)
+    assert run(tf.image.decode_jpeg(data, ratio=2)).shape == (8, 12, 3)
+    np.testing.assert_array_equal(run(tf.image.decode_and_crop_jpeg(data, [2, 3, 4, 5])), near[2:6, 3:8])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid crop window"):
+        run(tf.image.decode_and_crop_jpeg(data, [14, 0, 4, 5]))
+
+
+def test_frames_and_bitmaps(pillow: Any) -> None:
+    gif, bmp = io.BytesIO(), io.BytesIO()
+    frames = [pillow.fromarray(np.full((4, 6, 3), value, np.uint8)) for value in (0, 255)]
+    frames[0].save(gif, "GIF", save_all=True, append_images=frames[1:])
+    pillow.fromarray(IMAGE).save(bmp, "BMP")
+    moving = run(tf.image.decode_gif(gif.getvalue()))
+    assert moving.shape == (2, 4, 6, 3)
+    assert list(moving[:, 0, 0, 0]) == [0, 255]
+    assert run(tf.image.decode_image(gif.getvalue())).shape == (2, 4, 6, 3)
+    assert run(tf.image.decode_image(gif.getvalue(), expand_animations=False)).shape == (4, 6, 3)
+    np.testing.assert_array_equal(run(tf.image.decode_bmp(bmp.getvalue())), IMAGE)
+
+
+def test_what_is_no_picture(pillow: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown image file format"):
+        run(tf.image.decode_jpeg("nothing"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="damaged"):
+        run(tf.image.decode_png(encode_png(IMAGE)[:60]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="1 or 3 channels"):
+        run(tf.image.encode_jpeg(IMAGE[:, :, :2]))
+
+
+def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def without(name: str, *rest: Any, **named: Any) -> Any:
+        if name.partition(".")[0] == "PIL":
+            raise ImportError(name)
+        return original(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert run(tf.image.encode_png(IMAGE)).startswith(b"\x89PNG")
+    with pytest.raises(tf.errors.UnimplementedError, match=r"pip install xlalite\[images\]"):
+        run(tf.image.decode_png("x"))
