@@ -56,7 +56,7 @@ ROOMS: dict[str, Room] = {
     # level 3
     "xlalite.framework": Room(GRAPH, NUMERIC),
     "xlalite.messages": Room(("xlalite.hlo", "xlalite.framework"), NUMERIC),
-    "xlalite.files": Room(("xlalite.hlo", "xlalite.framework", "xlalite.messages"), NUMERIC),
+    "xlalite.files": Room(("xlalite.hlo", "xlalite.framework", "xlalite.messages"), (*NUMERIC, "PIL")),
     "xlalite.ops": Room((*GRAPH, *FILES), NUMERIC),
     # level 4
     "xlalite.clustering": Room(GRAPH, NUMERIC),

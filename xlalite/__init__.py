@@ -104,7 +104,8 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
     "xlalite.ops.data.parsing": (
-        "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
+        "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
+        "parse_single_example, parse_single_sequence_example"
     ),
     "xlalite.ops.functions.custom_gradients": "custom_gradient, hessians",
     "xlalite.ops.helpers.gradient_registry": (

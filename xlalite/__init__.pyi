@@ -36,8 +36,9 @@ from xlalite.messages.classes import (
     NodeDef as NodeDef, Summary as Summary
 )
 from xlalite.ops.data.parsing import (
-    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature, decode_raw as decode_raw,
-    parse_example as parse_example, parse_single_example as parse_single_example
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
+    VarLenFeature as VarLenFeature, decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
+    parse_single_example as parse_single_example, parse_single_sequence_example as parse_single_sequence_example
 )
 from xlalite.ops.functions import raw_ops as raw_ops
 from xlalite.ops.functions.array import (

@@ -180,7 +180,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
         "xlalite.files.graph_files": "write_graph",
         "xlalite.ops.data.parsing": (
-            "FixedLenFeature, FixedLenSequenceFeature, decode_raw, parse_example, parse_single_example"
+            "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
+            "parse_single_example, parse_single_sequence_example"
         ),
         "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
         "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",

@@ -267,3 +267,88 @@ def test_text_and_raw_files(tmp_path: Path) -> None:
     assert elements(tf.data.TFRecordDataset(str(path)).apply(tf.data.experimental.ignore_errors())) == []
     with pytest.raises(InvalidArgumentError, match="not a multiple of 2"), tf.Session() as session:
         session.run(tf.decode_raw(tf.constant(b"abc"), tf.int16))
+
+
+def with_lists(**features: Any) -> bytes:
+    kinds = {float: ("float_list", "FloatList"), int: ("int64_list", "Int64List"), bytes: ("bytes_list", "BytesList")}
+    made = tf.train.Example()
+    for name, values in features.items():
+        field, kind = kinds[type(values[0])]
+        made.features.feature[name].CopyFrom(tf.train.Feature(**{field: getattr(tf.train, kind)(value=values)}))
+    data: bytes = made.SerializeToString()
+    return data
+
+
+def test_features_of_any_length_are_sparse() -> None:
+    data = [with_lists(n=[1, 2, 3], t=[b"a"]), with_lists(t=[b"b", b"c"]), with_lists(n=[4], x=[0.5])]
+    features = {name: tf.VarLenFeature(dtype) for name, dtype in (("n", tf.int64), ("t", tf.string))}
+    parsed = tf.parse_example(data, features)
+    one = tf.parse_single_example(data[0], features)
+    none = tf.parse_example(tf.constant([], tf.string), features)
+    with tf.Session() as session:
+        found, whole, single, empty = session.run(
+            [parsed, tf.sparse_tensor_to_dense(parsed["t"], "-"), one, none],
+        )
+    np.testing.assert_array_equal(found["n"].indices, [[0, 0], [0, 1], [0, 2], [2, 0]])
+    np.testing.assert_array_equal(found["n"].values, [1, 2, 3, 4])
+    np.testing.assert_array_equal(found["n"].dense_shape, [3, 3])
+    np.testing.assert_array_equal(whole, [[b"a", b"-"], [b"b", b"c"], [b"-", b"-"]])
+    np.testing.assert_array_equal(single["n"].indices, [[0], [1], [2]])
+    np.testing.assert_array_equal(single["t"].dense_shape, [1])
+    assert empty["n"].indices.shape == (0, 2)
+    assert list(empty["n"].dense_shape) == [0, 0]
+
+
+def sequence(steps: int) -> bytes:
+    made = tf.train.SequenceExample()
+    made.context.feature["label"].int64_list.value.append(7)
+    for step in range(steps):
+        made.feature_lists.feature_list["x"].feature.add().float_list.value.extend([step, -step])
+        made.feature_lists.feature_list["words"].feature.add().bytes_list.value.extend([b"w"] * step)
+    data: bytes = made.SerializeToString()
+    return data
+
+
+def test_examples_of_sequences() -> None:
+    context, steps = tf.parse_single_sequence_example(
+        sequence(3),
+        {"label": tf.FixedLenFeature([], tf.int64), "more": tf.VarLenFeature(tf.float32)},
+        {
+            "x": tf.FixedLenSequenceFeature([2], tf.float32),
+            "words": tf.VarLenFeature(tf.string),
+            "gone": tf.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+        },
+    )
+    assert steps["x"].shape.as_list() == [None, 2]
+    with tf.Session() as session:
+        found, along = session.run([context, steps])
+        assert found["label"] == 7
+        assert list(found["more"].dense_shape) == [0]
+        np.testing.assert_array_equal(along["x"], [[0, 0], [1, -1], [2, -2]])
+        np.testing.assert_array_equal(along["words"].indices, [[1, 0], [2, 0], [2, 1]])
+        np.testing.assert_array_equal(along["words"].dense_shape, [3, 2])
+        assert along["gone"].shape == (0,)
+        missing = tf.parse_single_sequence_example(
+            sequence(1), sequence_features={"y": tf.FixedLenSequenceFeature([], tf.float32)}
+        )
+        with pytest.raises(InvalidArgumentError, match="Feature list 'y' is required"):
+            session.run(missing[1])
+        with pytest.raises(InvalidArgumentError, match="Could not parse"):
+            session.run(
+                tf.parse_single_sequence_example("\xff\xff", sequence_features={"y": tf.VarLenFeature(tf.int64)})[1]
+            )
+
+
+def test_fields_of_lines() -> None:
+    lines = tf.constant(['1,"a, b",2.5', "NA,,-1"])
+    columns = tf.decode_csv(lines, [[0], ["none"], tf.float32], na_value="NA")
+    with tf.Session() as session:
+        numbers, texts, fractions = session.run(columns)
+        np.testing.assert_array_equal(numbers, [1, 0])
+        np.testing.assert_array_equal(texts, [b"a, b", b"none"])
+        np.testing.assert_array_equal(fractions, [2.5, -1])
+        assert session.run(tf.decode_csv("1;2;3", [[0]], ";", select_cols=[1])) == [2]
+        with pytest.raises(InvalidArgumentError, match="Expect 2 fields but have 3 in record 0"):
+            session.run(tf.decode_csv(lines, [[0], [0]]))
+        with pytest.raises(InvalidArgumentError, match="Field 0 is required but missing"):
+            session.run(tf.decode_csv(",x", [tf.int32, [""]]))

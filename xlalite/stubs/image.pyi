@@ -21,6 +21,11 @@ from xlalite.ops.functions.image_colors import (
     rgb_to_grayscale as rgb_to_grayscale, rgb_to_hsv as rgb_to_hsv, rgb_to_yiq as rgb_to_yiq, rgb_to_yuv as rgb_to_yuv,
     yiq_to_rgb as yiq_to_rgb, yuv_to_rgb as yuv_to_rgb
 )
+from xlalite.ops.functions.image_files import (
+    decode_and_crop_jpeg as decode_and_crop_jpeg, decode_bmp as decode_bmp, decode_gif as decode_gif,
+    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png, encode_jpeg as encode_jpeg,
+    encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape
+)
 from xlalite.ops.functions.image_measures import (
     image_gradients as image_gradients, psnr as psnr, sobel_edges as sobel_edges, ssim as ssim,
     total_variation as total_variation

@@ -6,8 +6,14 @@ from xlalite.files.records import (
     TFRecordWriter as TFRecordWriter, tf_record_iterator as tf_record_iterator
 )
 from xlalite.ops.data.parsing import (
-    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature, decode_raw as decode_raw,
-    parse_example as parse_example, parse_single_example as parse_single_example
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
+    VarLenFeature as VarLenFeature, decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
+    parse_single_example as parse_single_example, parse_single_sequence_example as parse_single_sequence_example
+)
+from xlalite.ops.functions.image_files import (
+    decode_and_crop_jpeg as decode_and_crop_jpeg, decode_bmp as decode_bmp, decode_gif as decode_gif,
+    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png, encode_jpeg as encode_jpeg,
+    encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape
 )
 from xlalite.ops.functions.queues import (
     FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,13 +13,16 @@ from xlalite.framework.graph.dtypes import DType, as_dtype, float32, int64, stri
 from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.sparse_tensor import SparseTensor
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.hlo.errors import BinaryParseError
+from xlalite.ops.declarations.string_ops import number_in
 from xlalite.ops.helpers.constant import as_array, convert_to_tensor
+from xlalite.ops.helpers.declare import declare_on_host
 from xlalite.ops.helpers.node import node, operation
-from xlalite.ops.helpers.shape_rules import require_type
+from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 
 _WHY_HOST = "it takes text apart"
 _LISTS = {float32: "float_list", int64: "int64_list", string: "bytes_list"}
@@ -43,6 +47,13 @@ class FixedLenSequenceFeature:
         self.default_value = default_value
 
 
+class VarLenFeature:
+    """A feature of any number of values; those of all examples become a `SparseTensor`."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = as_dtype(dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class _Wanted:
     """A feature to be read: its name, and how its values become an array."""
@@ -52,6 +63,19 @@ class _Wanted:
     dims: tuple[int, ...]
     default: Array | None
     is_sequence: bool
+    is_sparse: bool = False
+
+    def read_sparse(self, given: Array) -> list[Array]:
+        """Indices, values and shape of the values of examples in an array of them; None for examples without."""
+        found = [(place, values) for place, values in np.ndenumerate(given) if values is not None]
+        indices = [(*place, number) for place, values in found for number in range(values.size)]
+        shape = (*given.shape, max((values.size for _, values in found), default=0))
+        parts = [np.empty(0, self.dtype.numpy_dtype), *(values for _, values in found)]
+        return [
+            np.array(indices, np.int64).reshape(-1, len(shape)),
+            np.concatenate(parts),
+            np.array(shape, np.int64),
+        ]
 
     def read(self, given: list[Array | None]) -> Array:
         """The values of all examples as one array."""
@@ -94,6 +118,9 @@ def _parse_infer(op: Operation) -> Sequence[OutputType]:
     outer = op.inputs[0].shape
     result = []
     for wanted in op.get_attr("features"):
+        if wanted.is_sparse:
+            result += _sparse_types(wanted, None if outer.rank is None else outer.rank + 1)
+            continue
         inner = TensorShape([None, *wanted.dims] if wanted.is_sequence else list(wanted.dims))
         result.append((wanted.dtype, outer.concatenate(inner)))
     return result
@@ -104,7 +131,13 @@ def _parse(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -
     found = [_features_of(op, data) for data in serialized.ravel()]
     results: list[HostValue] = []
     for wanted in op.get_attr("features"):
-        values = wanted.read([_values(op, features.get(wanted.name), wanted) for features in found])
+        given = [_values(op, features.get(wanted.name), wanted) for features in found]
+        if wanted.is_sparse:
+            held = np.empty(len(given), object)
+            held[:] = given
+            results += wanted.read_sparse(held.reshape(serialized.shape))
+            continue
+        values = wanted.read(given)
         results.append(values.reshape((*serialized.shape, *values.shape[1:])))
     return results
 
@@ -154,12 +187,12 @@ register(
 
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, **unused: Any
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """The features of serialized examples, by name.
 
     Args:
         serialized: A string or several.
-        features: `FixedLenFeature`s and `FixedLenSequenceFeature`s by name.
+        features: `FixedLenFeature`s, `FixedLenSequenceFeature`s and `VarLenFeature`s by name.
         name: Name of the operation.
         unused: Accepted for compatibility.
 
@@ -168,19 +201,29 @@ def parse_example(
     """
     wanted = tuple(_wanted(key, features[key]) for key in sorted(features))
     made = operation("ParseExample", [convert_to_tensor(serialized)], {"features": wanted}, name)
-    return {each.name: output for each, output in zip(wanted, made.outputs, strict=True)}
+    return _named(wanted, iter(made.outputs))
+
+
+def _named(wanted: Sequence[_Wanted], outputs: Iterator[Tensor]) -> dict[str, Any]:
+    """The outputs of each feature under its name: one, or the three of a `SparseTensor`."""
+    return {
+        each.name: SparseTensor(next(outputs), next(outputs), next(outputs)) if each.is_sparse else next(outputs)
+        for each in wanted
+    }
 
 
 parse_single_example = parse_example
 
 
 def _wanted(name: str, feature: Any) -> _Wanted:
-    if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
+    if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
         raise UnimplementedError(None, None, f"parse_example: feature {name!r} is a {type(feature).__name__}")
     if feature.dtype not in _LISTS:
         raise InvalidArgumentError(
             None, None, f"feature {name!r}: {feature.dtype.name} is not float32, int64 or string"
         )
+    if isinstance(feature, VarLenFeature):
+        return _Wanted(name, feature.dtype, (), None, False, is_sparse=True)
     default = None if feature.default_value is None else as_array(feature.default_value, feature.dtype)
     return _Wanted(
         name,
@@ -189,6 +232,188 @@ def _wanted(name: str, feature: Any) -> _Wanted:
         default,
         isinstance(feature, FixedLenSequenceFeature),
     )
+
+
+# ParseSingleSequenceExample(serialized): the features of one example, and its lists of features.
+
+
+def _sequence_infer(op: Operation) -> Sequence[OutputType]:
+    require_type(op.inputs[0], {string}, "serialized")
+    require_scalar(op.inputs[0], "serialized")
+    result: list[OutputType] = []
+    for wanted in op.get_attr("features"):
+        dense = [(wanted.dtype, TensorShape([None, *wanted.dims] if wanted.is_sequence else list(wanted.dims)))]
+        result += _sparse_types(wanted, 1) if wanted.is_sparse else dense
+    for wanted in op.get_attr("sequence_features"):
+        result += _sparse_types(wanted, 2) if wanted.is_sparse else [(wanted.dtype, TensorShape([None, *wanted.dims]))]
+    return result
+
+
+def _sparse_types(wanted: _Wanted, rank: int | None) -> list[OutputType]:
+    return [(int64, TensorShape([None, rank])), (wanted.dtype, TensorShape([None])), (int64, TensorShape([rank]))]
+
+
+def _sequence(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    from xlalite.hlo.proto.wire import decode
+    from xlalite.messages import tables
+
+    assert tables.NAMES, "the tables are declared when they are imported"
+    try:
+        message = decode(bytes(np.asarray(inputs[0]).item()), "SequenceExample")
+        found = {each.text("key"): each.message("value") for each in message.message("context").messages("feature")}
+        lists = message.message("feature_lists").messages("feature_list")
+        rows = {each.text("key"): each.message("value").messages("feature") for each in lists}
+    except BinaryParseError as error:
+        raise InvalidArgumentError(None, op, f"Could not parse example input: {error}") from None
+    results: list[HostValue] = []
+    for wanted in op.get_attr("features"):
+        values = _values(op, found.get(wanted.name), wanted)
+        if wanted.is_sparse:
+            one: Array = np.empty((), object)
+            one[()] = values
+            results += wanted.read_sparse(one)
+        else:
+            row = wanted.read([values])
+            results.append(row.reshape(row.shape[1:]))
+    for wanted in op.get_attr("sequence_features"):
+        listed = [_values(op, each, wanted) for each in rows.get(wanted.name, ())]
+        if wanted.is_sparse:
+            held = np.empty(len(listed), object)
+            held[:] = listed
+            results += wanted.read_sparse(held)
+        elif wanted.name not in rows and not wanted.is_sequence:
+            raise InvalidArgumentError(None, op, f"Feature list '{wanted.name}' is required but could not be found.")
+        else:
+            steps = replace(wanted, default=None, is_sequence=False)
+            results.append(steps.read(listed))
+    return results
+
+
+declare_on_host(
+    "ParseSingleSequenceExample",
+    ("serialized",),
+    _sequence_infer,
+    _sequence,
+    _WHY_HOST,
+    attrs=("features", "sequence_features"),
+)
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: Any = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The features of a serialized `SequenceExample`, and its lists of features, by name.
+
+    Args:
+        serialized: A string.
+        context_features: Those of the whole, as for `parse_example`.
+        sequence_features: Those of each step: `FixedLenSequenceFeature`s and `VarLenFeature`s.
+        example_name: Accepted for compatibility.
+        name: Name of the operation.
+    """
+    features = tuple(_wanted(key, each) for key, each in sorted((context_features or {}).items()))
+    steps = tuple(_step(key, each) for key, each in sorted((sequence_features or {}).items()))
+    attrs = {"features": features, "sequence_features": steps}
+    outputs = iter(operation("ParseSingleSequenceExample", [convert_to_tensor(serialized)], attrs, name).outputs)
+    return _named(features, outputs), _named(steps, outputs)
+
+
+def _step(name: str, feature: Any) -> _Wanted:
+    if isinstance(feature, FixedLenFeature):
+        raise UnimplementedError(None, None, f"sequence feature {name!r} must be a FixedLenSequenceFeature")
+    wanted = _wanted(name, feature)
+    # Whether it may be missing; steps have one shape.
+    return wanted if wanted.is_sparse else replace(wanted, is_sequence=feature.allow_missing)
+
+
+# DecodeCSV(records, record_defaults...): fields of lines.
+
+
+def _csv_infer(op: Operation) -> Sequence[OutputType]:
+    require_type(op.inputs[0], {string}, "records")
+    return [(default.dtype, op.inputs[0].shape) for default in op.inputs[1:]]
+
+
+def _csv(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    records, defaults = np.asarray(inputs[0]), [np.asarray(value).ravel() for value in inputs[1:]]
+    columns = op.get_attr("select_cols")
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if op.get_attr("use_quote_delim") else csv.QUOTE_NONE
+    rows = []
+    for number, record in enumerate(records.ravel()):
+        text = record.decode("utf-8", "surrogateescape")
+        (fields,) = csv.reader([text], delimiter=op.get_attr("field_delim"), quoting=quoting) if text else [[""]]
+        fields = [fields[column] for column in columns] if columns else fields
+        if len(fields) != len(defaults):
+            message = f"Expect {len(defaults)} fields but have {len(fields)} in record {number}"
+            raise InvalidArgumentError(None, op, message)
+        rows.append(fields)
+    found: list[HostValue] = []
+    for place, (default, output) in enumerate(zip(defaults, op.outputs, strict=True)):
+        values = [_field(op, number, place, row[place], default, output.dtype) for number, row in enumerate(rows)]
+        column = np.empty(len(values), output.dtype.numpy_dtype)
+        column[:] = values
+        found.append(column.reshape(records.shape))
+    return found
+
+
+def _field(op: Operation, number: int, place: int, text: str, default: Array, dtype: DType) -> Any:
+    if text in ("", op.get_attr("na_value")):
+        if not default.size:
+            raise InvalidArgumentError(None, op, f"Field {place} is required but missing in record {number}!")
+        return default[0]
+    data = text.encode("utf-8", "surrogateescape")
+    return data if dtype is string else number_in(op, data, dtype)
+
+
+declare_on_host(
+    "DecodeCSV",
+    ("records", "record_defaults*"),
+    _csv_infer,
+    _csv,
+    _WHY_HOST,
+    attrs=("field_delim", "use_quote_delim", "na_value", "select_cols"),
+    defaults={"field_delim": ",", "use_quote_delim": True, "na_value": "", "select_cols": ()},
+)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """The fields of lines, a tensor for each column.
+
+    Args:
+        records: The lines.
+        record_defaults: For each column a tensor of its type with what stands for an empty field, or none.
+        field_delim: What stands between fields.
+        use_quote_delim: Whether fields may be quoted.
+        name: Name of the operation.
+        na_value: What stands for an empty field too.
+        select_cols: The columns, all by default.
+    """
+    defaults = [each if isinstance(each, Tensor) else _default(each) for each in record_defaults]
+    attrs = {
+        "field_delim": field_delim,
+        "use_quote_delim": use_quote_delim,
+        "na_value": na_value,
+        "select_cols": tuple(select_cols or ()),
+    }
+    return list(operation("DecodeCSV", [convert_to_tensor(records), *defaults], attrs, name).outputs)
+
+
+def _default(given: Any) -> Tensor:
+    if isinstance(given, DType):
+        return convert_to_tensor(np.empty(0, given.numpy_dtype), given)
+    return convert_to_tensor(given)
 
 
 # DecodeRaw(bytes): numbers as they lie in memory.

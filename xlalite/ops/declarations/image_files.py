@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xlalite.framework.graph.dtypes import DType, float32, int32, string, uint8, uint16
-from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
+from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -26,13 +26,9 @@ _DEEP_MODES: Final = ("I;16", "I;16B", "I")
 
 
 def _pillow(op: Operation) -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UnimplementedError(
-            None, op, f"{op.type} needs the library Pillow; install it with `pip install xlalite[images]`"
-        ) from None
-    return Image
+    from xlalite.files.picture_library import picture_library  # few programs read pictures
+
+    return picture_library(op.type)
 
 
 def _opened(op: Operation, data: bytes, formats: Sequence[str] | None) -> Any:

@@ -346,15 +346,11 @@ def _padded(parts: list[Array], output: Any) -> Array:
     sizes = [size or 0 for size in output.shape.dims[1:]]
     if parts:
         sizes = [max(each) for each in zip(*(part.shape for part in parts), strict=True)]
-    whole = np.full((len(parts), *sizes), b"" if output.dtype.name == "string" else 0, _numpy_type(output.dtype))
+    whole = np.full((len(parts), *sizes), b"" if output.dtype.name == "string" else 0, output.dtype.numpy_dtype)
     for number, part in enumerate(parts):
         place: tuple[Any, ...] = (number, *(slice(size) for size in part.shape))
         whole[place] = part if part.ndim else part[()]
     return whole
-
-
-def _numpy_type(dtype: Any) -> Any:
-    return object if dtype.name == "string" else dtype.as_numpy_dtype
 
 
 for _name, _inputs, _kernel in (

@@ -52,7 +52,7 @@ _NEUTRAL: Final[Mapping[str, object]] = {
 }
 """Attributes that may be there although the operation has no such attribute, with the value that they must have."""
 
-_PROCESS: Final = frozenset({"dataset", "features", "iterator", "spec", "token"})
+_PROCESS: Final = frozenset({"dataset", "features", "sequence_features", "iterator", "spec", "token"})
 
 ANNOTATIONS: Final[Mapping[str, type]] = {
     "_XlaCompile": bool,

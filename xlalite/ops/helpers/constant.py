@@ -178,6 +178,9 @@ def _host_array(value: Any, array: Array, dtype: DType | None) -> Array:
     if dtype is not None and dtype is not dtypes.string:
         raise LiteralError(f"cannot make {dtype.name} of the text {value!r}")
     encoded = np.empty(array.shape, object)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
+        # NumPy's own strings end before their last zero bytes.
+        array = np.array(value, object)
     for index, item in np.ndenumerate(array):
         encoded[index] = item.encode() if isinstance(item, str) else bytes(item)
     return encoded
