@@ -1,4 +1,4 @@
-"""The pass that packs right operands of products once: constants now, what a loop never changes before the loop."""
+"""The pass that packs right operands of products once: constants now, what loops or several products reuse before."""
 
 from __future__ import annotations
 
@@ -21,9 +21,17 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.literal import Literal
+from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state, with_state
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dce import remove_uncalled_computations
+
+_LEAST_READERS = 3
+"""Products of one right operand from which on it is packed in front of them.
+
+f32[128,1024] by [1024,1024]: three take 1820 us instead of 2023, eight 4877 instead of 5308, two as long as before;
+where the operand has to be turned, which its products do in a cache, four take 2841 instead of 2534.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +60,10 @@ class _Packable:
 class DotOperandPacking(HloPass):
     """dot(x, w) -> dot(x, unpack(packed)), where packed is pack(w) in front of the loop that leaves w as it is.
 
-    A constant is packed now. The dot and what unpacks become one fusion, in which the kernel reads the panels; the dots
-    that are fused with what follows them stay so. Requires that kernels have been chosen, and that each computation has
-    one caller. Declines where tiles read the matrix as it lies just as well, see `plan_dot`.
+    Constants are packed now, what several products read in front of them. The dot and what unpacks become one fusion,
+    in which the kernel reads the panels; the dots that are fused with what follows them stay so. Requires that kernels
+    have been chosen, and that each computation has one caller. Declines where tiles read the matrix as it lies just as
+    well, see `plan_dot`.
 
     Attributes:
         target: What the code is for; its registers say how wide a panel is.
@@ -68,7 +77,7 @@ class DotOperandPacking(HloPass):
     max_constant_bytes: int = 16 << 20
 
     def run(self, module: HloModule) -> bool:
-        """Packs constants, then what each loop, inner ones first, does not change."""
+        """Packs constants, what loops, inner ones first, do not change, and what several products read."""
         changed = False
         packings: dict[HloComputation, PackedOperand] = {}
         for computation in module.computations():
@@ -78,6 +87,8 @@ class DotOperandPacking(HloPass):
             state = loop_state(instruction) if instruction.opcode == "while" else None
             if state is not None and not instruction.is_root:
                 changed |= self._pack_before(module, state, packings)
+        for computation in running_computations(module):
+            changed |= self._pack_shared(module, computation, packings)
         if changed:
             remove_uncalled_computations(module)
         return changed
@@ -130,6 +141,29 @@ class DotOperandPacking(HloPass):
             else:
                 _read_panels(module, inside, panels)
         return True
+
+    def _pack_shared(
+        self, module: HloModule, computation: HloComputation, packings: dict[HloComputation, PackedOperand]
+    ) -> bool:
+        """Packs what several products of a computation read, in front of them."""
+        groups: dict[tuple[HloInstruction, PackedOperand], list[_Packable]] = {}
+        for one in self._packables(computation, packings):
+            if not one.is_packing and not one.packing.is_turned:
+                groups.setdefault((one.matrix, one.packing), []).append(one)
+        changed = False
+        for (matrix, packing), readers in groups.items():
+            if len(readers) < _LEAST_READERS or not self.may_change():
+                continue
+            body = module.add(_packing_computation(readers[0]))
+            packings[body] = packing
+            attrs, shape = FusionAttrs(FusionKind.LOOP), body.root.shape
+            panels = computation.add(create("fusion", (matrix,), attrs, (body,), shape=shape, name="packed"))
+            names = (matrix.name, *(one.reader.name for one in readers))
+            module.record(self.name, names, "packed", "several products read it", _figures(readers[0]))
+            for one in readers:
+                _read_panels(module, one, panels)
+            changed = True
+        return changed
 
     def _packables(
         self, computation: HloComputation, packings: Mapping[HloComputation, PackedOperand]

@@ -176,3 +176,31 @@ ENTRY e {{
     x, y = (rng.standard_normal(dims).astype(np.float32) for dims in ((4, a * c), sizes))
     expected = x @ y.transpose(2, 0, 1).reshape(c * a, b)
     np.testing.assert_allclose(xl.compile(parse(text))(x, y), expected, rtol=1e-5, atol=1e-6)
+
+
+def products_in_a_row(count: int, m: int, k: int, rhs: str = "kn") -> str:
+    """Products of what the one before gives, all with `w`."""
+    lines = [f"x0 = f32[{m},{k}] parameter(0)", f"w = f32[{k},{k}] parameter(1)"]
+    for number in range(count):
+        attributes = f"lhs_contracting_dims={{1}}, rhs_contracting_dims={{{rhs.index('k')}}}"
+        lines.append(f"d{number} = f32[{m},{k}] dot(x{number}, w), {attributes}")
+        lines.append(f"{'ROOT ' * (number == count - 1)}x{number + 1} = f32[{m},{k}] negate(d{number})")
+    return "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}"
+
+
+@pytest.mark.parametrize(("count", "m", "k"), [(3, 128, 512), (4, 70, 257)])
+def test_what_several_products_read_is_packed_once(count: int, m: int, k: int, rng: np.random.Generator) -> None:
+    text = products_in_a_row(count, m, k)
+    executable = compiled(text)
+    assert packings(executable) == ["several products read it"]
+    x, w = (rng.standard_normal(sizes).astype(np.float32) / k**0.5 for sizes in ((m, k), (k, k)))
+    found = executable(x, w)
+    np.testing.assert_allclose(found, evaluate(parse(text), x, w), rtol=1e-4, atol=1e-6)
+    plain = compiled(text, debug=DebugOptions(disable_passes=("dot-operand-packing",)))
+    assert packings(plain) == []
+    np.testing.assert_array_equal(found, plain(x, w))
+
+
+def test_what_few_products_read_or_must_turn_is_packed_by_them() -> None:
+    assert packings(compiled(products_in_a_row(2, 128, 512))) == []
+    assert packings(compiled(products_in_a_row(4, 128, 512, "nk"))) == []
