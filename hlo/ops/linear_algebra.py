@@ -57,7 +57,10 @@ def _lower_factors(matrices: AnyArray) -> AnyArray:
     if not matrices.size:
         return matrices
     try:
-        return np.asarray(np.linalg.cholesky(matrices))
+        factors = np.asarray(np.linalg.cholesky(matrices))
+        # Whether LAPACK refuses a pivot that is NaN depends on which one it is.
+        factors[np.isnan(np.diagonal(factors, axis1=-2, axis2=-1)).any(-1)] = np.nan
+        return factors
     except np.linalg.LinAlgError:
         if len(matrices) == 1:
             return np.full(matrices.shape, np.nan, matrices.dtype)

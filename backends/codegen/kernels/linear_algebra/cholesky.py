@@ -121,10 +121,7 @@ class CholeskyKernel(Kernel):
     def _factor(
         self, entry: KernelEntry, matrix: PanelMatrix, first: Value, count: int, carried: Registers
     ) -> Registers:
-        """Computes some rows; the first whose pivot was zero or negative, counted from 1, or 0.
-
-        A pivot that is NaN spreads through the factor of a cholesky; for LAPACK it is not positive.
-        """
+        """Computes some rows; the first whose pivot was not positive, counted from 1, or 0."""
         fb, numbers, (failed,) = entry.fb, range(count), carried
         own = fb.udiv(first, self.form.width)
         diagonal, column = matrix.place(first)
@@ -139,7 +136,7 @@ class CholeskyKernel(Kernel):
                     triangle[i, j] = minus_product(fb, triangle[i, j], factor, triangle[k, j])
             pivot = triangle[i, i]
             pivot = pivot[0] if isinstance(pivot, tuple) else pivot
-            stops = fb.not_(fb.fcmp("ogt" if self.is_lapack else "ugt", pivot, 0.0))
+            stops = fb.not_(fb.fcmp("ogt", pivot, 0.0))
             stops = fb.and_(stops, fb.icmp("eq", failed, 0))
             failed = fb.select(stops, fb.add(first, i + 1), failed)
             roots.append(fb.sqrt(pivot))
