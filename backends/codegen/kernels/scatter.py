@@ -20,6 +20,7 @@ from functools import reduce
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.gathering import component_index
 from xlalite.backends.codegen.elements.reshaping import immediate
 from xlalite.backends.codegen.elements.slicing import wide_index
@@ -32,6 +33,7 @@ from xlalite.backends.codegen.kernels.sort.quicksort import can_part
 from xlalite.backends.codegen.kernels.throughput import bytes_per_ns
 from xlalite.backends.codegen.llvm import (
     I1,
+    I8,
     I32,
     I64,
     Function,
@@ -54,6 +56,9 @@ _COPIED_BYTES_AN_UPDATE = 128
 """So much more is copied than updated where it pays that several tasks look at narrow updates."""
 _NOTED = 1024
 """Updates that a task looks at before it applies its own of them."""
+_AHEAD = 8
+"""Updates that are asked for before they are applied."""
+_MOST_FETCHED, _LINE_BYTES = 512, 64
 _SHORTEST_DIVIDED = 4
 _OUTSIDE, _NO_PLACE = -1, -2
 """Where updates go that lie outside, and where none goes."""
@@ -214,7 +219,7 @@ class ScatterKernel(Kernel):
         count = math.prod(sizes)
         if self._is_split:
             at_once = self.request.target.lanes(32) if len(sizes) == 1 and can_part(self.request.target) else 1
-            self._note(fb, count, at_once, conditions, apply)
+            self._note(fb, count, at_once, conditions, apply, lambda number: self._fetch(entry, batch(number)))
             return
         together = self._joined_updates if len(sizes) == 1 else 1
         whole = count - count % together if together > 1 else 0
@@ -234,8 +239,9 @@ class ScatterKernel(Kernel):
         lanes: int,
         conditions: Callable[[Value, int, Value | None], Value],
         apply: Callable[[Value], None],
+        fetch: Callable[[Value], None],
     ) -> None:
-        """Applies the updates that meet conditions, which are noted before."""
+        """Applies the updates that meet conditions, which are noted before; those to come are asked for."""
         noted = fb.alloca(I32, _NOTED + lanes)
         with fb.loop(0, count, _NOTED) as begin:
             end = fb.smin(fb.add(begin, _NOTED), count)
@@ -252,8 +258,30 @@ class ScatterKernel(Kernel):
                     numbers = fb.add(fb.splat(own, lanes), fb.lane_numbers(I32, lanes))
                     fb.store(fb.compress(numbers, holds), to, 4)
                     notes.yield_(fb.add(place, lanes_set(fb, holds)))
+            last = fb.sub(notes.results[0], 1)
             with fb.loop(0, notes.results[0]) as note:
-                apply(fb.add(begin, fb.zext(fb.load(I32, fb.gep(I32, noted, note)), I64)))
+                ahead, now = (
+                    fb.add(begin, fb.zext(fb.load(I32, fb.gep(I32, noted, at)), I64))
+                    for at in (fb.smin(fb.add(note, _AHEAD), last), note)
+                )
+                fetch(ahead)
+                apply(now)
+
+    def _fetch(self, entry: KernelEntry, batch: Mapping[int, Position]) -> None:
+        """Asks for the beginning of a window of each array of updates."""
+        if self.lane_dim is None:
+            return
+        fb, math_ = entry.fb, IndexMath(entry.fb, 1)
+        for update in self.request.body.root.operands[len(entry.outputs) + 1 :]:
+            if update.opcode != "parameter":
+                continue
+            view = entry.inputs[update.attrs.number]
+            place = math_.linear(tuple(batch.get(d, ZERO) for d in range(update.shape.rank)), view.strides)
+            assert isinstance(place, Affine), "one update is one place"
+            element = representation(view.dtype).size_bytes
+            first = fb.gep(I8, view.pointer, fb.mul(math_.scalar(place.base), element))
+            for line in range(0, min(self.window[self.lane_dim] * element, _MOST_FETCHED), _LINE_BYTES):
+                fb.prefetch(fb.gep(I8, first, line))
 
     @property
     def _joined_updates(self) -> int:
