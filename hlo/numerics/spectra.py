@@ -52,7 +52,10 @@ def hermitian_eigenvalues(matrices: AnyArray, *, lower: bool) -> tuple[tuple[Any
 
 
 def eigenvalues(matrices: AnyArray, *, left: bool) -> tuple[tuple[AnyArray, ...], AnyArray]:
-    """((eigenvalues, right eigenvectors, left ones u with u^H * matrix = w * u^H if asked for), info), all complex."""
+    """((eigenvalues, right eigenvectors, left ones u with u^H * matrix = w * u^H if asked for), info), all complex.
+
+    Vectors have length one, and of those that are not real the largest number is real.
+    """
     return each(_with_left_eigenvectors if left else _eigenvectors, matrices)
 
 
@@ -70,7 +73,15 @@ def _with_left_eigenvectors(matrices: AnyArray) -> tuple[AnyArray, ...]:
     else:
         shifted = matrices[:, np.newaxis] - values[..., np.newaxis, np.newaxis] * np.eye(matrices.shape[-1])
         left = np.swapaxes(np.linalg.svd(shifted)[0][..., -1], -1, -2)
-    return values, right, left / np.linalg.norm(left, axis=1, keepdims=True)
+    left = left / np.linalg.norm(left, axis=1, keepdims=True)
+    place = np.argmax(np.abs(left), axis=1)[:, np.newaxis]
+    largest = np.take_along_axis(left, place, axis=1)
+    left = left * np.conj(largest) / np.abs(largest)
+    np.put_along_axis(left, place, np.abs(largest), axis=1)
+    if np.isrealobj(matrices):
+        imaginary = values.imag[:, np.newaxis]
+        left = np.where(imaginary < 0, np.conj(np.roll(left, 1, axis=-1)), np.where(imaginary == 0, left.real, left))
+    return values, right, left
 
 
 def schur(matrices: AnyArray) -> tuple[tuple[AnyArray, ...], AnyArray]:

@@ -39,6 +39,7 @@ class KernelKind(enum.Enum):
     TRIDIAGONAL = "tridiagonal"
     PIVOTED_QR = "pivoted qr"
     SCHUR = "schur"
+    EIG = "eig"
     TRIDIAGONAL_SOLVE = "tridiagonal solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
@@ -85,6 +86,7 @@ _LAPACK_KINDS = {
     "sytrd": KernelKind.TRIDIAGONAL,
     "geqp3": KernelKind.PIVOTED_QR,
     "gees": KernelKind.SCHUR,
+    "geev": KernelKind.EIG,
     "gtsv": KernelKind.TRIDIAGONAL_SOLVE,
 }
 

@@ -41,6 +41,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.TRIDIAGONAL: "linear_algebra.tridiagonal_form:plan_tridiagonal",
     KernelKind.PIVOTED_QR: "linear_algebra.pivoted_qr:plan_pivoted_qr",
     KernelKind.SCHUR: "linear_algebra.schur:plan_schur",
+    KernelKind.EIG: "linear_algebra.eig:plan_eig",
     KernelKind.TRIDIAGONAL_SOLVE: "linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
     KernelKind.TRANSPOSE: "transpose:plan_transpose",
     KernelKind.CONCATENATE: "concatenate:plan_concatenate",

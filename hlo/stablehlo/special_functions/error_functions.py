@@ -64,6 +64,12 @@ _SCALED_ERFC = (
     -2.1766513345846882e-13, -4.0747261654152396e-14, 8.431523596127419e-15, 8.148983739312376e-16,
     -2.8694643538758147e-16, -1.7537262436234143e-17,
 )
+_ERFC_OVER_DISTANCE = (
+    -0.4151074974205947, 0.4151074974205947, -0.13836916580686492, -0.06918458290343245, 0.06918458290343649,
+    -0.004612305526894896, -0.0151547181603163, 0.004777030724207771, 0.0018851884026355572, -0.0012262875757321908,
+    -8.552510295135686e-05, 0.0002000549821865365, -1.8695563040411965e-05, -2.3703972705124004e-05,
+    5.269557909741601e-06, 2.0502999720612972e-06,
+)
 _SHORT_SCALED_ERFC = (
     0.2820950397545651, 0.2820881649389216, 0.2468993356161377, 0.17610128273654072, 0.08204524382617112,
     0.01820105938076808, -0.18331041315431526, 0.38348234470301357, -1.0080755838374456, 1.5903432951289034,
@@ -73,12 +79,18 @@ _SHORT_SCALED_ERFC = (
 _POLE = 3.75
 _SPLIT = 0.5
 _CANCELLING = 0.75
+_NEAR_ONE = 1.25
+_AT_ONE = (0.15729920705028513, -2.954563826510312e-18)  # erfc(1), and what rounding takes from it
 _LARGEST = 30.0  # exp(-30^2) is 0 in f64
 _LAST_OF_F32 = 10.1  # erfc is 0 in f32 from here on
 
 
 def erfc(x: Handle) -> Handle:
-    """1 - erf(x) of f64, beyond 0.75 without cancellation: exp(-x^2) * g(x) / x, where g hardly varies."""
+    """1 - erf(x) of f64.
+
+    Beyond 0.75, where that would cancel, a polynomial around 1, and from 1.25 on exp(-x^2) * g(x) / x, where g hardly
+    varies.
+    """
     builder = x.builder
     magnitude = builder.op("minimum", builder.match(unary("abs", x), _LARGEST))
     low = (_SPLIT - _POLE) / (_SPLIT + _POLE)
@@ -89,6 +101,9 @@ def erfc(x: Handle) -> Handle:
     rest = (upper - magnitude) * (upper + magnitude)
     tail = unary("exponential", -(upper * upper)) * scaled
     tail = tail + tail * (polynomial(rest, (1.0, 0.5, 1.0 / 6.0)) * rest)  # exp(rest), whose argument is below 0.0001
+    distance = magnitude - 1.0
+    near = polynomial(distance, _ERFC_OVER_DISTANCE) * distance + _AT_ONE[1] + _AT_ONE[0]
+    tail = builder.select(builder.compare(magnitude, _NEAR_ONE, "LT"), near, tail)
     outside = builder.select(builder.compare(x, 0.0, "LT"), 2.0 - tail, tail)
     return builder.select(builder.compare(magnitude, _CANCELLING, "LT"), 1.0 - unary("erf", x), outside)
 

@@ -139,9 +139,10 @@ def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     """The sum of (q + k)^-s over k: a few terms, the rest by Euler's and Maclaurin's formula."""
     builder = s.builder
     count, corrections = terms
-    sums = [builder.op("power", (q + float(k), -s)) for k in range(count)]
+    power_of = _power_of_sum if terms == _ZETA_TERMS else _short_power_of_sum
+    sums = [power_of(q, float(k), s) for k in range(count)]
     end = q + float(count)
-    power = builder.op("power", (end, -s))
+    power = power_of(q, float(count), s)
     rest = power * 0.5
     factor = power * s / end
     for j, coefficient in enumerate(_EULER_MACLAURIN[:corrections], start=1):
@@ -159,6 +160,23 @@ def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     total = builder.select(builder.compare(q, math.inf, "EQ"), s * 0.0, total)
     total = builder.select(builder.compare(s, 1.0, "LT"), nan, total)
     return builder.select(builder.compare(s, 1.0, "EQ"), infinity, total)
+
+
+def _short_power_of_sum(q: Handle, k: float, s: Handle) -> Handle:
+    """(q + k)^-s."""
+    return q.builder.op("power", (q + k, -s))
+
+
+def _power_of_sum(q: Handle, k: float, s: Handle) -> Handle:
+    """(q + k)^-s; what the sum loses in rounding would count s times."""
+    builder, total = q.builder, q + k
+    power = _short_power_of_sum(q, k, s)
+    if not k:
+        return power
+    part = total - q
+    lost = (q - (total - part)) + (k - part)
+    # The rest of a sum that is exact is none, even if it is 0 or its power infinite.
+    return builder.select(builder.compare(lost, 0.0, "EQ"), power, power - power * (s * lost / total))
 
 
 def short_zeta(s: Handle, q: Handle) -> Handle:

@@ -46,6 +46,8 @@ class HessenbergReduction(RowReflections):
         fb, matrix, scalars = self.fb, self.matrix, IndexMath(self.fb, 1)
         start = fb.constant(I64, low) if isinstance(low, int) else low
         end = fb.constant(I64, high) if isinstance(high, int) else high
+        with fb.loop(0, matrix.columns) as step:
+            self.taus.write(scalars, (Affine(step),), zero_element(matrix.form.dtype, 1))
         with fb.loop(start, fb.sub(end, 1)) as step:
             top = fb.add(step, 1)
             tau, beta = self.reflect_columns(top, step, end)
@@ -97,8 +99,6 @@ class HessenbergKernel(BatchedKernel):
         taus = ArrayView.row_major(parts[2], self.form.dtype, (size,))
         matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
         factor, _ = matrix.normalise()
-        with fb.loop(0, size) as step:
-            taus.write(scalars, (Affine(step),), zero_element(self.form.dtype, 1))
         HessenbergReduction(fb, matrix, beside, taus).run(self.low, self.high)
         self._write(entry, matrix, batch, factor)
         with fb.loop(0, size - 1) as step:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.types import Element, round_result
 from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES, add, multiply
-from xlalite.backends.codegen.llvm import F32, FunctionBuilder, Value, constant, integer, zero
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, integer, zero
 from xlalite.hlo.types.dtype import DType
 
 
 def minus_product(fb: FunctionBuilder, a: Element, b: Element, c: Element) -> Element:
-    """A - b * c."""
+    """A - b * c; b may be real where the others are complex."""
     if isinstance(a, tuple):
-        assert isinstance(b, tuple), "all three are complex"
-        assert isinstance(c, tuple), "all three are complex"
+        assert isinstance(c, tuple), "both are complex"
+        if not isinstance(b, tuple):
+            return fb.fsub(a[0], fb.fmul(b, c[0])), fb.fsub(a[1], fb.fmul(b, c[1]))
         real = fb.fadd(fb.fsub(a[0], fb.fmul(b[0], c[0])), fb.fmul(b[1], c[1]))
         return real, fb.fsub(fb.fsub(a[1], fb.fmul(b[0], c[1])), fb.fmul(b[1], c[0]))
     assert isinstance(b, Value), "none of the three is complex"
@@ -116,8 +117,8 @@ def rounded(fb: FunctionBuilder, dtype: DType, element: Element) -> Element:
 
 def near_inverse(fb: FunctionBuilder, number: Value) -> Value:
     """The power of two that brings a positive number, or almost, between one and two."""
-    word, mantissa = integer(number.type.bits), 23 if number.type is F32 else 52
+    word, mantissa = integer(number.type.bits), 23 if number.type.bits == 32 else 52
     bias = (1 << number.type.bits - mantissa - 2) - 1
     exponent = fb.lshr(fb.bitcast(number, word), mantissa)
     exponent = fb.smin(fb.smax(exponent, 1), 2 * bias - 1)
-    return fb.bitcast(fb.shl(fb.sub(fb.constant(word, 2 * bias), exponent), mantissa), number.type)
+    return fb.bitcast(fb.shl(fb.add(fb.neg(exponent), 2 * bias), mantissa), number.type)

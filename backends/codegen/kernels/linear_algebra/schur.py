@@ -17,6 +17,7 @@ from xlalite.backends.codegen.arrays.types import Element, representation, zero_
 from xlalite.backends.codegen.elements.registers import flatten
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
+from xlalite.backends.codegen.kernels.linear_algebra.balance import Balance
 from xlalite.backends.codegen.kernels.linear_algebra.batched import BatchedKernel
 from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import BlockReflection, block_bytes
 from xlalite.backends.codegen.kernels.linear_algebra.hessenberg import HessenbergReduction
@@ -27,6 +28,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMa
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import I32, FunctionBuilder, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _NOT_FINITE, _NOT_FOUND = -4, 1
@@ -62,7 +64,7 @@ class TriangularisingKernel(BatchedKernel):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The matrix, the columns of Z, Q, a block, a row, and four arrays."""
+        """The matrix, the columns of Z, Q, a block, a row, and arrays: four of taus, an order, scales."""
         size = self._size
         return (
             *(matrix_bytes(self.form, size),) * 2,
@@ -70,6 +72,7 @@ class TriangularisingKernel(BatchedKernel):
             block_bytes(self.inner, self.inner),
             matrix_bytes(replace(self.form, rows=1), size),
             *(aligned(size * representation(self.form.dtype).size_bytes),) * 4,
+            *(aligned(size * 8),) * 2,
         )
 
     def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
@@ -80,11 +83,15 @@ class TriangularisingKernel(BatchedKernel):
         taus, *kept = (ArrayView.row_major(part, dtype, (size,)) for part in parts[5:9])
         matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
         factor, is_finite = matrix.normalise()
+        balance = Balance(fb, matrix, *self.balance_lines(parts))
+        balance.start()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            self._prepare(matrix, parts)
+            low, high = balance.exchange()
+            if self.is_scaled:
+                balance.scale(low, high)
             reduction = HessenbergReduction(fb, matrix, beside, taus)
-            reduction.run(0, size)
+            reduction.run(low, high)
             if self.has_vectors:
                 self._start_vectors(vectors, reduction, parts)
             _clear_below_subdiagonal(matrix)
@@ -96,8 +103,16 @@ class TriangularisingKernel(BatchedKernel):
         entry.outputs[-1].write(IndexMath(fb, 1), batch, info)
         self._write(entry, matrix, vectors, parts, batch, factor, fb.icmp("eq", info, 0))
 
-    def _prepare(self, matrix: PanelMatrix, parts: Sequence[Value]) -> None:
-        """What comes before the reduction: nothing."""
+    @property
+    def is_scaled(self) -> bool:
+        """Whether rows and columns are scaled before, so that the result is not unitarily similar."""
+        return False
+
+    def balance_lines(self, parts: Sequence[Value]) -> tuple[ArrayView, ArrayView]:
+        """The order of rows and the scales."""
+        lines = zip(parts[9:11], (DType.S64, self.form.dtype.component), strict=True)
+        order, scales = (ArrayView.row_major(part, dtype, (self._size,)) for part, dtype in lines)
+        return order, scales
 
     @abstractmethod
     def _write(
@@ -138,19 +153,20 @@ class SchurKernel(TriangularisingKernel):
     ) -> None:
         fb, lanes, scalars = entry.fb, self.form.lanes, IndexMath(entry.fb, 1)
         triangle, of_vectors, *values, selected, _ = entry.outputs
-        back = fb.fdiv(fb.constant(factor.type, 1.0), factor)
+        back, order = fb.fdiv(fb.constant(factor.type, 1.0), factor), self.balance_lines(parts)[0]
 
         def visit(panel: Panel, row: Value, at: Affine, place: Affine, mask: Value | None) -> None:
             math_, index = IndexMath(fb, lanes), (*batch, Affine(row), at)
             element = scaled(fb, panel.read(math_, (Affine(row), place)), fb.splat(back, lanes))
             triangle.write(math_, index, known(fb, element, is_found), mask)
             element = zero_element(self.form.dtype, lanes)
+            own = real_part(order.read(scalars, (Affine(row),)))
             if self.has_vectors:
                 source, column = vectors.place(row)
                 numbers = fb.smin(math_.vector(at), self._size - 1)
                 rows: Position = Lanes(numbers) if lanes > 1 else Affine(numbers)
                 element = known(fb, source.read(math_, (rows, Affine(column)), mask), is_found)
-            of_vectors.write(math_, index, element, mask)
+            of_vectors.write(math_, (*batch, Affine(own), at), element, mask)
 
         matrix.for_vectors(visit)
         write_eigenvalues(matrix, values, batch, back, is_found)

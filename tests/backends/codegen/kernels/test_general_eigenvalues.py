@@ -20,6 +20,14 @@ def schur(dtype: str, dims: tuple[int, ...], mode: str = "V") -> str:
     return call("gees", dtype, {"x": dims}, results, f"mode = {ord(mode)} : ui8, sort = 78 : ui8")
 
 
+def eig(dtype: str, dims: tuple[int, ...], left: str = "V", right: str = "V") -> str:
+    line, wide = f"$T{listed(*dims[:-1])}", {"f32": "c64", "f64": "c128"}.get(dtype, dtype)
+    values = line if DType(dtype).is_complex else f"{line}, {line}"
+    results = f"({values}, {wide}{listed(*dims)}, {wide}{listed(*dims)}, s32{listed(*dims[:-2])})"
+    options = f"compute_left = {ord(left)} : ui8, compute_right = {ord(right)} : ui8"
+    return call("geev", dtype, {"x": dims}, results, options)
+
+
 def require_spectrum(x: np.ndarray, values: np.ndarray) -> None:
     """Each value is one of the matrix: of a matrix that is near, by some units of its norm for each row."""
     size, eps = x.shape[-1], float(np.finfo(x.dtype).eps)
@@ -60,6 +68,84 @@ def require_schur_form(x: np.ndarray, found: tuple[np.ndarray, ...]) -> None:
     assert (imaginary[..., :-1] > 0)[is_pair].all()
     assert (imaginary[..., 1:] == -imaginary[..., :-1])[is_pair].all()
     assert np.count_nonzero(imaginary) == 2 * np.count_nonzero(is_pair)
+
+
+def require_eigenvectors(x: np.ndarray, found: tuple[np.ndarray, ...]) -> None:
+    *values, left, right, info = found
+    allowed = 10 * max(x.shape[-1], 4) * float(np.finfo(x.dtype).eps)
+    w = values[0] if len(values) == 1 else values[0] + 1j * values[1]
+    require_spectrum(x, w)
+    assert not info.any()
+    wide = x.astype(np.complex128)
+    norms = np.linalg.norm(wide, axis=(-2, -1))[..., None]
+    for matrix, vectors, own in ((wide, right, w), (adjoint(wide), left, np.conj(w))):
+        v = vectors.astype(np.complex128)
+        assert (np.linalg.norm(matrix @ v - v * own[..., None, :], axis=-2) <= allowed * norms).all()
+        np.testing.assert_allclose(np.linalg.norm(v, axis=-2), np.ones(w.shape), rtol=0, atol=allowed)
+        largest = np.take_along_axis(v, np.abs(v).argmax(-2)[..., None, :], -2)[..., 0, :]
+        near = np.sort(np.abs(v), axis=-2)[..., -2:, :]
+        is_clear = (near[..., -1, :] - near[..., 0, :] > 1e-3) | (v.shape[-1] == 1)
+        assert (largest.imag == 0)[is_clear].all()
+        if np.iscomplexobj(x):
+            continue
+        assert (v.imag == 0)[np.broadcast_to((w.imag == 0)[..., None, :], v.shape)].all()
+        pairs = w.imag > 0
+        np.testing.assert_array_equal(np.conj(w[pairs]), w[w.imag < 0])
+        np.testing.assert_array_equal(np.conj(np.swapaxes(v, -1, -2)[pairs]), np.swapaxes(v, -1, -2)[w.imag < 0])
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_eigenvectors(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
+    for dims in SIZES:
+        x = matrices(rng, dtype, *dims)
+        executable = compile_text(eig(dtype, dims))
+        assert kernels(executable) == ["eig"]
+        require_eigenvectors(x, executable(x))
+        if dims[-1] < 20:
+            require_eigenvectors(x, evaluate(parse(eig(dtype, dims)), x))
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_eigenvectors_of_special_matrices(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = special_matrices(rng, 12).astype(DType(dtype).numpy)
+    require_eigenvectors(x, compile_text(eig(dtype, x.shape))(x))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64"])
+def test_eigenvalues_of_triangles_are_their_diagonals(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 4, 9, 9)
+    order = rng.permutation(9)
+    x[0], x[1], x[2] = np.tril(x[0]), np.triu(x[1]), np.triu(x[2])[order][:, order]
+    x[3] = np.diag(np.ones(8), -1)
+    for text in (eig(dtype, x.shape), schur(dtype, x.shape)):
+        *results, _ = compile_text(text)(x)
+        values = results[2 if "gees" in text else 0]
+        np.testing.assert_array_equal(np.sort(values), np.sort(np.diagonal(x, 0, 1, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
+def test_badly_scaled_matrices_are_balanced(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x, scales = matrices(rng, dtype, 9, 9), 2.0 ** (4 * np.arange(-4, 5))
+    given = (x * scales[:, None] / scales).astype(x.dtype)
+    *values, _, right, info = compile_text(eig(dtype, x.shape))(given)
+    w = values[0] if len(values) == 1 else values[0] + 1j * values[1]
+    require_spectrum(x, w)
+    assert not info.any()
+    back = right / scales[:, None]
+    back = back / np.linalg.norm(back, axis=0)
+    assert (np.abs(x @ back - back * w) <= 1000 * float(np.finfo(x.dtype).eps)).all()
+
+
+@pytest.mark.parametrize("dtype", ["f64", "c64"])
+def test_only_the_vectors_that_are_asked_for(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    x = matrices(rng, dtype, 2, 33, 33)
+    both = compile_text(eig(dtype, x.shape))(x)
+    for left, right in ("VN", "NV", "NN"):
+        found = compile_text(eig(dtype, x.shape, left, right))(x)
+        for letter, one, other in zip((left, right), found[-3:-1], both[-3:-1], strict=True):
+            np.testing.assert_array_equal(one, other if letter == "V" else np.zeros_like(other))
+        for one, other in zip(found[:-3], both[:-3], strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
@@ -104,6 +190,8 @@ def test_very_small_and_large_numbers(compile_text: Any, rng: np.random.Generato
     t, z, *values, selected, info = compile_text(schur(dtype, x.shape))(x * scales[:, None, None])
     parts = t / scales[:, None, None], z, *(part / scales[:, None] for part in values)
     require_schur_form(x, (*parts, selected, info))
+    *values, left, right, info = compile_text(eig(dtype, x.shape))(x * scales[:, None, None])
+    require_eigenvectors(x, (*(part / scales[:, None] for part in values), left, right, info))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
@@ -114,12 +202,13 @@ def test_what_is_not_finite_stays_in_its_matrix(
     for size in (1, 9):
         x = matrices(rng, dtype, 3, size, size)
         x[1, size // 2, size // 3] = strange
-        found, expected = compile_text(schur(dtype, x.shape))(x), evaluate(parse(schur(dtype, x.shape)), x)
-        np.testing.assert_array_equal(found[-1], expected[-1])
-        for one, other in zip(found[:-2], expected[:-2], strict=True):
-            assert np.isnan(one[1]).all()
-            assert np.isnan(other[1]).all()
-        require_schur_form(x[[0, 2]], tuple(part[[0, 2]] for part in found))
+        for text, require in ((schur(dtype, x.shape), require_schur_form), (eig(dtype, x.shape), require_eigenvectors)):
+            found, expected = compile_text(text)(x), evaluate(parse(text), x)
+            np.testing.assert_array_equal(found[-1], expected[-1])
+            for one, other in zip(found[:-2], expected[:-2], strict=True):
+                assert np.isnan(one[1]).all()
+                assert np.isnan(other[1]).all()
+            require(x[[0, 2]], tuple(part[[0, 2]] for part in found))
 
 
 @pytest.mark.parametrize("dtype", ["f64", "c64"])
@@ -133,7 +222,8 @@ def test_schur_form_without_vectors(compile_text: Any, rng: np.random.Generator,
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
 def test_threads_do_not_change_a_bit(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
     x = matrices(rng, dtype, 7, 20, 20)
-    one, two, five = (compile_text(schur(dtype, x.shape), num_threads=threads)(x) for threads in (1, 2, 5))
-    for parts in zip(one, two, five, strict=True):
-        np.testing.assert_array_equal(parts[0], parts[1])
-        np.testing.assert_array_equal(parts[0], parts[2])
+    for text in (schur(dtype, x.shape), eig(dtype, x.shape)):
+        one, two, five = (compile_text(text, num_threads=threads)(x) for threads in (1, 2, 5))
+        for parts in zip(one, two, five, strict=True):
+            np.testing.assert_array_equal(parts[0], parts[1])
+            np.testing.assert_array_equal(parts[0], parts[2])

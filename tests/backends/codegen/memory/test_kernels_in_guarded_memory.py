@@ -417,6 +417,11 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 results = f"({', '.join((square, square, *values))}, s32[2], s32[2])"
                 options = f"backend_config={{mode = {mode} : ui8, sort = 78 : ui8}}"
                 yield program(f"{results} custom-call(p0), {target % 'gees'}, {options}", square)
+            wide = {"f32": "c64", "f64": "c128"}.get(t, t)
+            for left, right in ("VV", "VN", "NN"):
+                results = f"({', '.join((*values, *(f'{wide}[2,{n},{n}]',) * 2))}, s32[2])"
+                options = f"backend_config={{compute_left = {ord(left)} : ui8, compute_right = {ord(right)} : ui8}}"
+                yield program(f"{results} custom-call(p0), {target % 'geev'}, {options}", square)
             eigh = target % ("syevd" if letter in "sd" else "heevd")
             for mode, uplo in (("V", "L"), ("V", "U"), ("N", "L")):
                 options = f"backend_config={{mode = {ord(mode)} : ui8, uplo = {ord(uplo)} : ui8}}"
