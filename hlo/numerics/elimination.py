@@ -85,7 +85,7 @@ def solve_tridiagonal(
     second[:, size - 1 :] = 0
     for row in range(size - 1):
         under = below[:, row + 1]
-        swap = np.abs(first[:, row]) < np.abs(under)
+        swap = _size(first[:, row]) < _size(under)
         upper = (first[:, row].copy(), second[:, row].copy(), np.zeros_like(under), b[:, row].copy())
         lower = (under, first[:, row + 1].copy(), second[:, row + 1].copy(), b[:, row + 1].copy())
         kept = [np.where(_like(swap, u), low, u) for u, low in zip(upper, lower, strict=True)]
@@ -106,6 +106,11 @@ def solve_tridiagonal(
             known = known - third[:, row, np.newaxis] * b[:, row + 2]
         b[:, row] = known / np.where(first[:, row] == 0, 1, first[:, row])[:, np.newaxis]
     return third, first, second, b, info
+
+
+def _size(numbers: AnyArray) -> AnyArray:
+    """The sums of the parts' absolute values, by which LAPACK compares."""
+    return np.asarray(np.abs(numbers.real) + np.abs(numbers.imag))
 
 
 def _like(mask: AnyArray, array: AnyArray) -> AnyArray:
