@@ -170,10 +170,9 @@ class EigKernel(TriangularisingKernel):
                     new = scaled(fb, product(fb, held, turn), inverse)
                     assert isinstance(new, tuple), "vectors are complex"
                     assert isinstance(held, tuple), "vectors are complex"
-                    is_best = fb.and_(*(fb.fcmp("oeq", fb.fmul(a, scale), b) for a, b in zip(held, best, strict=True)))
-                    panel.write(
-                        math_, (Affine(row), place), (new[0], fb.select(fb.and_(is_best, is_turned), 0.0, new[1]))
-                    )
+                    is_best = [fb.fcmp("oeq", fb.fmul(a, scale), b) for a, b in zip(held, best, strict=True)]
+                    is_real = fb.and_(is_turned, fb.and_(is_best[0], is_best[1]))
+                    panel.write(math_, (Affine(row), place), (new[0], fb.select(is_real, 0.0, new[1])))
             if not self.form.dtype.is_complex:
                 self._join_pair(turned, number, imaginary)
 
