@@ -70,21 +70,21 @@ class DotOperandFusion(HloPass):
         self, module: HloModule, reader: HloInstruction, members: tuple[HloInstruction, ...]
     ) -> HloInstruction | None:
         """What takes the place of a product and of what its operand is made by."""
-        body, operands = joined_body(f"fused_{reader.name}", (*members, reader), (reader,))
         subject = members[0].name, reader.name
-        together = self._time_ns(body, KernelKind.DOT)
         writing, reading = self._time_of(members[0], KernelKind.LOOP), self._time_of(reader, KernelKind.DOT)
-        if isinstance(together, Declined):
-            module.record(self.name, subject, "not joined", together.reason)
-            return None
         if isinstance(writing, Declined) or isinstance(reading, Declined):
             return None
         apart = writing + reading
-        figures: dict[str, Number] = {
-            "together_ns": round(together),
-            "apart_ns": round(apart),
-            "bytes": members[0].shape.size_bytes,
-        }
+        figures: dict[str, Number] = {"apart_ns": round(apart), "bytes": members[0].shape.size_bytes}
+        if reading > _WORTH * apart:
+            module.record(self.name, subject, "not joined", "writing the operand takes next to no time", figures)
+            return None
+        body, operands = joined_body(f"fused_{reader.name}", (*members, reader), (reader,))
+        together = self._time_ns(body, KernelKind.DOT)
+        if isinstance(together, Declined):
+            module.record(self.name, subject, "not joined", together.reason)
+            return None
+        figures["together_ns"] = round(together)
         if together > _WORTH * apart:
             module.record(self.name, subject, "not joined", "an operand written once is as quick", figures)
             return None
