@@ -104,7 +104,10 @@ class ClusterStep:
                         if value is not None:
                             value.readers += 1
             if compiled is not None:
-                results = self._run_reading(compiled, arrays, values, store)
+                if not values:
+                    results = compiled.function(*arrays)  # type: ignore[assignment]  # a flat tuple
+                else:
+                    results = self._run_reading(compiled, arrays, values, store)
                 break
             # Variables may get other shapes while their cluster is compiled, so everything is looked at again after.
             obtained, obtained_for = self.compiler.obtain(signature, arrays, constants), signature
@@ -152,11 +155,10 @@ class ClusterStep:
         try:
             return compiled.function(*arrays, *taken)  # type: ignore[return-value]  # a flat tuple
         finally:
-            if values:
-                with store.lock:
-                    for value in values:
-                        if value is not None:
-                            value.readers -= 1
+            with store.lock:
+                for value in values:
+                    if value is not None:
+                        value.readers -= 1
 
     def _run_fallback(self, registers: PlanRegisters, store: VariableStore, trace: StepTrace | None) -> None:
         self.host_runs += 1

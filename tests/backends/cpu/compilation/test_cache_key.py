@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import xlalite.backends
+import xlalite.hlo
+import xlalite.passes
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.native import code_version as module_of_version
 from xlalite.backends.cpu.native.code_version import code_version, sources_digest
+from xlalite.backends.cpu.native.object_cache import ObjectCache
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
 
@@ -69,6 +74,30 @@ def test_stamp_follows_names_and_places(tmp_path: Path) -> None:
 
 def test_compiler_has_a_stamp() -> None:
     assert len(code_version()) == 32
+
+
+def test_sources_are_read_again_only_when_the_system_says_that_they_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, reads = tmp_path / "room" / "a.py", []
+
+    def counted(root: str) -> str:
+        reads.append(root)
+        return sources_digest(root)
+
+    monkeypatch.setattr(module_of_version, "sources_digest", counted)
+    cache = ObjectCache.in_memory()
+    monkeypatch.setattr(module_of_version, "default_cache", lambda: cache)
+    for package in (xlalite.hlo, xlalite.passes, xlalite.backends):
+        monkeypatch.setattr(package, "__path__", [str(tmp_path)])
+    write(source, "x = 1\n")
+    written = source.stat().st_ctime_ns
+    versions = [code_version.__wrapped__() for _ in range(2)]
+    while source.stat().st_ctime_ns == written:  # the system's clock of files goes in steps
+        write(source, "x = 2\n")
+    versions.append(code_version.__wrapped__())
+    assert versions[0] == versions[1] != versions[2]
+    assert len(reads) == 2 * 3
 
 
 def key(options: CompileOptions) -> str:
