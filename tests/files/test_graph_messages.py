@@ -65,3 +65,22 @@ def test_a_summary_writer_writes_its_graph(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     (shown,) = (event.graph_def for event in tf.train.summary_iterator(str(path)) if event.graph_def)
     assert tf.GraphDef.FromString(shown) == graph.as_graph_def()
+
+
+def test_attributes_that_follow_from_inputs_are_said_for_tensorflow() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        tf.concat([x, x, x], 0, name="concat")
+        tf.cast(x, tf.int64, name="cast")
+        tf.dynamic_partition(x, [0, 1], 2, name="parts")
+        tf.py_func(lambda a: a, [x], [tf.float32], name="called")
+        tf.identity_n([x, tf.constant(1)], name="both")
+        tf.argmax(x, 1, name="best")
+    attrs = {node.name: node.attr for node in graph.as_graph_def().node}
+    assert (attrs["concat"]["N"].i, attrs["concat"]["T"].type, attrs["concat"]["Tidx"].type) == (3, 1, 3)
+    assert (attrs["cast"]["SrcT"].type, attrs["cast"]["DstT"].type) == (1, 9)
+    assert "dtype" not in attrs["cast"]
+    assert attrs["parts"]["num_partitions"].i == 2
+    assert list(attrs["both"]["T"].list.type) == [1, 3]
+    assert attrs["best"]["Tidx"].type == 3
+    assert "T" not in attrs["called"]

@@ -101,6 +101,7 @@ def convert_variables_to_constants(
     ]
     values = dict(zip(handles, sess.run([_read(sess.graph, name) for name in handles]), strict=True)) if handles else {}
     frozen = set(handles)
+    types = {node.name: node.attr["dtype"].type for node in part.node if node.name in frozen}
     nodes = []
     for node in part.node:
         taken = [each for each in node.input if _producer(each) in frozen and not each.startswith("^")]
@@ -109,13 +110,20 @@ def convert_variables_to_constants(
         elif not taken:
             nodes.append(node)
         elif node.op in ("Identity", "ReadVariableOp"):
-            nodes.append(CLASSES["NodeDef"](name=node.name, op="Identity", input=list(node.input), device=node.device))
+            passed = CLASSES["NodeDef"](name=node.name, op="Identity", input=list(node.input), device=node.device)
+            passed.attr["T"].type = types[_producer(taken[0])]
+            types[node.name] = types[_producer(taken[0])]
+            nodes.append(passed)
             if node.op == "Identity":
                 frozen.add(node.name)
         elif node.op == "ResourceGather":
             axis = _constant(f"{node.name}/axis", np.zeros((), int32.numpy_dtype))
             inputs = [*node.input[:2], axis.name, *node.input[2:]]
-            nodes += [axis, CLASSES["NodeDef"](name=node.name, op="GatherV2", input=inputs, device=node.device)]
+            taking = CLASSES["NodeDef"](name=node.name, op="GatherV2", input=inputs, device=node.device)
+            taking.attr["Tparams"].type = types[_producer(taken[0])]
+            taking.attr["Tindices"].CopyFrom(node.attr["Tindices"])
+            taking.attr["Taxis"].type = DTYPE_NUMBERS[int32]
+            nodes += [axis, taking]
         else:
             raise UnimplementedError(
                 None, None, f"node {node.name!r} ({node.op}) takes the variable {_producer(taken[0])!r}, not its value"

@@ -1,7 +1,7 @@
 """Graphs as TensorFlow's messages: `GraphDef`, `NodeDef`.
 
-The types of operations are TensorFlow's; the attributes are those that operations have here, which say less than
-TensorFlow's where something follows from the inputs.
+The types of operations are TensorFlow's; the attributes are those that operations have here, and those that TensorFlow
+wants to read although they follow from the inputs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.messages.op_signatures import UNKNOWN_TO_TENSORFLOW, attributes_of_signature
 
 _PRODUCER = 134
 """The version of TensorFlow 1.15's graphs."""
@@ -52,7 +53,9 @@ def operation_message(
     message = CLASSES["NodeDef"](name=operation.name, op=operation.type, device=operation.device)
     message.input.extend(_input_name(tensor) for tensor in operation.inputs)
     message.input.extend(f"^{each.name}" for each in operation.control_inputs)
-    for name, value in sorted(operation.attrs.items()):
+    own = UNKNOWN_TO_TENSORFLOW.get(operation.type)
+    said = {name: value for name, value in operation.attrs.items() if name != own}
+    for name, value in sorted((attributes_of_signature(operation) | said).items()):
         if isinstance(value, FunctionGraph):
             message.attr[name].func.name = (functions or {}).get(value, value.name)
         else:

@@ -30,6 +30,7 @@ _FOLLOWING: Final = (
     "Tshift Tsize Tsplits Tstate Index N R S SrcT U dtype dtypes element_dtype num num_split out_type shape_type "
     "allowed_devices bad_color container output_shapes parallel_iterations shared_name summarize use_cudnn_on_gpu "
     "use_locking validate_indices validate_shape swap_memory lower_using_switch_merge index_type T_threshold TInput "
+    "K LhsT OUT_TYPE RhsT Tcomponents V "
     "density_unit x_density y_density xmp_metadata grad_a grad_b grad_x grad_y stack_name debug_name"
 )
 _FOLLOWS: Final = frozenset(_FOLLOWING.split())
@@ -52,7 +53,11 @@ _NEUTRAL: Final[Mapping[str, object]] = {
 }
 """Attributes that may be there although the operation has no such attribute, with the value that they must have."""
 
-_PROCESS: Final = frozenset({"dataset", "features", "sequence_features", "iterator", "spec", "token"})
+_OF_PROGRAM: Final = (
+    "comparator computation dataset dimension_numbers features iterator reducer scatter select sequence_features "
+    "spec token"
+)
+_PROCESS: Final = frozenset(_OF_PROGRAM.split())
 
 ANNOTATIONS: Final[Mapping[str, type]] = {
     "_XlaCompile": bool,
@@ -65,7 +70,8 @@ ANNOTATIONS: Final[Mapping[str, type]] = {
 
 _KINDS: Final[Mapping[type, str]] = {
     bool: (
-        "adj_x adj_y adjoint compute_uv compute_v exclusive full_matrices keep_dims largest little_endian lower "
+        "adj_x adj_y adjoint compute_uv compute_v exclusive full_matrices indices_are_sorted keep_dims largest "
+        "little_endian lower "
         "multiply_linear_by_lr partial_pivoting resize_if_index_out_of_bounds reverse sorted transpose_a transpose_b "
         "unique update_slots use_nesterov"
     ),
@@ -76,8 +82,10 @@ _KINDS: Final[Mapping[type, str]] = {
     ),
     float: "tolerance",
     str: "align end equation message mode output_stream padding pattern rewrite sep",
-    tuple: "boundaries component_types dtypes ksize ksizes rates squeeze_dims strides",
-    DType: "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type shape_type",
+    tuple: "boundaries component_types dimensions_to_reduce dtypes ksize ksizes rates squeeze_dims strides",
+    DType: (
+        "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type preferred_element_type shape_type"
+    ),
     TensorShape: "shape",
 }
 _ELEMENTS: Final[Mapping[str, type]] = {
