@@ -35,6 +35,7 @@ from xlalite.runtime.plan import Plan, PlanRequest
 from xlalite.runtime.trace import StepTrace
 
 if TYPE_CHECKING:
+    from xlalite.client.partial_runs import PartialRun
     from xlalite.client.session_dump import SessionDump
 
 _MOST_PLANS = 1024
@@ -178,6 +179,23 @@ class Session:
             return self._run_prepared(prepared, arrays, options, run_metadata)
 
         return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
+        """A step to be run in parts by `partial_run`.
+
+        Args:
+            fetches: All that the parts will fetch.
+            feeds: All tensors that they will feed.
+        """
+        from xlalite.client.partial_runs import PartialRun  # few programs run in parts
+
+        self._require_open()
+        return PartialRun(self._graph, fetches, feeds or ())
+
+    def partial_run(self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """A part of a step: what the fetches are, once these values are fed too."""
+        self._require_open()
+        return handle.run(fetches, feed_dict, self._runtime.store)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices: this computer's processors."""
