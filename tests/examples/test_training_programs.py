@@ -172,6 +172,14 @@ def test_a_film_is_foretold(tmp_path: Path) -> None:
     assert found < 0.6 * lazy
 
 
+@pytest.mark.parametrize("xla", ["off", "on"])
+def test_training_from_records_goes_on_where_it_stopped(tmp_path: Path, xla: str) -> None:
+    done = run_python(tmp_path, "-m", "xlalite.examples.record_training", f"--xla={xla}", "--steps=300")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"begins at step (\d+)", done.stdout) == ["0", "150"]
+    assert accuracies(done.stdout)[-1] >= 0.93
+
+
 def test_lenet_reaches_98_percent(tmp_path: Path) -> None:
     done = run_python(tmp_path, "-m", "xlalite.examples.lenet", "--steps=500")
     assert done.returncode == 0, done.stderr
