@@ -84,3 +84,8 @@ def test_attributes_that_follow_from_inputs_are_said_for_tensorflow() -> None:
     assert list(attrs["both"]["T"].list.type) == [1, 3]
     assert attrs["best"]["Tidx"].type == 3
     assert "T" not in attrs["called"]
+
+
+def test_variables_say_their_names_for_tensorflow() -> None:
+    (handle,) = (node for node in training_graph().as_graph_def().node if node.op == "VarHandleOp" and node.name == "w")
+    assert handle.attr["shared_name"].s == b"w"

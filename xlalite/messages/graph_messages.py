@@ -55,6 +55,8 @@ def operation_message(
     message.input.extend(f"^{each.name}" for each in operation.control_inputs)
     own = UNKNOWN_TO_TENSORFLOW.get(operation.type)
     said = {name: value for name, value in operation.attrs.items() if name != own}
+    if operation.type == "VarHandleOp":
+        said["shared_name"] = operation.name  # by which TensorFlow tells variables apart
     for name, value in sorted((attributes_of_signature(operation) | said).items()):
         if isinstance(value, FunctionGraph):
             message.attr[name].func.name = (functions or {}).get(value, value.name)
