@@ -7,6 +7,7 @@ TensorFlow reads no node without the attributes that its declaration names, alth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from xlalite.framework.graph.operation import Operation
@@ -207,7 +208,7 @@ UNKNOWN_TO_TENSORFLOW: Final[Mapping[str, str]] = {
 
 def attributes_of_signature(operation: Operation) -> dict[str, Any]:
     """The attributes that follow from the inputs and outputs of an operation."""
-    signature = _BY_NAME.get(operation.type)
+    signature = _read_signatures().get(operation.type)
     if signature is None:
         return {}
     found: dict[str, Any] = {}
@@ -233,6 +234,7 @@ def _matched(arguments: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, A
     return found
 
 
+@cache
 def _read_signatures() -> dict[str, tuple[list[str], list[str]]]:
     """The arguments and results of each operation."""
     found = {}
@@ -241,6 +243,3 @@ def _read_signatures() -> dict[str, tuple[list[str], list[str]]]:
         inputs, _, outputs = signature.partition(">")
         found.update(dict.fromkeys(names.split(), (inputs.split(), outputs.split())))
     return found
-
-
-_BY_NAME: Final = _read_signatures()

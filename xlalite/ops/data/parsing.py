@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -339,6 +338,8 @@ def _csv_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _csv(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    import csv  # few programs read such lines
+
     records, defaults = np.asarray(inputs[0]), [np.asarray(value).ravel() for value in inputs[1:]]
     columns = op.get_attr("select_cols")
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if op.get_attr("use_quote_delim") else csv.QUOTE_NONE

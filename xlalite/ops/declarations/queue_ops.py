@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import random
 import threading
 import time
 from collections import deque
@@ -167,6 +166,8 @@ class _Shuffled:
     def __init__(self, op: Operation) -> None:
         self._held: list[Entry] = []
         self._least = op.get_attr("min_after_dequeue")
+        import random  # few programs have such queues
+
         seeds = op.get_attr("seed"), op.get_attr("seed2")
         self._random = random.Random(f"{seeds}" if any(seeds) else None)
 

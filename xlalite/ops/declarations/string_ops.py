@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import glob
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -84,11 +82,15 @@ _each("StaticRegexReplace", ("input",), _replaced, pattern=..., rewrite=..., rep
 
 
 def _encoded(text: bytes, pad: bool) -> bytes:
+    import base64  # few programs have such texts
+
     found = base64.urlsafe_b64encode(text)
     return found if pad else found.rstrip(b"=")
 
 
 def _decoded(text: bytes) -> bytes:
+    import base64  # few programs have such texts
+
     try:
         return base64.b64decode(text + b"=" * (-len(text) % 4), b"-_", validate=True)
     except ValueError as error:
@@ -338,6 +340,8 @@ def _matching_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _matching(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    import glob  # few programs look for files
+
     patterns = np.asarray(inputs[0]).ravel()
     return [texts_array(sorted({each for pattern in patterns for each in glob.glob(pattern)}))]
 
