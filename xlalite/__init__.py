@@ -103,6 +103,7 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
+    "xlalite.ops.functions.text": "edit_distance",
     "xlalite.ops.data.parsing": (
         "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
         "parse_single_example, parse_single_sequence_example"

@@ -185,6 +185,7 @@ from xlalite.ops.functions.strings import (
     string_to_number as string_to_number, substr as substr, write_file as write_file
 )
 from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
+from xlalite.ops.functions.text import edit_distance as edit_distance
 from xlalite.ops.helpers.constant import constant as constant, convert_to_tensor as convert_to_tensor
 from xlalite.ops.helpers.gradient_registry import RegisterGradient as RegisterGradient, no_gradient as _no_gradient
 from xlalite.ops.helpers.gradients import (
@@ -213,12 +214,12 @@ from xlalite.ops.training.variable_scope import (
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
 from xlalite.stubs import (
-    bitwise as bitwise, data as data, debugging as debugging, errors as errors, estimator as estimator, gfile as gfile,
-    graph_util as graph_util, image as image, initializers as initializers, io as io, layers as layers,
-    linalg as linalg, logging as logging, losses as losses, manip as manip, math as math, metrics as metrics, nn as nn,
-    python_io as python_io, quantization as quantization, random as random, saved_model as saved_model,
-    signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary, test as test,
-    train as train, xla as xla
+    bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
+    estimator as estimator, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
+    io as io, layers as layers, linalg as linalg, logging as logging, losses as losses, manip as manip, math as math,
+    metrics as metrics, nn as nn, python_io as python_io, quantization as quantization, random as random,
+    saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
+    summary as summary, test as test, train as train, xla as xla
 )
 
 bool = bool_

@@ -17,6 +17,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "viterbi_decode"
         ),
     },
+    "contrib.distributions": {
+        "xlalite.ops.functions.probability": "Normal, kl_divergence",
+    },
+    "contrib.learn": {},
+    "contrib.learn.preprocessing": {
+        "xlalite.ops.functions.text": "VocabularyProcessor",
+    },
+    "distributions": {
+        "xlalite.ops.functions.probability": "Normal, kl_divergence",
+    },
     "contrib.legacy_seq2seq": {
         "xlalite.ops.recurrent.sequence_losses": (
             "rnn_decoder, sequence_loss_of_lists as sequence_loss, sequence_loss_by_example"
