@@ -30,6 +30,10 @@ def workloads() -> list[Workload]:
         ),
         *(workload("eigh" + place, _eigh, count=count, size=size) for count, size in ((1, 64), (1, 201), (100, 10))),
         *(
+            workload("eigenvalues" + place, _eigenvalues, count=count, size=size)
+            for count, size in ((1, 64), (1, 201), (100, 10))
+        ),
+        *(
             workload("svd [{count},{rows},{columns}]", _svd, count=count, rows=rows, columns=columns)
             for count, rows, columns in ((1, 60, 40), (1, 200, 200), (16, 10, 10))
         ),
@@ -222,6 +226,25 @@ def _eigh(count: int = 2, size: int = 5) -> Contest:
 
     spread = np.arange(size, dtype=np.float32)
     return text_contest(body, [_spectrum(count, size, size, spread)], plain=make, tolerance=1e-2)
+
+
+def _eigenvalues(count: int = 2, size: int = 5) -> Contest:
+    """Real parts in order: everybody has an order of their own."""
+    matrix, vector = f"f32[{count},{size},{size}]", f"f32[{count},{size}]"
+    body = f"""
+  x = {matrix} parameter(0)
+  t = ({vector}, {vector}, c64[{count},{size},{size}], c64[{count},{size},{size}], s32[{count}]) {
+        _call("geev", "x", _letters(compute_left="N", compute_right="N"))
+    }
+  values = {vector} get-tuple-element(t), index=0
+  ROOT r = {vector} sort(values), dimensions={{1}}, to_apply=lt_f32
+"""
+    return text_contest(
+        body,
+        list(signed((count, size, size))),
+        plain=lambda np_: lambda x: np_.sort(np_.linalg.eigvals(x).real, axis=-1),
+        tolerance=1e-2,
+    )
 
 
 def _svd(count: int = 2, rows: int = 5, columns: int = 3) -> Contest:
