@@ -43,6 +43,18 @@ def test_a_program_runs_with_its_imports_unchanged(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "5.0 ['rest'] True\n"), done.stderr
 
 
+def test_inner_modules_are_the_public_ones() -> None:
+    code = (
+        "from xlalite.compat.tensorflow import install; install(); import xlalite\n"
+        "from tensorflow.contrib.layers.python.layers import batch_norm\n"
+        "from tensorflow.python.ops.rnn_cell import GRUCell\n"
+        "from tensorflow.python.framework import function, ops\n"
+        "assert batch_norm is xlalite.contrib.layers.batch_norm and GRUCell is xlalite.nn.rnn_cell.GRUCell\n"
+        "assert function.Defun is xlalite.Defun and ops.Graph is xlalite.Graph\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_missing_module_is_named() -> None:
     code = "from xlalite.compat.tensorflow import install; install(); import tensorflow.quokka"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

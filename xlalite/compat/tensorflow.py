@@ -22,6 +22,8 @@ _INNER: Final = {
     "tensorflow.python.platform.flags": "xlalite:flags",
     "tensorflow.python.framework.function": "xlalite.ops.functions.defined_functions",
     "tensorflow.python.compiler.xla.xla": "xlalite.ops.functions.defined_functions",
+    "tensorflow.contrib.layers.python": "xlalite:contrib.layers",
+    "tensorflow.contrib.layers.python.layers": "xlalite:contrib.layers",
     "tensorflow.python.ops.rnn": "xlalite:nn",
     "tensorflow.python.ops.rnn_cell": "xlalite:nn.rnn_cell",
     "tensorflow.python.training.moving_averages": "xlalite.ops.training.moving_averages",

@@ -74,7 +74,7 @@ def gather_slices(b: Builder, params: Handle, indices: Handle) -> Handle:
 def _gather_nd_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     params, indices = inputs
     if 0 in params.dims[: indices.dims[-1]] and indices.shape.element_count:
-        raise ShapeError(f"cannot gather from an empty dimension of {params.shape.text()}")
+        raise ShapeError(f"Gather dimension {params.dims.index(0)} is of size zero in {params.shape.text()}")
     result = (*indices.dims[:-1], *params.dims[indices.dims[-1] :])
     if 0 in result:
         return [ctx.builder.full(0, params.dtype, result)]

@@ -65,7 +65,16 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, typing.Any]]] = {
 # Inputs that numbers are given for, of the first input's element type.
 _OF_THE_FIRST_TYPE: Final = frozenset({"init_value", "padding_value"})
 _IGNORED: Final = frozenset(
-    {"Truncate", "batch_dims", "name", "stack_name", "use_cudnn_on_gpu", "use_locking", "validate_indices"}
+    {
+        "Truncate",
+        "batch_dims",
+        "name",
+        "stack_name",
+        "swap_memory",
+        "use_cudnn_on_gpu",
+        "use_locking",
+        "validate_indices",
+    }
 )
 
 
