@@ -11,7 +11,7 @@ import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
-from xlalite.hlo.numerics.elimination import substitute
+from xlalite.hlo.numerics.elimination import lower_cholesky, substitute
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
 from xlalite.hlo.ops.rules.elementwise_rules import is_float_or_complex, require_type
@@ -56,11 +56,12 @@ def _lower_factors(matrices: AnyArray) -> AnyArray:
     """L with L * L^H = matrix, from the lower triangles of [batch, n, n]."""
     if not matrices.size:
         return matrices
+    if not np.isfinite(np.tril(matrices)).all():
+        # LAPACK multiplies by 1 / inf, and takes a product with zero for zero.
+        factors, info = lower_cholesky(matrices)
+        return np.where(info[:, np.newaxis, np.newaxis] == 0, np.tril(factors), np.nan).astype(matrices.dtype)
     try:
-        factors = np.asarray(np.linalg.cholesky(matrices))
-        # Whether LAPACK refuses a pivot that is NaN depends on which one it is.
-        factors[np.isnan(np.diagonal(factors, axis1=-2, axis2=-1)).any(-1)] = np.nan
-        return factors
+        return np.asarray(np.linalg.cholesky(matrices))
     except np.linalg.LinAlgError:
         if len(matrices) == 1:
             return np.full(matrices.shape, np.nan, matrices.dtype)

@@ -91,7 +91,12 @@ def test_cholesky_of_an_indefinite_matrix_is_nan_and_spares_the_others() -> None
     found = np.asarray(apply("cholesky", CholeskyAttrs(True), matrices))
     np.testing.assert_array_equal(found[[0, 2]], [np.eye(2), 2 * np.eye(2)])
     assert np.isnan(found[1]).all()
-    for strange in ([[np.nan, 0], [1, 1]], [[1, 0], [np.nan, 1]], [[np.inf, 0], [-np.inf, 0]]):
+    for strange in (
+        [[np.nan, 0], [1, 1]],
+        [[1, 0], [np.nan, 1]],
+        [[np.inf, 0], [-np.inf, 0]],
+        [[np.inf, 0], [np.inf, 4]],
+    ):
         found = np.asarray(apply("cholesky", CholeskyAttrs(True), np.array([np.eye(2), strange])))
         np.testing.assert_array_equal(found, [np.eye(2), np.full((2, 2), np.nan)])
     assert np.asarray(apply("cholesky", CholeskyAttrs(True), np.zeros((2, 0, 0)))).shape == (2, 0, 0)
