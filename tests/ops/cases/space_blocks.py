@@ -45,6 +45,15 @@ FORMATS = {"src_format": "NHWC", "dst_format": "NCHW"}
 PATCHES: dict[str, Any] = {"ksizes": [1, 3, 2, 1], "strides": [1, 2, 1, 1], "rates": [1, 1, 2, 1], "padding": "SAME"}
 
 VALUES: list[ValueCase] = [
+    value(
+        "SpaceToBatchND of fractions that are whole",
+        lambda x: s.space_to_batch_nd(x, BLOCKS, F(MARGINS)),
+        X,
+        expected=to_batch,
+    ),
+    value(
+        "SpaceToBatchND of no blocks", lambda x: s.space_to_batch_nd(x, [], np.zeros((0, 2))), X, expected=lambda x: x
+    ),
     value("SpaceToBatchND", lambda x: s.space_to_batch_nd(x, BLOCKS, MARGINS), X, expected=to_batch),
     value(
         "SpaceToBatchND along one dimension",

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.helpers.constant import convert_to_tensor
+from xlalite.ops.helpers.constant import contains_tensor, convert_to_tensor
 from xlalite.ops.helpers.node import node
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """`[batch, space..., rest...]` padded, with the elements of each block in examples of their own."""
-    return node("SpaceToBatchND", [*map(convert_to_tensor, (input, block_shape, paddings))], None, name)
+    return node(
+        "SpaceToBatchND", [convert_to_tensor(input), _whole_numbers(block_shape), _whole_numbers(paddings)], None, name
+    )
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The way back from `space_to_batch_nd`."""
-    return node("BatchToSpaceND", [*map(convert_to_tensor, (input, block_shape, crops))], None, name)
+    return node(
+        "BatchToSpaceND", [convert_to_tensor(input), _whole_numbers(block_shape), _whole_numbers(crops)], None, name
+    )
+
+
+def _whole_numbers(given: Any) -> Tensor:
+    """Sizes; an empty list, and an array of numbers of another kind, are read as integers."""
+    is_array = isinstance(given, list | tuple | np.ndarray) and not contains_tensor(given)
+    array = np.asarray(given) if is_array else None
+    return convert_to_tensor(given if array is None or array.dtype.kind != "f" else array.astype(np.int32))
 
 
 def space_to_batch(
