@@ -94,7 +94,7 @@ def load(images: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, 
         return None
     try:
         return _Link([_read(image) for image in images], imports).load(exports)
-    except (_UnknownError, struct.error, LookupError, ValueError, AttributeError, OSError, MemoryError):
+    except (_UnknownError, struct.error, LookupError, ValueError, OverflowError, AttributeError, OSError, MemoryError):
         return None
 
 
@@ -132,10 +132,10 @@ def _read(image: bytes) -> tuple[list[_Section], list[_Symbol]]:
 def _symbols(table: bytes, names: bytes, sections: Mapping[int, _Section]) -> Iterator[_Symbol]:
     for name, info, _, number, value, _ in _SYMBOL.iter_unpack(table):
         text = names[name : names.index(b"\0", name)].decode()
-        is_elsewhere = number == _UNDEFINED or number >= _FIRST_RESERVED
-        if number >= _FIRST_RESERVED and info >> 4 != _LOCAL:
+        section = None if number == _UNDEFINED or number >= _FIRST_RESERVED else sections.get(number)
+        if (number >= _FIRST_RESERVED and info >> 4 != _LOCAL) or (section is not None and value > section.size):
             raise _UnknownError
-        yield text, info >> 4, None if is_elsewhere else sections.get(number), value
+        yield text, info >> 4, section, value
 
 
 @dataclass(slots=True)

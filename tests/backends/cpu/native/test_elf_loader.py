@@ -3,6 +3,7 @@
 import ctypes
 import platform
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,34 @@ def test_damaged_objects_do_no_harm():
         for _ in range(source.randrange(4) if damaged else 0):
             damaged[source.randrange(len(damaged))] = source.randrange(256)
         load([bytes(damaged)], ("run",), {"shared": ctypes.addressof(shared)})
+
+
+def test_numbers_that_lead_out_of_an_object_do_no_harm():
+    image, shared = compile_ir(IrSource(WHOLE)).image, ctypes.c_int64()
+    (table,), (count,) = struct.unpack_from("<Q", image, 40), struct.unpack_from("<H", image, 60)
+    places = [40, *(table + 64 * number + field for number in range(count) for field in range(8, 64, 8))]
+    for number in range(count):
+        (kind,), (start, size) = (struct.unpack_from(*one) for one in _fields(image, table + 64 * number))
+        if kind in (2, 4):  # symbols and relocations
+            places += range(start, start + size, 8)
+    for place in places:
+        for value in (0, 1 << 31, 1 << 40, 1 << 62, 1 << 63, (1 << 64) - 1):
+            damaged = bytearray(image)
+            struct.pack_into("<Q", damaged, place, value)
+            code = load([bytes(damaged)], ("run",), {"shared": ctypes.addressof(shared)})
+            assert code is None or any(0 <= code.addresses["run"] - begin < size for begin, size in _mapped())
+
+
+def _fields(image: bytes, header: int) -> tuple[tuple[str, bytes, int], tuple[str, bytes, int]]:
+    """How to read the type of a section, and where its bytes are."""
+    return ("<I", image, header + 4), ("<QQ", image, header + 24)
+
+
+def _mapped() -> list[tuple[int, int]]:
+    """Address and size of each range of memory that may be executed."""
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    ranges = [tuple(int(end, 16) for end in words[0].split("-")) for words in lines if "x" in words[1]]
+    return [(begin, end - begin) for begin, end in ranges]
 
 
 def test_memory_goes_with_the_code():
