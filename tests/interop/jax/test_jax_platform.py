@@ -137,6 +137,8 @@ def test_compiled_programs_are_shown_and_kept() -> None:
     from jax.experimental.serialize_executable import deserialize_and_load, serialize
     loaded = deserialize_and_load(*serialize(compiled))
     near(loaded(np.ones((16, 16), np.float32)), np.full((16, 16), 16 * np.e))
+    lowered.compile({"xla_embed_ir_in_executable": True})
+    refused(lambda: lowered.compile({"no_such": 1}), "No such compile option: 'no_such'")
     """)
 
 
