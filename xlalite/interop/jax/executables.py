@@ -27,7 +27,8 @@ from xlalite.interop.jax.messages import ProgramOptions, module_with_config, rea
 from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
 
 _MLIR = b"mlir"
-_XLA_OPTION = "xla_"  # taken, but not obeyed: what they say is about XLA's own code
+# Taken, but not obeyed: what they say is about XLA's own code.
+_XLA_OPTIONS = ("xla_", "exec_time_optimization_effort", "memory_fitting_", "optimization_level")
 _SAVED = b"xlalite program 1\n"
 
 
@@ -126,7 +127,7 @@ def _load(code: bytes, raw_options: bytes) -> int:
     beyond = [number for number in options.device_numbers if not 0 <= number < len(platform().devices)]
     if beyond:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no device {beyond[0]}")
-    unknown = [name for name in options.overrides if not name.startswith(_XLA_OPTION)]
+    unknown = [name for name in options.overrides if not name.startswith(_XLA_OPTIONS)]
     if unknown:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, f"No such compile option: '{unknown[0]}'")
     program = LoadedProgram(code, options, raw_options)
