@@ -134,8 +134,9 @@ def _from_bytes(data: bytes, shape: Shape) -> Array:
     count, dtype = shape.element_count, shape.dtype
     if dtype is DType.PRED:
         return _from_boolean_bytes(data, shape)
-    if len(data) == dtype.size_bytes and count:
-        return np.frombuffer(data, dtype.numpy).reshape(()).copy()
+    if len(data) == dtype.size_bytes:  # one number for all elements may stand for none, too
+        value: Array = np.frombuffer(data, dtype.numpy).reshape(()).copy()
+        return value if count else np.zeros(shape.dims, dtype.numpy)
     if len(data) != count * dtype.size_bytes:
         raise ValueError(f"found {len(data)} bytes, {shape.text()} needs {count * dtype.size_bytes}")
     values = np.frombuffer(data, np.uint8).copy()

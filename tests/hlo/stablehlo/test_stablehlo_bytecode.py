@@ -88,6 +88,14 @@ def test_large_constants_are_whole() -> None:
     np.testing.assert_array_equal(evaluate(module), values)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "int4"])
+@pytest.mark.parametrize("form", [artifact_of, bytecode_of])
+def test_one_number_stands_for_the_elements_of_an_empty_array(dtype: str, form: Any) -> None:
+    module = parse(form(jax.jit(lambda: jnp.zeros((4, 0), dtype)).lower().compiler_ir("stablehlo")))
+    found = evaluate(module)
+    assert (found.shape, found.dtype.name) == ((4, 0), dtype)
+
+
 def test_sizes_that_are_not_known_are_refused() -> None:
     shapes = jax.export.symbolic_args_specs(X, "n, 4")
     exported = jax.export.export(jax.jit(lambda x: x * 2))(shapes)
