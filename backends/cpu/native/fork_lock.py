@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from contextlib import AbstractContextManager
 
 
 class ForkLock:
@@ -38,5 +39,28 @@ if hasattr(os, "register_at_fork"):
 no_fork = threading.RLock()
 """Held where modules are first imported in the middle of work: a child would wait for ever for one whose import another
 thread had begun."""
+
+
+def hold_over_forks(lock: AbstractContextManager[object]) -> None:
+    """Makes forks wait for the lock of a library, so that a child never finds the library in the middle of work."""
+    _library_locks.append(lock)
+
+
+def _take() -> None:
+    """An import that a fork waits for may bring a library: which locks there are is known behind it."""
+    no_fork.acquire()
+    _taken.extend(_library_locks)
+    for lock in _taken:
+        lock.__enter__()
+
+
+def _give_back() -> None:
+    while _taken:
+        _taken.pop().__exit__(None, None, None)
+    no_fork.release()
+
+
+_library_locks: list[AbstractContextManager[object]] = []
+_taken: list[AbstractContextManager[object]] = []
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=no_fork.release)
+    os.register_at_fork(before=_take, after_in_parent=_give_back, after_in_child=_give_back)

@@ -11,7 +11,6 @@ import contextlib
 import enum
 import functools
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from functools import partial
 import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
@@ -158,15 +158,7 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
     return TargetInfo.host(max_isa).create_machine()
 
 
-def _hold_llvm_over_forks() -> None:
-    """Makes a fork wait until no thread is inside LLVM, so that the child never finds it in the middle of work.
-
-    llvmlite has one lock around all calls but no public way to hold it (0.48 to 0.50).
-    """
-    lock = getattr(llvm.ffi.lib, "_lock", None)
-    if lock is not None and hasattr(os, "register_at_fork"):
-        release = functools.partial(lock.__exit__, None, None, None)
-        os.register_at_fork(before=lock.__enter__, after_in_parent=release, after_in_child=release)
-
-
-_hold_llvm_over_forks()
+# llvmlite has one lock around all calls but no public way to hold it (0.48 to 0.50).
+_llvm_lock = getattr(llvm.ffi.lib, "_lock", None)
+if _llvm_lock is not None:
+    hold_over_forks(_llvm_lock)
