@@ -41,3 +41,11 @@ def test_parts_that_are_not_fed_yet() -> None:
         handle = sess.partial_run_setup([b], [a])
         with pytest.raises(tf.errors.InvalidArgumentError, match="needs a value: feed one"):
             sess.partial_run(handle, b)
+
+
+def test_a_string_in_parts() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        a = tf.placeholder(tf.string, [])
+        b = tf.identity(a)
+        handle = sess.partial_run_setup([b], [a])
+        assert sess.partial_run(handle, b, {a: "x"}) == b"x"

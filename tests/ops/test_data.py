@@ -352,3 +352,12 @@ def test_fields_of_lines() -> None:
             session.run(tf.decode_csv(lines, [[0], [0]]))
         with pytest.raises(InvalidArgumentError, match="Field 0 is required but missing"):
             session.run(tf.decode_csv(",x", [tf.int32, [""]]))
+
+
+def test_sequences_of_rows_without_elements() -> None:
+    values = tf.train.Int64List(value=[1])
+    features = tf.train.Features(feature={"a": tf.train.Feature(int64_list=values)})
+    data = tf.train.Example(features=features).SerializeToString()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        wanted = {"a": tf.FixedLenSequenceFeature([0], tf.int64, allow_missing=True)}
+        assert sess.run(tf.parse_example([data], wanted)["a"]).shape == (1, 0, 0)

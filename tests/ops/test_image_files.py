@@ -2,6 +2,8 @@
 
 import builtins
 import io
+import struct
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,3 +101,57 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.
     assert run(tf.image.encode_png(IMAGE)).startswith(b"\x89PNG")
     with pytest.raises(tf.errors.UnimplementedError, match=r"pip install xlalite\[images\]"):
         run(tf.image.decode_png("x"))
+
+
+def png_of_sizes(height: int, width: int, depth: int = 8) -> bytes:
+    """A PNG file that says how large it is, without pixels."""
+    header = struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@pytest.mark.parametrize(("height", "width", "depth"), [(60000, 60000, 8), (10000, 10000, 8), (9, 9, 16)])
+def test_files_that_promise_more_than_they_hold_are_refused(pillow: Any, height: int, width: int, depth: int) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="damaged file"):
+        run(tf.image.decode_png(png_of_sizes(height, width, depth), dtype=tf.uint16))
+
+
+def test_moving_pictures_have_a_largest_size(pillow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    frames = [pillow.new("RGB", (8, 8), (shade, 0, 0)) for shade in range(0, 250, 50)]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    assert run(tf.image.decode_gif(file.getvalue())).shape == (5, 8, 8, 3)
+    monkeypatch.setattr("xlalite.ops.declarations.image_files._MOST_PIXELS", 200)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"5 frames of \(8, 8\) are too large"):
+        run(tf.image.decode_gif(file.getvalue()))
+
+
+@pytest.mark.parametrize("format", ["TIFF", "EPS"])
+def test_only_the_formats_of_the_operations_are_opened(pillow: Any, format: str) -> None:
+    file = io.BytesIO()
+    pillow.new("RGB", (3, 4)).save(file, format)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown image file format"):
+        run(tf.image.decode_image(file.getvalue()))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_channels_of_deep_gray_pictures_are_those_asked_for(pillow: Any, channels: int) -> None:
+    deep = np.arange(12, dtype=np.uint16).reshape(3, 4, 1) * 1000
+    found = run(tf.image.decode_png(encode_png(deep), channels, tf.uint16))
+    assert found.shape == (3, 4, channels)
+    np.testing.assert_array_equal(found[..., 0], deep[..., 0])
+    np.testing.assert_array_equal(found[..., -1], deep[..., 0] if channels % 2 else 65535)
+
+
+def test_numbers_of_channels_that_no_picture_has() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="channels must be 0, 1, 2, 3 or 4, not 5"):
+        tf.image.decode_png(b"", 5)
+
+
+def test_crop_windows_have_four_numbers(pillow: Any) -> None:
+    data = run(tf.image.encode_jpeg(SMOOTH))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not enough values"):
+        run(tf.image.decode_and_crop_jpeg(data, [1, 1, 1]))

@@ -287,3 +287,58 @@ def test_files_that_are_not_there(sess: tf.Session) -> None:
     with pytest.raises(tf.errors.NotFoundError, match="nowhere"):
         sess.run(value)
     stopped(coordinator, threads)
+
+
+def test_what_is_put_back_is_there_for_others_that_wait(sess: tf.Session) -> None:
+    queue = tf.FIFOQueue(10, tf.int32, [[]])
+    many, one = queue.dequeue_many(3), queue.dequeue()
+    sess.run(queue.enqueue_many([[1, 2]]))
+    found: list[Any] = []
+    run_options = tf.RunOptions(timeout_in_ms=400)
+
+    def give_up() -> None:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(many, options=run_options)
+
+    giving_up = threading.Thread(target=give_up)
+    giving_up.start()
+    while sess.run(queue.size()):
+        time.sleep(0.001)
+    waiting = threading.Thread(target=lambda: found.append(sess.run(one, options=tf.RunOptions(timeout_in_ms=20000))))
+    waiting.start()
+    giving_up.join()
+    waiting.join(10)
+    assert found == [1]
+
+
+def test_components_of_other_types_and_numbers_are_refused(sess: tf.Session) -> None:
+    handle = tf.FIFOQueue(2, [tf.int8, tf.int8], [[], []]).queue_ref
+    create = tf.get_default_graph().create_op
+    small = tf.constant(1, tf.int8)
+    for op in ("QueueEnqueueV2", "QueueEnqueueManyV2"):
+        for components in ([], [small], [small, tf.constant(1.5)]):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"components of types \['int8', 'int8'\], found"):
+                sess.run(create(op, [handle, *components], {}))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="found a scalar"):
+        sess.run(create("QueueEnqueueManyV2", [handle, small, small], {}))
+
+
+def test_readers_of_what_is_no_file(sess: tf.Session, tmp_path: Path) -> None:
+    names = tf.FIFOQueue(9, tf.string, [[]])
+    _, record = tf.WholeFileReader().read(names)
+    for name, error in ((str(tmp_path), "FailedPreconditionError"), ("a\0b", "InvalidArgumentError")):
+        sess.run(names.enqueue(name))
+        with pytest.raises(getattr(tf.errors, error)):
+            sess.run(record)
+    (tmp_path / "there").write_bytes(b"x")
+    sess.run(names.enqueue(str(tmp_path / "there")))
+    assert sess.run(record) == b"x"
+    create = tf.get_default_graph().create_op
+    numbers = tf.FIFOQueue(9, tf.int32, [[]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="takes names of files"):
+        sess.run(tf.WholeFileReader().read(numbers)[1])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="is not a reader"):
+        sess.run(create("ReaderReadV2", [names.queue_ref, names.queue_ref], {}))
+    for attrs in ({"record_bytes": 0}, {"record_bytes": 2, "footer_bytes": -1}):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="one byte at least"):
+            sess.run(create("FixedLengthRecordReaderV2", [], attrs))

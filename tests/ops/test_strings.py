@@ -120,3 +120,30 @@ def test_strings_beside_a_cluster(graph: Graph) -> None:
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     with tf.Session(config=config) as sess:
         np.testing.assert_array_equal(sess.run(numbers, {x: ["1", "2"]}), [2, 4, 6])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tf.regex_replace(words(), "b", r"\7"), "Invalid rewrite pattern"),
+        (lambda: tf.strings.lower([b"\xff"], "utf-8"), "is not UTF-8"),
+        (lambda: tf.read_file("a\0b"), "is no name of a file"),
+        (lambda: tf.write_file("a\0b", ""), "is no name of a file"),
+        (lambda: tf.decode_csv(["a\n\nd"], [["x"]]), "record 0 is no line of fields"),
+        (lambda: tf.decode_csv(["a"], [["x"]], field_delim=";;"), "record 0 is no line of fields"),
+        (lambda: tf.decode_csv(["a"], [["x"]], select_cols=[5]), r"columns \(5,\) of the 1 fields of record 0"),
+    ],
+)
+def test_what_makes_no_sense(make: Any, message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        run(make())
+
+
+def test_directories_are_no_files(tmp_path: Path) -> None:
+    for make in (lambda: tf.read_file(str(tmp_path)), lambda: tf.write_file(str(tmp_path), "")):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
+            run(make())
+
+
+def test_a_field_may_be_long() -> None:
+    assert [len(each[0]) for each in run(tf.decode_csv(["a" * 200_000 + ",b"], [["x"], ["y"]]))] == [200_000, 1]

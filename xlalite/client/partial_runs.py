@@ -49,8 +49,8 @@ class PartialRun:
                 feed = resolve_feed(self._graph, key)
                 if feed.tensor not in self._feeds:
                     raise FeedError(f"Tensor {feed.tensor.name!r} was not declared as a feed, or was fed before")
-                self._feeds.remove(feed.tensor)
                 self._values[feed.tensor] = feed.convert(value)
+                self._feeds.remove(feed.tensor)
             asked: list[Tensor | Operation] = [*wanted.tensors, *wanted.targets]
             for each in asked:
                 if each not in self._fetches:
@@ -61,7 +61,7 @@ class PartialRun:
             for operation in needed:
                 self._run(operation, store)
             results = [np.array(self._values[tensor]) for tensor in wanted.tensors]
-        return wanted.assemble([value if value.shape else value[()] for value in results])
+        return wanted.assemble(results)
 
     def _run(self, operation: Operation, store: VariableStore) -> None:
         if operation in self._done:

@@ -43,7 +43,7 @@ class GFile:
     @property
     def _opened(self) -> IO[Any]:
         if self._file is None:
-            with _translated(self._name):
+            with translated_errors(self._name):
                 self._file = open(self._name, self._mode)  # noqa: SIM115  # closed by `close`
         return self._file
 
@@ -74,7 +74,7 @@ class GFile:
 
     def size(self) -> int:
         """The number of bytes."""
-        with _translated(self._name):
+        with translated_errors(self._name):
             return os.path.getsize(self._name)
 
     def flush(self) -> None:
@@ -118,31 +118,31 @@ def isdir(path: PathLike) -> bool:
 
 def listdir(path: PathLike) -> list[str]:
     """The names in a folder."""
-    with _translated(path):
+    with translated_errors(path):
         return [os.fsdecode(each) for each in os.listdir(path)]
 
 
 def makedirs(path: PathLike) -> None:
     """Makes a folder and those around it, if they are missing."""
-    with _translated(path):
+    with translated_errors(path):
         os.makedirs(path, exist_ok=True)
 
 
 def mkdir(path: PathLike) -> None:
     """Makes a folder in one that exists."""
-    with _translated(path):
+    with translated_errors(path):
         os.mkdir(path)
 
 
 def remove(path: PathLike) -> None:
     """Removes a file."""
-    with _translated(path):
+    with translated_errors(path):
         os.remove(path)
 
 
 def rmtree(path: PathLike) -> None:
     """Removes a folder and all that is in it."""
-    with _translated(path):
+    with translated_errors(path):
         shutil.rmtree(path)
 
 
@@ -153,7 +153,7 @@ def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
         AlreadyExistsError: there is one of that name and `overwrite` is not set.
     """
     _require_free(dst, overwrite)
-    with _translated(src):
+    with translated_errors(src):
         os.replace(src, dst)
 
 
@@ -164,7 +164,7 @@ def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
         AlreadyExistsError: there is one of that name and `overwrite` is not set.
     """
     _require_free(dst, overwrite)
-    with _translated(src):
+    with translated_errors(src):
         shutil.copyfile(os.fsdecode(src), os.fsdecode(dst))
 
 
@@ -181,7 +181,7 @@ def walk(top: PathLike, topdown: bool = True, onerror: Any = None) -> Iterator[t
 
 def stat(path: PathLike) -> Any:
     """What the file system knows of a file; `length` is its size."""
-    with _translated(path):
+    with translated_errors(path):
         return _Statistics(os.stat(path))
 
 
@@ -198,7 +198,7 @@ def _require_free(path: PathLike, overwrite: bool) -> None:
 
 
 @contextmanager
-def _translated(path: PathLike) -> Iterator[None]:
+def translated_errors(path: PathLike) -> Iterator[None]:
     """Errors of the operating system as TensorFlow's."""
     try:
         yield

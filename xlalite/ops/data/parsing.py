@@ -86,10 +86,12 @@ class _Wanted:
         filler: Any = b"" if self.dtype is string else 0
         if self.default is not None:
             filler = self.default.item()
+        if not count:
+            return np.empty((len(rows), 0, *self.dims), self.dtype.numpy_dtype)
         whole = np.full((len(rows), most), filler, self.dtype.numpy_dtype)
         for number, row in enumerate(rows):
             whole[number, : row.size] = row
-        return whole.reshape(len(rows), most // count if count else 0, *self.dims)
+        return whole.reshape(len(rows), most // count, *self.dims)
 
     def _row(self, values: Array | None, number: int, count: int) -> Array:
         if values is None and self.is_sequence:
@@ -346,7 +348,9 @@ def _csv(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> 
     rows = []
     for number, record in enumerate(records.ravel()):
         text = record.decode("utf-8", "surrogateescape")
-        (fields,) = csv.reader([text], delimiter=op.get_attr("field_delim"), quoting=quoting) if text else [[""]]
+        fields = _fields(op, number, text, quoting) if text else [""]
+        if columns and not all(0 <= column < len(fields) for column in columns):
+            raise InvalidArgumentError(None, op, f"columns {columns} of the {len(fields)} fields of record {number}")
         fields = [fields[column] for column in columns] if columns else fields
         if len(fields) != len(defaults):
             message = f"Expect {len(defaults)} fields but have {len(fields)} in record {number}"
@@ -359,6 +363,18 @@ def _csv(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> 
         column[:] = values
         found.append(column.reshape(records.shape))
     return found
+
+
+def _fields(op: Operation, number: int, text: str, quoting: Literal[0, 3]) -> list[str]:
+    import csv  # few programs read such lines
+
+    # One field may be as long as the whole; others only ever raise the limit, too.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        (fields,) = csv.reader([text], delimiter=op.get_attr("field_delim"), quoting=quoting)
+    except (csv.Error, TypeError, ValueError) as error:
+        raise InvalidArgumentError(None, op, f"record {number} is no line of fields: {error}") from None
+    return fields
 
 
 def _field(op: Operation, number: int, place: int, text: str, default: Array, dtype: DType) -> Any:

@@ -6,7 +6,9 @@ PNG files are written without it.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +25,7 @@ from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 _WHY_HOST: Final = "it reads or writes a picture's format"
 _MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _DEEP_MODES: Final = ("I;16", "I;16B", "I")
+_MOST_PIXELS: Final = 178_956_970  # where Pillow, too, suspects a file that is made to fill the memory
 
 
 def _pillow(op: Operation) -> Any:
@@ -31,29 +34,34 @@ def _pillow(op: Operation) -> Any:
     return picture_library(op.type)
 
 
-def _opened(op: Operation, data: bytes, formats: Sequence[str] | None) -> Any:
+@contextmanager
+def _opened(op: Operation, data: bytes, formats: Sequence[str]) -> Iterator[Any]:
+    """A picture; what is wrong with it is said in the words of the operation, also while it is used."""
     library = _pillow(op)
     try:
-        return library.open(io.BytesIO(data), formats=formats)
-    except (OSError, SyntaxError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", library.DecompressionBombWarning)
+            picture = library.open(io.BytesIO(data), formats=formats)
+            yield picture
+    except (OSError, SyntaxError, ValueError, EOFError, library.DecompressionBombError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
         raise InvalidArgumentError(None, op, f"Unknown image file format, or a damaged file: {error}") from None
 
 
-def _array(op: Operation, picture: Any, channels: int) -> Array:
+def _array(picture: Any, channels: int) -> Array:
     """The pixels of a picture `[height, width, channels]`; 0 channels are as many as it has."""
     if picture.mode in _DEEP_MODES:
-        found = np.asarray(picture, np.uint16)[:, :, None]
-        return found if channels in (0, 1) else np.repeat(found, 3, 2)
+        gray = np.asarray(picture, np.uint16)[:, :, None]
+        found = gray if channels < 3 else np.repeat(gray, 3, 2)
+        return found if channels % 2 or not channels else np.concatenate([found, np.full_like(gray, 65535)], 2)
     if not channels:
         has_alpha = "transparency" in picture.info or picture.mode in ("LA", "PA", "RGBA")
         is_gray = picture.mode in ("1", "L", "LA")
         channels = (1 if is_gray else 3) + has_alpha
     if picture.format == "JPEG" and picture.mode == "CMYK" and channels == 3:
         picture = picture.convert("RGB")
-    try:
-        found = np.asarray(picture.convert(_MODES[channels]), np.uint8)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InvalidArgumentError(None, op, f"damaged picture: {error}") from None
+    found = np.asarray(picture.convert(_MODES[channels]), np.uint8)
     return found.reshape(picture.height, picture.width, channels)
 
 
@@ -75,6 +83,8 @@ def _decoded_infer(op: Operation) -> Sequence[OutputType]:
     require_type(op.inputs[0], {string}, "contents")
     require_scalar(op.inputs[0], "contents")
     dtype = op.attrs.get("dtype", uint8)
+    if op.attrs.get("channels", 0) not in (0, *_MODES):
+        raise InvalidArgumentError(None, op, f"channels must be 0, 1, 2, 3 or 4, not {op.get_attr('channels')}")
     if op.type == "DecodeImage":
         return [(dtype, TensorShape(None))]
     if op.type == "DecodeGif":
@@ -83,33 +93,39 @@ def _decoded_infer(op: Operation) -> Sequence[OutputType]:
 
 
 _FORMATS: Final = {"DecodeBmp": ("BMP",), "DecodeGif": ("GIF",)}
+_ANY_FORMAT: Final = ("JPEG", "PNG", "GIF", "BMP")  # no others, for which Pillow may start programs
 
 
 def _decoded(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    data = bytes(np.asarray(inputs[0]).item())
-    picture = _opened(op, data, _FORMATS.get(op.type))
+    with _opened(op, bytes(np.asarray(inputs[0]).item()), _FORMATS.get(op.type, _ANY_FORMAT)) as picture:
+        return [_pixels(op, picture, inputs[1:])]
+
+
+def _pixels(op: Operation, picture: Any, window: Sequence[HostValue]) -> Array:
     channels, dtype = op.attrs.get("channels", 3), op.attrs.get("dtype", uint8)
     if "ratio" in op.spec.attrs and op.get_attr("ratio") > 1 and picture.format == "JPEG":
         picture.draft(None, [size // op.get_attr("ratio") for size in picture.size])
     moves = op.type == "DecodeGif" or (op.type == "DecodeImage" and op.get_attr("expand_animations"))
     if picture.format == "GIF" and moves:
-        return [_as_type(_frames(op, picture), dtype)]
+        return _as_type(_frames(op, picture), dtype)
     if picture.format == "GIF":
         channels = 3
-    pixels = _array(op, picture, channels)
-    if len(op.inputs) > 1:
-        top, left, height, width = (int(each) for each in np.asarray(inputs[1]))
+    pixels = _array(picture, channels)
+    if window:
+        top, left, height, width = (int(each) for each in np.asarray(window[0]))
         whole, pixels = pixels.shape, pixels[top : top + height, left : left + width]
         if top < 0 or left < 0 or pixels.shape[:2] != (height, width):
-            raise InvalidArgumentError(None, op, f"Invalid crop window {np.asarray(inputs[1])} of a picture of {whole}")
-    return [_as_type(pixels, dtype)]
+            raise InvalidArgumentError(None, op, f"Invalid crop window {np.asarray(window[0])} of a picture of {whole}")
+    return _as_type(pixels, dtype)
 
 
 def _frames(op: Operation, picture: Any) -> Array:
-    frames = []
-    for number in range(getattr(picture, "n_frames", 1)):
+    frames: list[Array] = []
+    for number in range(picture.n_frames):
         picture.seek(number)
-        frames.append(_array(op, picture, 3))
+        frames.append(_array(picture, 3))
+        if len(frames) * frames[0].size > 3 * _MOST_PIXELS:
+            raise InvalidArgumentError(None, op, f"{picture.n_frames} frames of {picture.size} are too large")
     return np.stack(frames)
 
 
@@ -140,8 +156,8 @@ def _sizes_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _sizes(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    picture = _opened(op, bytes(np.asarray(inputs[0]).item()), ("JPEG",))
-    sizes = (picture.height, picture.width, len(picture.getbands()))
+    with _opened(op, bytes(np.asarray(inputs[0]).item()), ("JPEG",)) as picture:
+        sizes = (picture.height, picture.width, len(picture.getbands()))
     return [np.array(sizes, op.get_attr("output_type").as_numpy_dtype)]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import bool_, int32, resource
+from xlalite.framework.graph.dtypes import DType, bool_, int32, int64, resource
 from xlalite.framework.graph.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -40,8 +40,8 @@ class Queue:
         """The queue that an operation makes, empty."""
         self._op = op
         capacity = op.get_attr("capacity")
+        self.component_types = component_types(op)
         self._capacity = capacity if capacity >= 0 else float("inf")
-        self._shapes: tuple[TensorShape, ...] = op.get_attr("shapes")
         self._entries = _STORES[op.type](op)
         self._changed = threading.Condition()
         self._is_closed = False
@@ -93,11 +93,11 @@ class Queue:
                     taken.append(self._entries.get())
                     self._changed.notify_all()
             except BaseException:
-                self._entries.put_back(taken)
+                self._put_back(taken)
                 raise
             if len(taken) == count or (fewer and taken):
                 return taken
-            self._entries.put_back(taken)
+            self._put_back(taken)
             raise OutOfRangeError(
                 None,
                 self._op,
@@ -119,6 +119,10 @@ class Queue:
         with self._changed:
             self._is_cancelled = self._is_closed = True
             self._changed.notify_all()
+
+    def _put_back(self, taken: list[Entry]) -> None:
+        self._entries.put_back(taken)
+        self._changed.notify_all()
 
     @property
     def _ended(self) -> bool:
@@ -267,6 +271,12 @@ for _name, _attrs, _defaults in (
     declare_on_host(_name, (), _made_infer, _made, _WHY_HOST, attrs=_attrs, defaults=_defaults, is_stateful=True)
 
 
+def component_types(made: Operation) -> tuple[DType, ...]:
+    """The element types of what a queue holds."""
+    types: tuple[DType, ...] = made.get_attr("component_types")
+    return (int64, *types) if made.type == "PriorityQueueV2" else types
+
+
 def component_shapes(op: Operation) -> tuple[TensorShape, ...] | None:
     """What is known of the shapes of a queue's components, as an operation on it sees them."""
     made = op.inputs[0].op
@@ -279,7 +289,13 @@ def component_shapes(op: Operation) -> tuple[TensorShape, ...] | None:
 # QueueEnqueueV2(handle, components...), QueueEnqueueManyV2(handle, components...).
 
 
-def _checked(op: Operation, components: Sequence[Array]) -> Sequence[Array]:
+def _checked(op: Operation, queue: Queue, components: Sequence[Array]) -> Sequence[Array]:
+    found_types = tuple(tensor.dtype for tensor in op.inputs[1:])
+    if found_types != queue.component_types or not found_types:
+        names = [[each.name for each in types] for types in (queue.component_types, found_types)]
+        raise InvalidArgumentError(None, op, f"the queue has components of types {names[0]}, found {names[1]}")
+    if op.type == "QueueEnqueueManyV2" and not all(value.ndim for value in components):
+        raise InvalidArgumentError(None, op, "rows are added of tensors that have some; found a scalar")
     for number, (value, shape) in enumerate(zip(components, component_shapes(op) or (), strict=False)):
         found = value.shape[1:] if op.type == "QueueEnqueueManyV2" else value.shape
         if not shape.is_compatible_with(found):
@@ -293,17 +309,18 @@ def _checked(op: Operation, components: Sequence[Array]) -> Sequence[Array]:
 
 def _enqueue(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     # The queue keeps arrays: copies, since others may belong to whoever fed them.
-    components = _checked(op, [np.array(value) for value in inputs[1:]])
-    queue_of(op, inputs[0]).enqueue([tuple(components)])
+    queue = queue_of(op, inputs[0])
+    queue.enqueue([tuple(_checked(op, queue, [np.array(value) for value in inputs[1:]]))])
     return ()
 
 
 def _enqueue_many(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    components = _checked(op, [np.array(value) for value in inputs[1:]])
+    queue = queue_of(op, inputs[0])
+    components = _checked(op, queue, [np.array(value) for value in inputs[1:]])
     if len({len(value) for value in components}) > 1:
         raise InvalidArgumentError(None, op, f"components have lengths {[len(value) for value in components]}")
     rows = [tuple(_row(value, number) for value in components) for number in range(len(components[0]))]
-    queue_of(op, inputs[0]).enqueue(rows)
+    queue.enqueue(rows)
     return ()
 
 

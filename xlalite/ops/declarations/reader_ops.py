@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,14 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from xlalite.files.gfile import translated_errors
 from xlalite.framework.graph.dtypes import int64, resource, string
-from xlalite.framework.graph.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
+from xlalite.framework.graph.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import HostContext, HostValue
 from xlalite.ops.declarations.queue_ops import Queue, handle_of, queue_of
-from xlalite.ops.declarations.string_ops import texts_array
+from xlalite.ops.declarations.string_ops import file_name, texts_array
 from xlalite.ops.helpers.declare import declare_on_host
 from xlalite.ops.helpers.shape_rules import no_outputs
 
@@ -29,15 +31,15 @@ def _lines(op: Operation, name: str) -> Iterator[Record]:
     with open(name, "rb") as file:
         for number, line in enumerate(file, 1):
             if number > skipped:
-                yield b"%s:%d" % (name.encode(), number), line.removesuffix(b"\n").removesuffix(b"\r")
+                yield b"%s:%d" % (os.fsencode(name), number), line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _whole(op: Operation, name: str) -> Iterator[Record]:
-    yield name.encode(), Path(name).read_bytes()
+    yield os.fsencode(name), Path(name).read_bytes()
 
 
 def _names(op: Operation, name: str) -> Iterator[Record]:
-    yield name.encode(), name.encode()
+    yield os.fsencode(name), os.fsencode(name)
 
 
 def _records(op: Operation, name: str) -> Iterator[Record]:
@@ -45,18 +47,18 @@ def _records(op: Operation, name: str) -> Iterator[Record]:
 
     offset = 0
     for record in tf_record_iterator(name, op.get_attr("compression_type")):
-        yield b"%s:%d" % (name.encode(), offset), record
+        yield b"%s:%d" % (os.fsencode(name), offset), record
         offset += 16 + len(record)
 
 
 def _fixed(op: Operation, name: str) -> Iterator[Record]:
     size, hop = op.get_attr("record_bytes"), op.get_attr("hop_bytes") or op.get_attr("record_bytes")
     data = Path(name).read_bytes()
-    body = data[op.get_attr("header_bytes") : len(data) - op.get_attr("footer_bytes")]
+    body = data[op.get_attr("header_bytes") : max(0, len(data) - op.get_attr("footer_bytes"))]
     if hop == size and len(body) % size:
         raise InvalidArgumentError(None, op, f"{name}: {len(body)} bytes are no whole number of records of {size}")
     for number, start in enumerate(range(0, len(body) - size + 1, hop)):
-        yield b"%s:%d" % (name.encode(), number), body[start : start + size]
+        yield b"%s:%d" % (os.fsencode(name), number), body[start : start + size]
 
 
 class _Reader:
@@ -65,6 +67,10 @@ class _Reader:
     def __init__(self, op: Operation) -> None:
         self._op = op
         self._lock = threading.Lock()
+        self._name = ""
+        sizes = {name: op.get_attr(name) for name in _ATTRS.get(op.type, {}) if name.endswith("_bytes")}
+        if any(size < (name == "record_bytes") for name, size in sizes.items()):
+            raise InvalidArgumentError(None, op, f"records have one byte at least, nothing has less than 0: {sizes}")
         self.reset()
 
     def reset(self) -> None:
@@ -77,13 +83,17 @@ class _Reader:
         with self._lock:
             while True:
                 if self._current is None:
+                    if queue.component_types != (string,):
+                        raise InvalidArgumentError(None, self._op, "a reader takes names of files out of its queue")
                     ((name,),) = queue.dequeue(1)
-                    self._current = _KINDS[self._op.type](self._op, bytes(np.asarray(name).item()).decode())
+                    self._name = file_name(self._op, name)
+                    self._current = _KINDS[self._op.type](self._op, self._name)
                 try:
-                    record = next(self._current, None)
-                except FileNotFoundError as error:
+                    with translated_errors(self._name):
+                        record = next(self._current, None)
+                except OpError:
                     self._current = None
-                    raise NotFoundError(None, self._op, f"{error.filename}; {error.strerror}") from None
+                    raise
                 if record is not None:
                     self.records += 1
                     return record
@@ -125,8 +135,10 @@ for _name in _KINDS:
     )
 
 
-def _reader(handle: HostValue) -> _Reader:
-    found: _Reader = np.asarray(handle).item()
+def _reader(op: Operation, handle: HostValue) -> _Reader:
+    found = np.asarray(handle).item()
+    if not isinstance(found, _Reader):
+        raise FailedPreconditionError(None, op, f"{op.inputs[0].name!r} is not a reader")
     return found
 
 
@@ -139,7 +151,7 @@ def _rows(op: Operation) -> Sequence[OutputType]:
 
 
 def _read(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    record = _reader(inputs[0]).read(_queue(op, inputs[1]))
+    record = _reader(op, inputs[0]).read(queue_of(op, inputs[1]))
     return [np.array(part, object) for part in record]
 
 
@@ -147,26 +159,22 @@ def _read_up_to(context: HostContext, op: Operation, inputs: tuple[HostValue, ..
     found: list[Record] = []
     try:
         while len(found) < int(np.asarray(inputs[2])):
-            found.append(_reader(inputs[0]).read(_queue(op, inputs[1])))
+            found.append(_reader(op, inputs[0]).read(queue_of(op, inputs[1])))
     except OutOfRangeError:
         if not found:
             raise
     return [texts_array([record[place] for record in found]) for place in range(2)]
 
 
-def _queue(op: Operation, handle: HostValue) -> Queue:
-    return queue_of(op, handle)
-
-
 def _count(kind: str) -> Any:
     def kernel(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-        return [np.asarray(getattr(_reader(inputs[0]), kind), np.int64)]
+        return [np.asarray(getattr(_reader(op, inputs[0]), kind), np.int64)]
 
     return kernel
 
 
 def _reset(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    _reader(inputs[0]).reset()
+    _reader(op, inputs[0]).reset()
     return ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from xlalite.files.gfile import translated_errors
 from xlalite.framework.graph.dtypes import bool_, float32, int32, int64, string
-from xlalite.framework.graph.errors import InvalidArgumentError, NotFoundError
+from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
@@ -51,7 +53,14 @@ def _each(name: str, inputs: tuple[str, ...], change: Callable[..., Any], **attr
 
 
 def _case(change: Callable[[str], str], bytewise: Callable[[bytes], bytes]) -> Callable[[bytes, str], bytes]:
-    return lambda text, encoding: change(text.decode()).encode() if encoding == "utf-8" else bytewise(text)
+    return lambda text, encoding: change(_as_text(text)).encode() if encoding == "utf-8" else bytewise(text)
+
+
+def _as_text(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(None, None, f"{text!r:.80} is not UTF-8: {error}") from None
 
 
 _each("StringStrip", ("input",), bytes.strip)
@@ -70,7 +79,10 @@ def _pattern(text: bytes) -> re.Pattern[bytes]:
 def _replaced(text: bytes, pattern: Any, rewrite: Any, replaces_all: bool) -> bytes:
     # A pattern's whole match is `\\0` there.
     new = _bytes(rewrite).replace(b"\\0", b"\\g<0>")
-    return _pattern(_bytes(pattern)).sub(new, text, 0 if replaces_all else 1)
+    try:
+        return _pattern(_bytes(pattern)).sub(new, text, 0 if replaces_all else 1)
+    except (re.error, IndexError) as error:
+        raise InvalidArgumentError(None, None, f"Invalid rewrite pattern: {rewrite!r}, error: {error}") from None
 
 
 def _bytes(value: str | bytes) -> bytes:
@@ -320,19 +332,29 @@ declare_on_host(
 
 
 def _read(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    name = bytes(np.asarray(inputs[0]).item()).decode()
-    try:
-        return [np.array(Path(name).read_bytes(), object)]
-    except OSError as error:
-        raise NotFoundError(None, op, f"{name}; {error.strerror}") from None
+    path = Path(file_name(op, inputs[0]))
+    with translated_errors(path):
+        return [np.array(path.read_bytes(), object)]
 
 
 def _write(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    name, contents = (np.asarray(value).item() for value in inputs)
-    path = Path(name.decode())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(contents)
+    path = Path(file_name(op, inputs[0]))
+    with translated_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(np.asarray(inputs[1]).item())
     return ()
+
+
+def file_name(op: Operation, value: HostValue) -> str:
+    """The name of a file that a scalar spells.
+
+    Raises:
+        InvalidArgumentError: it spells none.
+    """
+    name = os.fsdecode(np.asarray(value).item())
+    if "\0" in name:
+        raise InvalidArgumentError(None, op, f"{name!r:.80} is no name of a file")
+    return name
 
 
 def _matching_infer(op: Operation) -> Sequence[OutputType]:
