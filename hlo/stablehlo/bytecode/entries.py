@@ -60,6 +60,8 @@ class LocationEntries(Mapping[str, Location]):
         self._container = container
 
     def __getitem__(self, alias: str) -> Location:
+        if int(alias) >= len(self):
+            raise KeyError(alias)
         entry = self._container.attributes[int(alias)]
         if entry.dialect != "builtin" or not entry.is_custom:
             return Location()

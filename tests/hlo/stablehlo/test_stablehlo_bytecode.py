@@ -15,6 +15,8 @@ from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.fingerprint import structurally_equal
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.loading import load
+from xlalite.hlo.stablehlo.bytecode.container import Container
+from xlalite.hlo.stablehlo.bytecode.entries import LocationEntries
 from xlalite.hlo.text import parse
 
 jax = pytest.importorskip("jax")
@@ -115,6 +117,10 @@ def test_bytes_that_end_early_are_refused(program: Any) -> None:
     for size in range(4, len(data), 211):
         with pytest.raises(ParseError):
             parse(data[:size])
+
+
+def test_locations_that_are_not_there_say_nothing() -> None:
+    assert LocationEntries(Container(b"", 6)).get("5") is None
 
 
 def damage(data: bytes, seed: int, count: int) -> None:

@@ -162,6 +162,36 @@ def test_many_threads_call_at_once_and_nothing_leaks() -> None:
     """)
 
 
+def test_arrays_may_be_deleted_while_a_program_reads_them() -> None:
+    run("""
+    import threading
+    f, in_use = jax.jit(lambda x: jnp.sin(x).sum()), lambda: jax.devices()[0].memory_stats()["bytes_in_use"]
+    x = jnp.ones(1_000_000)
+    wanted, before, found = float(f(x)), in_use(), []
+    def work(x):
+        try:
+            found.append(float(f(x)))
+        except RuntimeError as error:
+            assert "delete" in str(error)
+    for _ in range(20):
+        x = jnp.ones(1_000_000)
+        thread = threading.Thread(target=work, args=(x,))
+        thread.start()
+        x.delete()
+        thread.join()
+    assert set(found) <= {wanted} and in_use() <= before
+    """)
+
+
+def test_arguments_that_a_program_does_not_expect_are_refused() -> None:
+    run("""
+    executable = jax.jit(lambda x: -x).lower(jnp.ones(1000)).compile().runtime_executable()
+    for arguments in ([], [jnp.ones(3)], [jnp.ones(1000)] * 2):
+        refused(lambda: executable.execute_sharded(arguments), "the arguments are not those of the program")
+    near(executable.execute_sharded([jnp.ones(1000)]).disassemble_into_single_device_arrays()[0][0], -np.ones(1000))
+    """)
+
+
 def test_the_name_can_be_cpu() -> None:
     run(
         """

@@ -26,10 +26,22 @@ def code() -> Native:
 
 def call(code: Native, name: str, **values: Any) -> Any:
     """The arguments after the call, which must not give an error."""
+    arguments, error = try_call(code, name, **values)
+    assert error == ""
+    return arguments
+
+
+def try_call(code: Native, name: str, **values: Any) -> tuple[Any, str]:
+    """The arguments after the call, and its error."""
     arguments = ARGUMENTS[name](struct_size=ctypes.sizeof(ARGUMENTS[name]), **values)
     function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address(name))
-    assert function(ctypes.addressof(arguments)) is None
-    return arguments
+    error = function(ctypes.addressof(arguments))
+    if error is None:
+        return arguments, ""
+    message = call(code, "Error_Message", error=error)
+    text = ctypes.string_at(message.message, message.message_size).decode()
+    call(code, "Error_Destroy", error=error)
+    return arguments, text
 
 
 def buffer_of(code: Native, array: np.ndarray, semantics: Semantics, strides: tuple[int, ...] | None = None) -> Any:
@@ -114,6 +126,29 @@ def test_arrays_with_strides_are_read_as_they_are(code: Native, view: Any) -> No
     made = buffer_of(code, array, Semantics.ZERO_COPY, array.strides)
     np.testing.assert_array_equal(contents(code, made.buffer, array.shape), array)
     call(code, "Buffer_Destroy", buffer=made.buffer)
+
+
+def test_deleted_arrays_are_not_read(code: Native) -> None:
+    array, target = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    before = code.shared.bytes_in_use
+    made = buffer_of(code, array, Semantics.ONLY_DURING_CALL).buffer
+    call(code, "Buffer_Delete", buffer=made)
+    address, device = target.ctypes.data, platform().devices[0]
+    for name, values in (
+        ("Buffer_ToHostBuffer", {"target": address, "size": 32}),
+        ("Buffer_CopyRawToHost", {"target": address, "size": 32}),
+        ("Buffer_CopyToDevice", {"device": device}),
+    ):
+        assert try_call(code, name, buffer=made, **values)[1] == "an array was deleted or donated before"
+    call(code, "Buffer_Destroy", buffer=made)
+    assert code.shared.bytes_in_use == before
+
+
+def test_arrays_without_memory_are_refused(code: Native) -> None:
+    dims, one = (ctypes.c_int64 * 1)(1 << 60), ctypes.c_float()
+    described = {"type": ITEM, "dims": ctypes.addressof(dims), "rank": 1, "data": ctypes.addressof(one)}
+    error = try_call(code, "Client_BufferFromHostBuffer", semantics=Semantics.ONLY_DURING_CALL, **described)[1]
+    assert error == "there is no memory for an array"
 
 
 def test_every_function_is_somewhere() -> None:

@@ -64,6 +64,7 @@ class LoadedProgram:
             num_inputs=len(self.call.signature.inputs),
             num_outputs=len(self.outputs),
             specs=self._specs(),
+            input_bytes=self.kept(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
             is_donated=self._donated(),
             device=platform().devices[device],
             memory=platform().memories[device],

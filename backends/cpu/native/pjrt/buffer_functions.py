@@ -6,9 +6,9 @@ import ctypes
 
 from xlalite.backends.codegen.llvm import I1, I8, I32, I64, PTR, VOID, Function, FunctionBuilder, Value
 from xlalite.backends.cpu.native.heap import allocate, release
-from xlalite.backends.cpu.native.pjrt.abi import Semantics
+from xlalite.backends.cpu.native.pjrt.abi import ErrorCode, Semantics
 from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Place
-from xlalite.backends.cpu.native.pjrt.writer import AWAITED, DONE, Writer, forget_event, make_block, narrow
+from xlalite.backends.cpu.native.pjrt.writer import AWAITED, DONE, NO_MEMORY, Writer, forget_event, make_block, narrow
 from xlalite.backends.cpu.native.record import NULL, Record
 
 ALIGNMENT = 16
@@ -95,7 +95,7 @@ def _write_lifetimes(writer: Writer) -> None:
     with writer.function("Buffer_Delete") as (fb, arguments):
         buffer = Record(fb, Buffer, arguments.load("buffer"))
         with fb.if_(fb.icmp("eq", buffer.atomic_rmw("xchg", "is_deleted", 1, "acq_rel"), 0)):
-            fb.call(writer.drop_block, buffer.load("block"))
+            fb.call(writer.let_go, buffer.pointer)
     with writer.function("Buffer_Destroy") as (fb, arguments):
         fb.call(writer.drop_buffer, arguments.load("buffer"))
     with writer.function("Buffer_IncreaseExternalReferenceCount") as (fb, arguments):
@@ -115,19 +115,24 @@ def _write_copies(writer: Writer) -> None:
         with fb.if_(fb.icmp("eq", target, NULL)):
             arguments.store("size", size)
             fb.ret(NULL)
-        fb.memcpy(target, buffer.load("data"), size)
+        with writer.reading(fb, buffer.pointer):
+            fb.memcpy(target, buffer.load("data"), size)
         arguments.store("event", writer.ready_event(fb))
     with writer.function("Buffer_CopyRawToHost") as (fb, arguments):
-        data = Record(fb, Buffer, arguments.load("buffer")).load("data")
-        fb.memcpy(arguments.load("target"), fb.gep(I8, data, arguments.load("offset")), arguments.load("size"))
+        with writer.reading(fb, arguments.load("buffer")) as buffer:
+            data = fb.gep(I8, buffer.load("data"), arguments.load("offset"))
+            fb.memcpy(arguments.load("target"), data, arguments.load("size"))
         arguments.store("event", writer.ready_event(fb))
     for what in ("device", "memory"):
         with writer.function(f"Buffer_CopyTo{what.capitalize()}") as (fb, arguments):
             buffer = Record(fb, Buffer, arguments.load("buffer"))
             place = arguments.load(what)
             places = (place, Record(fb, Place, place).load("other"))
-            block = fb.call(writer.new_block, buffer.load("size_bytes"))
-            fb.memcpy(Record(fb, Block, block).load("data"), buffer.load("data"), buffer.load("size_bytes"))
+            with writer.reading(fb, buffer.pointer):
+                block = fb.call(writer.new_block, buffer.load("size_bytes"))
+                with fb.if_(fb.icmp("ne", block, NULL)):
+                    fb.memcpy(Record(fb, Block, block).load("data"), buffer.load("data"), buffer.load("size_bytes"))
+            _require_memory(writer, fb, block)
             device, memory = places if what == "device" else places[::-1]
             described = (buffer.load("size_bytes"), buffer.load("type"), buffer.load("rank"), buffer.end)
             arguments.store("result", fb.call(writer.new_buffer, block, *described, device, memory))
@@ -157,12 +162,18 @@ def _write_from_host(writer: Writer) -> None:
             stays.yield_(make_block(fb, data, size, event.pointer))
         with stays.otherwise():
             copy = fb.call(writer.new_block, size)
+            _require_memory(writer, fb, copy)
             fb.memcpy(Record(fb, Block, copy).load("data"), data, size)
             arguments.store("done_with_host_buffer", writer.ready_event(fb))
             stays.yield_(copy)
         device = fb.call(place_of, arguments.load("device"), arguments.load("memory"))
         memory = Record(fb, Place, device).load("other")
         arguments.store("buffer", fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, device, memory))
+
+
+def _require_memory(writer: Writer, fb: FunctionBuilder, block: Value) -> None:
+    with fb.if_(fb.icmp("eq", block, NULL)):
+        writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)
 
 
 def _write_place_of(writer: Writer) -> Function:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Function, FunctionBuilder, Value
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
 from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, Loaded, OutputSpec
-from xlalite.backends.cpu.native.pjrt.writer import Writer, narrow
+from xlalite.backends.cpu.native.pjrt.writer import DELETED, NO_MEMORY, Writer, narrow
 from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
 
 TAKE_DESTROYED = "xlalite_pjrt_take_destroyed"
-_DELETED = "an argument was deleted or donated before"
 _DONATED_TWICE = "an argument is donated and given a second time in the same call"
-_NO_MEMORY = "there is no memory for the results"
+_WRONG_ARGUMENTS = "the arguments are not those of the program: their number or the size of one differs"
 
 
 def write_execute_functions(writer: Writer) -> None:
@@ -23,7 +22,7 @@ def write_execute_functions(writer: Writer) -> None:
     with writer.function("LoadedExecutable_Delete") as (fb, arguments):
         Record(fb, Loaded, arguments.load("executable")).store("is_deleted", 1)
     _write_destroy(writer)
-    _write_execute(writer, _write_donate(writer), _write_contains(writer))
+    _write_execute(writer, _write_execute_held(writer, _write_donate(writer), _write_contains(writer)))
 
 
 def _write_destroy(writer: Writer) -> None:
@@ -39,10 +38,31 @@ def _write_destroy(writer: Writer) -> None:
         fb.ret(writer.shared(fb).atomic_rmw("xchg", "destroyed", NULL, "acquire"))
 
 
-def _write_execute(writer: Writer, donate: Function, contains: Function) -> None:
+def _write_execute(writer: Writer, execute_held: Function) -> None:
     with writer.function("LoadedExecutable_Execute") as (fb, arguments):
         with fb.if_(fb.icmp("ne", arguments.load("num_devices"), 1)):
             fb.ret(fb.call_pointer(writer.shared(fb).load("execute_on_devices"), PTR, (arguments.pointer,)))
+        loaded, count = Record(fb, Loaded, arguments.load("executable")), arguments.load("num_arguments")
+        with fb.if_(fb.icmp("ne", count, loaded.load("num_inputs"))):
+            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _WRONG_ARGUMENTS)
+        given, sizes = fb.load(PTR, arguments.load("argument_lists")), loaded.load("input_bytes")
+        with fb.loop(0, count) as index:
+            buffer = Record(fb, Buffer, pointer_at(fb, given, index))
+            with fb.if_(fb.icmp("ne", buffer.load("size_bytes"), fb.load(I64, fb.gep(I64, sizes, index)))):
+                _for_each(fb, given, index, writer.let_go)
+                writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _WRONG_ARGUMENTS)
+            with fb.if_(fb.not_(fb.call(writer.hold, buffer.pointer))):
+                _for_each(fb, given, index, writer.let_go)
+                writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, DELETED)
+        error = fb.call(execute_held, arguments.pointer)
+        _for_each(fb, given, count, writer.let_go)
+        fb.ret(error)
+
+
+def _write_execute_held(writer: Writer, donate: Function, contains: Function) -> Function:
+    """A run on one device whose arguments are held."""
+    with writer.helper("execute_held", PTR, (PTR,)) as fb:
+        arguments = Record(fb, ARGUMENTS["LoadedExecutable_Execute"], fb.parameters[0])
         loaded = Record(fb, Loaded, arguments.load("executable"))
         count, num_outputs = arguments.load("num_arguments"), loaded.load("num_outputs")
         options = Record(fb, ARGUMENTS["ExecuteOptions"], arguments.load("options"))
@@ -50,17 +70,14 @@ def _write_execute(writer: Writer, donate: Function, contains: Function) -> None
         results_list = fb.load(PTR, arguments.load("output_lists"))
         params, results = fb.stack_array(PTR, fb.add(count, 1)), fb.stack_array(PTR, fb.add(num_outputs, 1))
         with fb.loop(0, count) as index:
-            buffer = Record(fb, Buffer, pointer_at(fb, given, index))
-            with fb.if_(fb.icmp("ne", buffer.load("is_deleted"), 0)):
-                writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _DELETED)
-            fb.store(buffer.load("data"), fb.gep(PTR, params, index))
+            fb.store(Record(fb, Buffer, pointer_at(fb, given, index)).load("data"), fb.gep(PTR, params, index))
         with fb.loop(0, num_outputs) as index:
             spec = Record.item(fb, OutputSpec, specs, index)
             alias = fb.sext(spec.load("alias"), I64)
             is_donated = fb.if_else(fb.icmp("sge", alias, 0))
             with is_donated.then():
                 with fb.if_(fb.icmp("ne", Record(fb, Buffer, pointer_at(fb, given, alias)).load("is_deleted"), 0)):
-                    _drop_results(writer, fb, results_list, index)
+                    _for_each(fb, results_list, index, writer.drop_buffer)
                     writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _DONATED_TWICE)
                 is_kept = fb.call(contains, options.load("kept"), options.load("num_kept"), alias)
                 is_donated.yield_(fb.call(donate, pointer_at(fb, given, alias), is_kept))
@@ -68,8 +85,8 @@ def _write_execute(writer: Writer, donate: Function, contains: Function) -> None
                 is_donated.yield_(fb.call(writer.new_block, spec.load("size_bytes")))
             (block,) = is_donated.results
             with fb.if_(fb.icmp("eq", block, NULL)):
-                _drop_results(writer, fb, results_list, index)
-                writer.return_error(fb, ErrorCode.INTERNAL, _NO_MEMORY)
+                _for_each(fb, results_list, index, writer.drop_buffer)
+                writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)
             data = Record(fb, Block, block).load("data")
             fb.store(data, fb.gep(PTR, results, index))
             with fb.if_(fb.icmp("sge", alias, 0)):
@@ -81,12 +98,14 @@ def _write_execute(writer: Writer, donate: Function, contains: Function) -> None
             _refuse_donated(writer, fb, loaded, given, results_list, count)
         status = fb.call_pointer(writer.shared(fb).load("run"), I32, (loaded.load("call"), params, results))
         with fb.if_(fb.icmp("ne", status, 0)):
-            _drop_results(writer, fb, results_list, num_outputs)
+            _for_each(fb, results_list, num_outputs, writer.drop_buffer)
             explain = writer.shared(fb).load("explain_failure")
             fb.ret(fb.call_pointer(explain, PTR, (loaded.pointer, fb.sext(status, I64))))
         events = arguments.load("complete_events")
         with fb.if_(fb.icmp("ne", events, NULL)):
             fb.store(writer.ready_event(fb), events)
+        fb.ret(NULL)
+    return fb.function
 
 
 def _refuse_donated(
@@ -97,34 +116,38 @@ def _refuse_donated(
     with fb.loop(0, count) as index:
         is_gone = fb.icmp("ne", Record(fb, Buffer, pointer_at(fb, given, index)).load("is_deleted"), 0)
         with fb.if_(fb.and_(is_gone, fb.icmp("eq", fb.load(I32, fb.gep(I32, donated, index)), 0))):
-            _drop_results(writer, fb, results_list, loaded.load("num_outputs"))
+            _for_each(fb, results_list, loaded.load("num_outputs"), writer.drop_buffer)
             writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _DONATED_TWICE)
 
 
-def _drop_results(writer: Writer, fb: FunctionBuilder, results_list: Value, count: Value) -> None:
+def _for_each(fb: FunctionBuilder, buffers: Value, count: Value, function: Function) -> None:
     with fb.loop(0, count) as index:
-        fb.call(writer.drop_buffer, pointer_at(fb, results_list, index))
+        fb.call(function, pointer_at(fb, buffers, index))
 
 
 def _write_donate(writer: Writer) -> Function:
-    """The block of an argument whose memory a result takes: a copy where the host or somebody else needs it."""
+    """The block of an argument whose memory a result shares: a copy where the host or somebody else needs it.
+
+    The buffer and the call hold the argument, and let go of it in the end; more holds are others'.
+    """
     with writer.helper("donate", PTR, (PTR, I1)) as fb:
         address, is_kept = fb.parameters
         buffer = Record(fb, Buffer, address)
         block = Record(fb, Block, buffer.load("block"))
-        is_sole = fb.icmp("eq", block.atomic_load("references", "acquire"), 1)
-        is_own = fb.icmp("eq", block.load("host_event"), NULL)
-        may_take = fb.and_(fb.and_(is_sole, is_own), fb.not_(is_kept))
         with fb.if_(fb.not_(is_kept)):
-            buffer.store("is_deleted", 1)
-        with fb.if_(may_take):
-            fb.ret(block.pointer)
+            before = buffer.atomic_rmw("xchg", "is_deleted", 1)
+            is_sole = fb.icmp("eq", buffer.atomic_load("holds"), 2)
+            is_unshared = fb.icmp("eq", block.atomic_load("references", "acquire"), 1)
+            is_own = fb.icmp("eq", block.load("host_event"), NULL)
+            with fb.if_(fb.icmp("eq", before, 0)):
+                fb.call(writer.let_go, address)
+                with fb.if_(fb.and_(is_sole, fb.and_(is_unshared, is_own))):
+                    block.atomic_rmw("add", "references", 1, "monotonic")
+                    fb.ret(block.pointer)
         size = buffer.load("size_bytes")
         copy = fb.call(writer.new_block, size)
         with fb.if_(fb.icmp("ne", copy, NULL)):
             fb.memcpy(Record(fb, Block, copy).load("data"), buffer.load("data"), size)
-        with fb.if_(fb.not_(is_kept)):
-            fb.call(writer.drop_block, block.pointer)
         fb.ret(copy)
     return fb.function
 

@@ -35,7 +35,11 @@ class Block(ctypes.Structure):
 
 
 class Buffer(ctypes.Structure):
-    """An array on a device; its sizes lie behind it."""
+    """An array on a device; its sizes lie behind it.
+
+    Fields:
+        holds: Who needs the block: the buffer itself until it is deleted, and each call that reads it.
+    """
 
     _fields_ = (
         ("block", ctypes.c_void_p),
@@ -43,6 +47,7 @@ class Buffer(ctypes.Structure):
         ("size_bytes", ctypes.c_int64),
         ("type", ctypes.c_int32),
         ("is_deleted", ctypes.c_int32),
+        ("holds", ctypes.c_int64),
         ("rank", ctypes.c_int64),
         ("device", ctypes.c_void_p),
         ("memory", ctypes.c_void_p),
@@ -73,6 +78,7 @@ class Loaded(ctypes.Structure):
     Fields:
         call: Its record for `xlalite_run`.
         specs: What its results are.
+        input_bytes: Sizes of its arguments.
         is_donated: Which arguments are donated, an int each; null when none is.
         next: The next one that jaxlib has destroyed.
     """
@@ -82,6 +88,7 @@ class Loaded(ctypes.Structure):
         ("num_inputs", ctypes.c_int64),
         ("num_outputs", ctypes.c_int64),
         ("specs", ctypes.c_void_p),
+        ("input_bytes", ctypes.c_void_p),
         ("is_donated", ctypes.c_void_p),
         ("device", ctypes.c_void_p),
         ("memory", ctypes.c_void_p),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xlalite.backends.codegen.llvm import (
+    I1,
     I8,
     I32,
     I64,
@@ -32,6 +33,8 @@ from xlalite.backends.cpu.native.record import NULL, Record
 
 SHARED = "xlalite_pjrt"
 NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("error", "block", "buffer"))
+DELETED = "an array was deleted or donated before"
+NO_MEMORY = "there is no memory for an array"
 DONE, AWAITED = 2, 1
 """States of an event: it has happened, somebody wants to know."""
 
@@ -58,6 +61,8 @@ class Writer:
         self.new_block = self._write_new_block()
         self.drop_block = self._write_drop_block()
         self.new_buffer = self._write_new_buffer()
+        self.let_go = self._write_let_go()
+        self.hold = self._write_hold()
         self.drop_buffer = self._write_drop_buffer()
 
     @contextmanager
@@ -88,6 +93,14 @@ class Writer:
         """Ends a function with an error."""
         data = text.encode()
         fb.ret(fb.call(self.new_error, fb.constant(I64, code), self.module.constant_bytes(data), len(data)))
+
+    @contextmanager
+    def reading(self, fb: FunctionBuilder, buffer: Value) -> Iterator[Record]:
+        """A buffer whose memory stays as long as it is read; an error ends the function if it was deleted."""
+        with fb.if_(fb.not_(fb.call(self.hold, buffer))):
+            self.return_error(fb, ErrorCode.INVALID_ARGUMENT, DELETED)
+        yield Record(fb, Buffer, buffer)
+        fb.call(self.let_go, buffer)
 
     def _write_new_error(self) -> Function:
         with self.helper(NEW_ERROR, PTR, (I64, PTR, I64), public=True) as fb:
@@ -156,15 +169,41 @@ class Writer:
                 buffer.store(name, value)
             buffer.store("data", Record(fb, Block, block).load("data"))
             buffer.store("is_deleted", 0)
+            buffer.store("holds", 1)
             fb.memcpy(buffer.end, dims, dims_bytes)
             fb.ret(buffer.pointer)
+        return fb.function
+
+    def _write_let_go(self) -> Function:
+        """Ends what `hold` began."""
+        with self.helper("let_go", VOID, (PTR,)) as fb:
+            buffer = Record(fb, Buffer, fb.parameters[0])
+            with fb.if_(fb.icmp("eq", buffer.atomic_rmw("sub", "holds", 1, "acq_rel"), 1)):
+                fb.call(self.drop_block, buffer.load("block"))
+            fb.ret()
+        return fb.function
+
+    def _write_hold(self) -> Function:
+        """Keeps the memory of a buffer, whoever deletes it meanwhile; false if it was deleted before."""
+        with self.helper("hold", I1, (PTR,)) as fb:
+            buffer = Record(fb, Buffer, fb.parameters[0])
+            with fb.while_loop([fb.constant(I1, 1)]) as loop:
+                loop.continue_while(loop.values[0])
+                count = buffer.atomic_load("holds", "acquire")
+                with fb.if_(fb.icmp("eq", count, 0)):
+                    fb.ret(0)
+                loop.yield_(fb.not_(buffer.compare_exchange("holds", count, fb.add(count, 1), "acq_rel")))
+            with fb.if_(fb.icmp("eq", buffer.atomic_load("is_deleted", "acquire"), 0)):
+                fb.ret(1)
+            fb.call(self.let_go, buffer.pointer)
+            fb.ret(0)
         return fb.function
 
     def _write_drop_buffer(self) -> Function:
         with self.helper("drop_buffer", VOID, (PTR,)) as fb:
             buffer = Record(fb, Buffer, fb.parameters[0])
             with fb.if_(fb.icmp("eq", buffer.load("is_deleted"), 0)):
-                fb.call(self.drop_block, buffer.load("block"))
+                fb.call(self.let_go, buffer.pointer)
             release(fb, buffer.pointer)
             fb.ret()
         return fb.function
