@@ -118,6 +118,30 @@ def test_what_is_neither_a_loop_nor_a_branch_is_refused_by_name(nodes: list[str]
         tf.import_graph_def(tf.GraphDef.from_text(" ".join(nodes)))
 
 
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (
+            [given("x"), node("a", "Identity", "b"), node("b", "Identity", "a"), node("s", "Switch", "x a")],
+            "needs itself",
+        ),
+        ([enter("a", "b"), enter("b", "a")], "needs itself"),
+        ([given("x"), node("s", "Switch", "x")], "'s' .Switch. has 1 inputs, expected 2"),
+        ([given("x"), node("a", "Enter", "x")], "'a' .Enter. has no attribute 'frame_name'"),
+        ([node("v", "VariableV2")], "'v' .VariableV2. has no attribute 'dtype'"),
+    ],
+)
+def test_nodes_that_lack_something_or_need_themselves(nodes: list[str], said: str) -> None:
+    with tf.Graph().as_default(), pytest.raises(XlaliteError, match=said):
+        tf.import_graph_def(tf.GraphDef.from_text(" ".join(nodes)))
+
+
+def test_many_switches_one_behind_the_other_are_waited_for_in_linear_time() -> None:
+    switches = [node(f"s{i + 1}", "Switch", f"x p ^s{i} ^s{i}") for i in range(60)]
+    nodes = [given("x"), given("p", "DT_BOOL"), node("s0", "Switch", "x p"), *switches, node("end", "NoOp", "^s60", "")]
+    assert run(" ".join(nodes), ["end"], {"x:0": 1, "p:0": True}) == [None]
+
+
 def test_what_runs_inside_cannot_be_fetched() -> None:
     with tf.Graph().as_default(), pytest.raises(XlaliteError, match="node 'times' is inside a loop or branch"):
         tf.import_graph_def(tf.GraphDef.from_text(" ".join(LOOP)), return_elements=["times:0"])

@@ -227,10 +227,13 @@ def _under(name: str, last: str) -> str:
 
 def _without_switches(nodes: Nodes, inputs: Iterable[Source]) -> Iterable[Source]:
     """The inputs; who waits for a switch waits for what it needs."""
-    for source in inputs:
+    found = list(inputs)
+    seen: set[str] = set()
+    for source in found:
         node = nodes.get(source[0])
         if source[1] < 0 and node is not None and node.op in SWITCHES:
-            yield from _without_switches(nodes, ((name, -1) for name, _ in node.inputs))
+            found += [(name, -1) for name, _ in node.inputs if node.name not in seen]
+            seen.add(node.name)
         else:
             yield source
 

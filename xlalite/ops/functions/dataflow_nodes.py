@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.messages.classes import CLASSES
 
 Source = tuple[str, int]
@@ -18,6 +19,15 @@ EXITS: Final = frozenset({"Exit", "RefExit"})
 NEXTS: Final = frozenset({"NextIteration", "RefNextIteration"})
 _REAL_TYPES: Final = frozenset({1, 2, 14, 19})
 IDENTITIES: Final = frozenset({"Identity", "RefIdentity"})
+_NEEDS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
+    **dict.fromkeys(SWITCHES, (2, ())),
+    **dict.fromkeys((*MERGES, *EXITS, *NEXTS, *IDENTITIES, "LoopCond"), (1, ())),
+    **dict.fromkeys(ENTERS, (1, ("frame_name",))),
+    **dict.fromkeys(("Variable", "VariableV2"), (0, ("dtype", "shape"))),
+    "TensorArrayV3": (0, ("dtype", "dynamic_size")),
+    "Const": (0, ("dtype",)),
+}
+"""How many inputs and which attributes nodes have that are followed or changed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +124,32 @@ def unique_name(wanted: str, nodes: Mapping[str, Any]) -> str:
     return next(each for each in _tries(wanted) if each not in nodes)
 
 
+def check(nodes: Nodes) -> None:
+    """Makes sure that what this package follows from node to node is there, and comes to an end.
+
+    Raises:
+        InvalidArgumentError: a node lacks inputs or attributes, or needs itself other than in the next iteration.
+    """
+    for node in nodes.values():
+        count, attrs = _NEEDS.get(node.op, (0, ()))
+        if len(node.data) < count:
+            message = f"node {node.name!r} ({node.op}) has {len(node.data)} inputs, expected {count}"
+            raise InvalidArgumentError(None, None, message)
+        missing = [name for name in attrs if name not in node.attrs]
+        if missing:
+            raise InvalidArgumentError(None, None, f"node {node.name!r} ({node.op}) has no attribute {missing[0]!r}")
+    _, endless = _ordered(nodes)
+    if endless:
+        raise InvalidArgumentError(None, None, f"node {endless[0]!r} needs itself, not only in the next iteration")
+
+
 def in_order(nodes: Nodes) -> list[DataflowNode]:
-    """The nodes, each after those it needs but for the next iteration; nodes of other cycles come last."""
+    """The nodes, each after those it needs but for the next iteration."""
+    return [nodes[name] for names in _ordered(nodes) for name in names]
+
+
+def _ordered(nodes: Nodes) -> tuple[list[str], list[str]]:
+    """The nodes in order, and those in or behind cycles."""
     users: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
     for node in nodes.values():
@@ -129,7 +163,7 @@ def in_order(nodes: Nodes) -> list[DataflowNode]:
             missing[user] -= 1
             if not missing[user]:
                 ready.append(user)
-    return [nodes[name] for name in (*ready, *(name for name, count in missing.items() if count))]
+    return ready, [name for name, count in missing.items() if count]
 
 
 class BodyBuilder:

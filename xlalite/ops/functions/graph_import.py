@@ -18,7 +18,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.messages.classes import CLASSES
 from xlalite.messages.data_types import dtype_of_number, read_shape
 from xlalite.ops.functions.control_flow_import import CONTROL, with_functions
-from xlalite.ops.functions.dataflow_nodes import DataflowNode, FunctionLibrary
+from xlalite.ops.functions.dataflow_nodes import DataflowNode, FunctionLibrary, check
 from xlalite.ops.functions.imported_nodes import BUILDERS, VARIABLES, with_resources, without_array_handles
 from xlalite.ops.functions.node_attributes import FUNCTIONS, attribute_value, attributes_of
 from xlalite.ops.helpers.constant import convert_to_tensor
@@ -157,6 +157,7 @@ class _Importer:
             nodes[node.name] = DataflowNode(node.name, node.op, inputs, dict(node.attr.items()), node.device)
         if len(nodes) < len(messages):
             return list(messages)  # two have one name
+        check(nodes)
         library = FunctionLibrary(self._functions)
         functional = with_functions(without_array_handles(with_resources(nodes)), library)
         self._functions |= {each.signature.name: each for each in library.messages}
