@@ -1,7 +1,9 @@
 """Queues, their runners and producers, and readers."""
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -287,6 +289,21 @@ def test_files_that_are_not_there(sess: tf.Session) -> None:
     with pytest.raises(tf.errors.NotFoundError, match="nowhere"):
         sess.run(value)
     stopped(coordinator, threads)
+
+
+def test_runners_forget_sessions_that_they_are_done_with() -> None:
+    with tf.Graph().as_default():
+        queue = tf.FIFOQueue(9, tf.int32, [[]])
+        runner = train.QueueRunner(queue, [queue.enqueue(1)])
+        session = tf.Session()
+        threads = runner.create_threads(session, start=True)
+        sess_gone = weakref.ref(session)
+        session.close()
+        for thread in threads:
+            thread.join(10)
+        del session, threads, thread
+        gc.collect()
+        assert sess_gone() is None
 
 
 def test_what_is_put_back_is_there_for_others_that_wait(sess: tf.Session) -> None:

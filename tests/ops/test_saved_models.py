@@ -88,6 +88,45 @@ def test_a_graph_without_variables(tmp_path: Path) -> None:
         assert sess.run("y:0", {"x:0": 2}) == -2
 
 
+def test_assets_of_one_name_from_two_directories(tmp_path: Path) -> None:
+    paths = [tmp_path / name / "words" for name in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+    builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "m")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        assets = [tf.constant(str(path)) for path in (*paths, paths[0])]
+        kept = [tf.get_variable(f"v{i}", initializer="", collections=["local_variables"]) for i in range(3)]
+        begin = tf.group(*(tf.assign(held, tf.read_file(path)) for held, path in zip(kept, assets, strict=True)))
+        builder.add_meta_graph_and_variables(sess, [SERVING], assets_list=assets, main_op=begin)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not a constant with a path"):
+            builder.add_meta_graph(["more"], assets_list=[tf.constant(5)])
+    builder.save()
+    assert sorted(path.name for path in (tmp_path / "m" / "assets").iterdir()) == ["words", "words_1"]
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.saved_model.load(sess, [SERVING], tmp_path / "m")
+        assert sess.run(tf.local_variables()) == [b"a", b"b", b"a"]
+
+
+@pytest.mark.parametrize("name", ["../../secret", "/secret"])
+def test_assets_outside_the_directory_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "words").write_text("a")
+    builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "m")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        builder.add_meta_graph_and_variables(sess, [SERVING], assets_list=[tf.constant(str(tmp_path / "words"))])
+    builder.save(as_text=True)
+    file = tmp_path / "m" / "saved_model.pbtxt"
+    message = type(builder._message).from_text(file.read_text())
+    message.meta_graphs[0].asset_file_def.add(filename=name)
+    file.write_text(str(message))
+    with (
+        tf.Graph().as_default(),
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match="not in the"),
+    ):
+        tf.saved_model.load(sess, [SERVING], tmp_path / "m")
+
+
 def test_what_is_no_model(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         with pytest.raises(OSError, match="SavedModel file does not exist"):

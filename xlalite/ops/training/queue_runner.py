@@ -113,6 +113,8 @@ class QueueRunner:
             with self._lock:
                 self._running[sess] -= 1
                 is_last = not self._running[sess]
+                if is_last:
+                    del self._running[sess]
             if is_last:
                 self._close(sess, self.close_op)
 

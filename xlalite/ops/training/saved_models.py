@@ -11,6 +11,7 @@ from typing import Any, Final
 from xlalite.files.checkpoints import checkpoint_exists
 from xlalite.files.graph_files import write_message
 from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.dtypes import string
 from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.graph_keys import GraphKeys
@@ -113,6 +114,7 @@ class SavedModelBuilder:
         if self._directory.is_dir() and any(self._directory.iterdir()):
             raise AssertionError(f"Export directory {export_dir} already exists and is not empty")
         self._directory.mkdir(parents=True, exist_ok=True)
+        self._assets: dict[Path, str] = {}
         self._message = CLASSES["SavedModel"](saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
 
     def add_meta_graph_and_variables(
@@ -205,11 +207,12 @@ class SavedModelBuilder:
         self._message.meta_graphs.append(message)
 
     def _add_asset(self, message: Any, tensor: Tensor) -> None:
-        source = Path(bytes(_text_of(tensor)).decode())
+        source = Path(os.fsdecode(_text_of(tensor)))
         directory = self._directory / ASSETS_DIRECTORY
         directory.mkdir(exist_ok=True)
-        shutil.copyfile(source, directory / source.name)
-        asset = CLASSES["AssetFileDef"](filename=source.name)
+        name = self._assets.setdefault(source, _unused_name(source, self._assets.values()))
+        shutil.copyfile(source, directory / name)
+        asset = CLASSES["AssetFileDef"](filename=name)
         asset.tensor_info.name = tensor.name
         held = message.collection_def[ASSETS_KEY].any_list.value.add(type_url=_ASSET_TYPE)
         held.value = asset.SerializeToString()
@@ -223,9 +226,16 @@ class SavedModelBuilder:
 
 def _text_of(tensor: Tensor) -> Any:
     value = tensor.op.attrs.get("value") if tensor.op.type == "Const" else constant_value(tensor)
-    if value is None:
+    if value is None or tensor.dtype is not string or value.shape:
         raise InvalidArgumentError(None, None, f"asset {tensor.name!r} is not a constant with a path")
     return value.item()
+
+
+def _unused_name(source: Path, used: Iterable[str]) -> str:
+    """The file's name; with a number where another file has it."""
+    taken = set(used)
+    tries = (f"{source.name}_{number}" for number in range(1, len(taken) + 1))
+    return next(name for name in (source.name, *tries) if name not in taken)
 
 
 def simple_save(
@@ -294,7 +304,7 @@ def load(
     if saver is not None and checkpoint_exists(path):
         saver.restore(sess, path)
     assets = {
-        prefix + asset.tensor_info.name: os.fspath(directory / ASSETS_DIRECTORY / asset.filename)
+        prefix + asset.tensor_info.name: os.fspath(directory / ASSETS_DIRECTORY / _inside(asset.filename))
         for asset in _assets(message)
     }
     for name in _later(message):
@@ -314,6 +324,13 @@ def _assets(message: Any) -> Sequence[Any]:
         return list(message.asset_file_def)
     held = message.collection_def[ASSETS_KEY].any_list.value if ASSETS_KEY in message.collection_def else ()
     return [CLASSES["AssetFileDef"].FromString(each.value) for each in held]
+
+
+def _inside(name: str) -> str:
+    """The name of an asset, which must not lead out of the model's directory."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise InvalidArgumentError(None, None, f"SavedModel: asset {name!r} is not in the directory of assets")
+    return name
 
 
 def _later(message: Any) -> list[str]:
