@@ -77,12 +77,12 @@ class _Part:
     Attributes:
         kernel: What computes it.
         operands: The instructions of the chain's body that are its parameters.
-        estimate_ns: Time that it takes for all blocks.
+        work: What it does for all blocks.
     """
 
     kernel: Kernel
     operands: tuple[HloInstruction, ...]
-    estimate_ns: float
+    work: Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,9 @@ class ChainKernel(Kernel):
 
     @property
     def figures(self) -> dict[str, Number]:
-        """The size of a block, and how the products are computed."""
-        figures: dict[str, Number] = {"rows": self.rows, "scratch_bytes": self.scratch_bytes}
+        """What the parts do, the size of a block, and how the products are computed."""
+        flops = sum(part.work.flops + part.work.transcendentals for part in self.parts)
+        figures: dict[str, Number] = {"flops": round(flops), "rows": self.rows, "scratch_bytes": self.scratch_bytes}
         figures |= {} if self.ahead is None else {"ahead": self.ahead}
         for name, part in zip(("first", "rows", "second"), self.parts, strict=True):
             figures |= {f"{name}_{key}": figure for key, figure in part.kernel.figures.items()}
@@ -126,7 +127,7 @@ class ChainKernel(Kernel):
 
     def estimate_ns(self, work: Work) -> float:
         """What the parts take."""
-        return sum(part.estimate_ns for part in self.parts)
+        return sum(part.kernel.estimate_ns(part.work) for part in self.parts)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over blocks."""
@@ -241,7 +242,7 @@ def _part(
     kernel = plan_dot_kernel(own, shape) if kind is KernelKind.DOT else plan_row(own, shape)
     if isinstance(kernel, Declined):
         return Declined(f"{kind.value} for {root.name}: {kernel.reason}")
-    return _Part(kernel, tuple(operands), kernel.estimate_ns(kernel_work(own.body, shape)))
+    return _Part(kernel, tuple(operands), kernel_work(own.body, shape))
 
 
 def _in_blocks(

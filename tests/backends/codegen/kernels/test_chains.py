@@ -128,6 +128,10 @@ def test_attention_is_one_kernel(sizes: tuple[int, ...], options: dict[str, str]
     executable = check(text, *arguments(text, rng), ulps=16)
     assert kernels(executable) == ["chain"]
     assert reasons(executable) == JOINED
+    batch, queries, keys, depth, width = sizes
+    (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
+    flops = 2 * batch * queries * keys * (depth + width)
+    assert flops <= chain.numbers["flops"] <= flops + 40 * batch * queries * keys
 
 
 @pytest.mark.parametrize(
