@@ -356,6 +356,8 @@ def test_readers_of_what_is_no_file(sess: tf.Session, tmp_path: Path) -> None:
         sess.run(tf.WholeFileReader().read(numbers)[1])
     with pytest.raises(tf.errors.FailedPreconditionError, match="is not a reader"):
         sess.run(create("ReaderReadV2", [names.queue_ref, names.queue_ref], {}))
+    with pytest.raises(tf.errors.FailedPreconditionError, match="is not a stack"):
+        sess.run(create("StackPushV2", [names.queue_ref, tf.constant(1)], {}))
     for attrs in ({"record_bytes": 0}, {"record_bytes": 2, "footer_bytes": -1}):
         with pytest.raises(tf.errors.InvalidArgumentError, match="one byte at least"):
             sess.run(create("FixedLengthRecordReaderV2", [], attrs))

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import DType, bool_, int32, int64, resource
+from xlalite.framework.graph.dtypes import DType, bool_, int32, int64
 from xlalite.framework.graph.errors import (
     CancelledError,
     DeadlineExceededError,
-    FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
 )
@@ -24,6 +23,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import WAIT_LIMIT, Array, HostContext, HostValue
 from xlalite.ops.helpers.declare import declare_on_host
+from xlalite.ops.helpers.handles import handle_of, object_of, one_handle
 from xlalite.ops.helpers.shape_rules import no_outputs
 
 _WHY_HOST: Final = "it waits for other threads"
@@ -229,31 +229,13 @@ _STORES: Final[dict[str, Callable[[Operation], Any]]] = {
 # The queues.
 
 
-def _made_infer(op: Operation) -> Sequence[OutputType]:
-    return [(resource, TensorShape(()))]
-
-
 def _made(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     return [handle_of(context.state(op, lambda: Queue(op)))]
 
 
-def handle_of(held: object) -> Array:
-    """What stands for an object of the session in the graph."""
-    handle = np.empty((), object)
-    handle[()] = held
-    return handle
-
-
 def queue_of(op: Operation, handle: HostValue) -> Queue:
-    """The queue behind a handle.
-
-    Raises:
-        FailedPreconditionError: it is the handle of something else.
-    """
-    held = np.asarray(handle).item()
-    if not isinstance(held, Queue):
-        raise FailedPreconditionError(None, op, f"{op.inputs[0].name!r} is not a queue")
-    return held
+    """The queue behind a handle."""
+    return object_of(op, handle, Queue, "queue")
 
 
 _OF_ALL: Final = ("component_types", "shapes", "capacity")
@@ -268,7 +250,7 @@ for _name, _attrs, _defaults in (
         {**_USUAL, "min_after_dequeue": 0, "seed": 0, "seed2": 0},
     ),
 ):
-    declare_on_host(_name, (), _made_infer, _made, _WHY_HOST, attrs=_attrs, defaults=_defaults, is_stateful=True)
+    declare_on_host(_name, (), one_handle, _made, _WHY_HOST, attrs=_attrs, defaults=_defaults, is_stateful=True)
 
 
 def component_types(made: Operation) -> tuple[DType, ...]:

@@ -11,15 +11,16 @@ from typing import Any, Final
 import numpy as np
 
 from xlalite.files.gfile import translated_errors
-from xlalite.framework.graph.dtypes import int64, resource, string
-from xlalite.framework.graph.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
+from xlalite.framework.graph.dtypes import int64, string
+from xlalite.framework.graph.errors import InvalidArgumentError, OpError, OutOfRangeError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import HostContext, HostValue
-from xlalite.ops.declarations.queue_ops import Queue, handle_of, queue_of
+from xlalite.ops.declarations.queue_ops import Queue, queue_of
 from xlalite.ops.declarations.string_ops import file_name, texts_array
 from xlalite.ops.helpers.declare import declare_on_host
+from xlalite.ops.helpers.handles import handle_of, object_of, one_handle
 from xlalite.ops.helpers.shape_rules import no_outputs
 
 _WHY_HOST: Final = "it reads files"
@@ -101,10 +102,6 @@ class _Reader:
                 self.files += 1
 
 
-def _made_infer(op: Operation) -> Sequence[OutputType]:
-    return [(resource, TensorShape(()))]
-
-
 def _made(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     return [handle_of(context.state(op, lambda: _Reader(op)))]
 
@@ -126,7 +123,7 @@ for _name in _KINDS:
     declare_on_host(
         _name,
         (),
-        _made_infer,
+        one_handle,
         _made,
         _WHY_HOST,
         attrs=tuple(_attrs),
@@ -136,10 +133,7 @@ for _name in _KINDS:
 
 
 def _reader(op: Operation, handle: HostValue) -> _Reader:
-    found = np.asarray(handle).item()
-    if not isinstance(found, _Reader):
-        raise FailedPreconditionError(None, op, f"{op.inputs[0].name!r} is not a reader")
-    return found
+    return object_of(op, handle, _Reader, "reader")
 
 
 def _scalars(op: Operation) -> Sequence[OutputType]:

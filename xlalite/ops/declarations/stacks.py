@@ -6,23 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import resource
 from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
-from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
+from xlalite.framework.graph.tensor_shape import unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.ops.helpers.declare import declare_on_host
-
-
-def _made_infer(op: Operation) -> Sequence[OutputType]:
-    return [(resource, TensorShape(()))]
+from xlalite.ops.helpers.handles import handle_of, object_of, one_handle
 
 
 def _made(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    handle = np.empty((), object)
-    handle[()] = []
-    return [handle]
+    return [handle_of([])]
 
 
 def _pushed_infer(op: Operation) -> Sequence[OutputType]:
@@ -30,7 +24,7 @@ def _pushed_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _pushed(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    _held(inputs[0]).append(np.asarray(inputs[1]))
+    object_of(op, inputs[0], list, "stack").append(np.asarray(inputs[1]))
     return inputs[1:]
 
 
@@ -39,19 +33,14 @@ def _popped_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _popped(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    held = _held(inputs[0])
+    held: list[Array] = object_of(op, inputs[0], list, "stack")
     if not held:
         raise InvalidArgumentError(None, op, "the stack is empty")
     return [held.pop()]
 
 
-def _held(handle: HostValue) -> list[Array]:
-    held: list[Array] = np.asarray(handle).item()
-    return held
-
-
 _WHY_HOST = "it keeps values of earlier iterations"
 
-declare_on_host("StackV2", ("max_size",), _made_infer, _made, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
+declare_on_host("StackV2", ("max_size",), one_handle, _made, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
 declare_on_host("StackPushV2", ("handle", "elem"), _pushed_infer, _pushed, _WHY_HOST, is_stateful=True)
 declare_on_host("StackPopV2", ("handle",), _popped_infer, _popped, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
