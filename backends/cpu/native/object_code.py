@@ -94,6 +94,8 @@ def _members(archive: bytes) -> Iterator[bytes]:
     at = len(_ARCHIVE)
     while at < len(archive):
         size = int(archive[at + 48 : at + 58])
+        if size < 0:
+            raise ValueError(f"an archive has a member of {size} bytes")
         at += _MEMBER_HEADER_BYTES
         yield archive[at : at + size]
         at += size + size % 2

@@ -13,7 +13,7 @@ import pytest
 from xlalite.backends.cpu.native.elf_loader import load
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.llvm_linker import link_by_llvm
-from xlalite.backends.cpu.native.object_code import IrSource
+from xlalite.backends.cpu.native.object_code import IrSource, ObjectCode, joined
 
 pytestmark = pytest.mark.skipif(
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="the loader knows x86-64 Linux"
@@ -122,6 +122,12 @@ def test_numbers_that_lead_out_of_an_object_do_no_harm():
             struct.pack_into("<Q", damaged, place, value)
             code = load([bytes(damaged)], ("run",), {"shared": ctypes.addressof(shared)})
             assert code is None or any(0 <= code.addresses["run"] - begin < size for begin, size in _mapped())
+
+
+def test_archives_with_members_of_negative_size_end():
+    code = ObjectCode(joined([b"one", b"two"]).replace(b"3         `", b"-60       `"), ())
+    with pytest.raises(ValueError, match="a member of -60 bytes"):
+        print(code.images)
 
 
 def _fields(image: bytes, header: int) -> tuple[tuple[str, bytes, int], tuple[str, bytes, int]]:
