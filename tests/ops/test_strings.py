@@ -127,6 +127,7 @@ def test_strings_beside_a_cluster(graph: Graph) -> None:
     [
         (lambda: tf.regex_replace(words(), "b", r"\7"), "Invalid rewrite pattern"),
         (lambda: tf.strings.lower([b"\xff"], "utf-8"), "is not UTF-8"),
+        (lambda: tf.reduce_join([["a"]], 2), "Invalid reduction dimension 2 for 2 dimensions"),
         (lambda: tf.read_file("a\0b"), "is no name of a file"),
         (lambda: tf.write_file("a\0b", ""), "is no name of a file"),
         (lambda: tf.decode_csv(["a\n\nd"], [["x"]]), "record 0 is no line of fields"),
@@ -143,6 +144,10 @@ def test_directories_are_no_files(tmp_path: Path) -> None:
     for make in (lambda: tf.read_file(str(tmp_path)), lambda: tf.write_file(str(tmp_path), "")):
         with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
             run(make())
+
+
+def test_complex_numbers_as_text() -> None:
+    assert list(run(tf.as_string(tf.constant([1 + 2j]), precision=1))) == [b"(1.0,2.0)"]
 
 
 def test_a_field_may_be_long() -> None:

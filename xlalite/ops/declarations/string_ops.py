@@ -162,6 +162,9 @@ def _reduce_infer(op: Operation) -> Sequence[OutputType]:
 
 def _reduce(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     texts, separator = np.asarray(inputs[0]), _bytes(op.get_attr("separator"))
+    for axis in np.asarray(inputs[1]).ravel():
+        if not -texts.ndim <= axis < texts.ndim:
+            raise InvalidArgumentError(None, op, f"Invalid reduction dimension {axis} for {texts.ndim} dimensions")
     axes = [int(axis) % max(texts.ndim, 1) for axis in np.asarray(inputs[1]).ravel()] or list(range(texts.ndim))[::-1]
     kept = [axis for axis in range(texts.ndim) if axis not in axes]
     rows = texts.transpose([*kept, *axes]).reshape([texts.shape[axis] for axis in kept] + [-1])
@@ -313,7 +316,11 @@ def _spelled(context: HostContext, op: Operation, inputs: tuple[HostValue, ...])
         found = [str(bool(each)).lower() for each in values.ravel()]
     else:
         places = "" if precision < 0 else f".{precision}"
-        found = [f"{float(each):{layout}{places}{kind}}" for each in values.ravel()]
+        form = f"{layout}{places}{kind}"
+        if values.dtype.kind == "c":
+            found = [f"({each.real:{form}},{each.imag:{form}})" for each in values.ravel().tolist()]
+        else:
+            found = [f"{float(each):{form}}" for each in values.ravel()]
     return [texts_array([each.encode() for each in found], values.shape)]
 
 
