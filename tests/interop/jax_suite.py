@@ -24,6 +24,9 @@ _NOISE = "compares with differences of single precision, whose rounding is as la
 EXPECTED = {
     r"lax_test\.py::FunctionAccuracyTest::testSuccessOnComplexPlane_\w+_complex64": _PLANE,
     r"api_test\.py::APITest::test_jit_forwarding_correctness\d+": _NOISE,
+    r"lax_control_flow_test\.py::LaxControlFlowTest::testScanGrad_\S+": _NOISE,
+    r"linalg_test\.py::ScipyLinalgTest::test(?:Schur|Hessenberg)\d+": "holds signs and order that the form leaves free",
+    r"linalg_test\.py::LaxLinalgTest::test_tridiagonal_solve_\w+": "tridiagonal_solve_perturbed_ffi is not there yet",
     r"api_test\.py::JitTest::test_print_token_buffer_error": "tokens are empty arrays here, which can be printed",
 }
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:.*/)?(\S+)", re.MULTILINE)
