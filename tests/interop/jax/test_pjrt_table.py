@@ -11,6 +11,7 @@ import pytest
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, FUNCTIONS, Semantics
 from xlalite.backends.cpu.native.pjrt.native import Native, native
 from xlalite.backends.cpu.native.pjrt.records import Buffer
+from xlalite.interop.jax.answers import Refusal
 from xlalite.interop.jax.client import FUNCTIONS as IN_PYTHON
 from xlalite.interop.jax.platform import platform
 from xlalite.interop.jax.table import capsule
@@ -155,3 +156,10 @@ def test_every_function_is_somewhere() -> None:
     offered = {name for name in FUNCTIONS if name in ARGUMENTS}
     missing = offered - set(native().names) - set(IN_PYTHON)
     assert missing == set()
+
+
+@pytest.mark.parametrize("number", [-1, 10_000])
+def test_devices_that_are_not_there_are_refused(code: Native, number: int) -> None:
+    arguments = ARGUMENTS["Client_LookupDevice"](id=number)
+    with pytest.raises(Refusal, match=f"there is no device {number}"):
+        IN_PYTHON["Client_LookupDevice"](arguments)

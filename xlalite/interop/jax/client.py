@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES
+from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES, ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
 from xlalite.backends.cpu.native.pjrt.records import Block, Place
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.jax.answers import named_values, put_bytes, put_list, put_text
+from xlalite.interop.jax.answers import Refusal, named_values, put_bytes, put_list, put_text
 from xlalite.interop.jax.platform import MEMORY_KIND, number_of, platform, platform_name
 
 _NEWEST_STABLEHLO = (1, 17, 0)
@@ -97,6 +97,8 @@ def _memories(arguments: Any) -> None:
 
 @function("Client_LookupDevice", "Client_LookupAddressableDevice")
 def _lookup(arguments: Any) -> None:
+    if not 0 <= arguments.id < len(platform().devices):
+        raise Refusal(ErrorCode.NOT_FOUND, f"there is no device {arguments.id}, only {len(platform().devices)} of them")
     arguments.device = platform().devices[arguments.id]
 
 
