@@ -12,8 +12,8 @@ from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, FUNCT
 from xlalite.backends.cpu.native.pjrt.native import Native, native
 from xlalite.backends.cpu.native.pjrt.records import Buffer
 from xlalite.interop.jax.answers import Refusal
-from xlalite.interop.jax.client import FUNCTIONS as IN_PYTHON
 from xlalite.interop.jax.platform import platform
+from xlalite.interop.jax.registry import FUNCTIONS as IN_PYTHON
 from xlalite.interop.jax.table import capsule
 
 ITEM = ELEMENT_TYPES.index("f32")

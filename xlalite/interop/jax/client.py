@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES, ErrorCode
+from xlalite.backends.cpu.native.pjrt.abi import ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
-from xlalite.backends.cpu.native.pjrt.records import Block, Place
-from xlalite.hlo.types.dtype import DType
+from xlalite.backends.cpu.native.pjrt.records import Place
 from xlalite.interop.jax.answers import Refusal, named_values, put_bytes, put_list, put_text
 from xlalite.interop.jax.platform import MEMORY_KIND, number_of, platform, platform_name
+from xlalite.interop.jax.registry import function
 
 _NEWEST_STABLEHLO = (1, 17, 0)
 _OLDEST_STABLEHLO = (0, 9, 0)
 _XLA_VERSION = 2
-
-FUNCTIONS: dict[str, Callable[[Any], None]] = {}
-
-
-def function(name: str, *others: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Says which functions of the table a Python function is: it fills in the structure of the arguments."""
-
-    def register(implementation: Callable[[Any], None]) -> Callable[[Any], None]:
-        FUNCTIONS.update(dict.fromkeys((name, *others), implementation))
-        return implementation
-
-    return register
 
 
 @function("Plugin_Initialize")
@@ -181,47 +166,3 @@ def _memory_text(arguments: Any) -> None:
 @function("Memory_AddressableByDevices")
 def _memory_devices(arguments: Any) -> None:
     put_list(arguments, platform().device_list, number_of(arguments.memory), 1)
-
-
-@function("Client_CreateViewOfDeviceBuffer")
-def _view(arguments: Any) -> None:
-    """A copy: the other owner may free its memory when this returns."""
-    dims = (ctypes.c_int64 * arguments.rank).from_address(arguments.dims or 0) if arguments.rank else ()
-    dtype = DType.from_name(ELEMENT_TYPES[arguments.type]).numpy
-    size = int(np.prod(dims, dtype=np.int64)) * dtype.itemsize
-    arguments.buffer = _buffer_with(arguments, size, lambda target: ctypes.memmove(target, arguments.data, size))
-    if arguments.on_delete:
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(arguments.on_delete)(None, arguments.on_delete_arg)
-
-
-def buffer_from_strided(arguments: Any) -> None:
-    """A buffer of an array in the host's memory that is not dense."""
-    dims = tuple((ctypes.c_int64 * arguments.rank).from_address(arguments.dims))
-    strides = tuple((ctypes.c_int64 * arguments.num_strides).from_address(arguments.strides))
-    dtype = DType.from_name(ELEMENT_TYPES[arguments.type]).numpy
-    size = int(np.prod(dims, dtype=np.int64)) * dtype.itemsize
-
-    def fill(target: int) -> None:
-        if not size:
-            return
-        last = [stride * (count - 1) for stride, count in zip(strides, dims, strict=True)]
-        low, high = sum(min(0, offset) for offset in last), sum(max(0, offset) for offset in last) + dtype.itemsize
-        memory: Any = (ctypes.c_char * (high - low)).from_address(arguments.data + low)
-        target_memory: Any = (ctypes.c_char * size).from_address(target)
-        copy = np.ndarray(dims, dtype, target_memory)
-        copy[...] = np.ndarray(dims, dtype, memory, -low, strides)
-
-    arguments.buffer = _buffer_with(arguments, size, fill)
-    arguments.done_with_host_buffer = native().ready_event
-
-
-def _buffer_with(arguments: Any, size: int, fill: Callable[[int], object]) -> int:
-    """A new buffer with the type, sizes and place of the arguments."""
-    block = native().new_block(size)
-    if block is None:
-        raise MemoryError(f"there is no memory for {size} bytes")
-    fill(Block.from_address(block).data)
-    number = number_of(arguments.memory or arguments.device or platform().devices[0])
-    place = platform().devices[number], platform().memories[number]
-    address: int = native().new_buffer(block, size, arguments.type, arguments.rank, arguments.dims, *place)
-    return address

@@ -21,10 +21,10 @@ from xlalite.hlo.stablehlo.importer import module_of
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.interop.jax.answers import Refusal, lasting_text, named_values, put_bytes, put_list, put_text
-from xlalite.interop.jax.client import function
 from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
+from xlalite.interop.jax.registry import function
 
 _MLIR = b"mlir"
 # Taken, but not obeyed: what they say is about XLA's own code.

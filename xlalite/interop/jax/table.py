@@ -11,11 +11,13 @@ from typing import Any
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, FUNCTIONS, MAJOR, MINOR, Api, ErrorCode, Version
 from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.hlo.errors import XlaliteError
-from xlalite.interop.jax import client
+from xlalite.interop.jax import client as client  # registers its functions
 from xlalite.interop.jax.answers import Refusal
+from xlalite.interop.jax.buffers import buffer_from_strided
 from xlalite.interop.jax.devices import execute_on_devices
 from xlalite.interop.jax.executables import explain_failure
 from xlalite.interop.jax.platform import platform
+from xlalite.interop.jax.registry import FUNCTIONS as IN_PYTHON
 
 _LOGGER = logging.getLogger("xlalite")
 _Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -37,11 +39,11 @@ def capsule() -> object:
     for name in FUNCTIONS:
         if name in code.names:
             setattr(api, name, code.address(name))
-        elif name in client.FUNCTIONS:
-            setattr(api, name, address(_wrapped(name, client.FUNCTIONS[name])))
+        elif name in IN_PYTHON:
+            setattr(api, name, address(_wrapped(name, IN_PYTHON[name])))
         else:
             setattr(api, name, address(_refusing(name)))
-    strided = _wrapped("Client_BufferFromHostBuffer", client.buffer_from_strided)
+    strided = _wrapped("Client_BufferFromHostBuffer", buffer_from_strided)
     code.shared.buffer_from_strided = address(strided)
     code.shared.execute_on_devices = address(_wrapped("LoadedExecutable_Execute", execute_on_devices))
     code.shared.explain_failure = address(_Explain(lambda program, status: _error(explain_failure(program, status))))

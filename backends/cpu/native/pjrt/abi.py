@@ -134,26 +134,9 @@ class Api(ctypes.Structure):
 
 
 ELEMENT_TYPES = (
-    *(
-        "invalid",
-        "pred",
-        "s8",
-        "s16",
-        "s32",
-        "s64",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "f16",
-        "f32",
-        "f64",
-        "bf16",
-        "c64",
-        "c128",
-    ),
-    *("f8e5m2", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s4", "u4", "token", "s2", "u2", "f8e4m3"),
-    *("f8e3m4", "f8e8m0fnu", "f4e2m1fn"),
+    *("invalid", "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", "bf16"),
+    *("c64", "c128", "f8e5m2", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s4", "u4", "token"),
+    *("s2", "u2", "f8e4m3", "f8e3m4", "f8e8m0fnu", "f4e2m1fn"),
 )
 """Types of elements in the order of their numbers, by their names in HLO."""
 
