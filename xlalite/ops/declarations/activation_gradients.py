@@ -9,8 +9,8 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import zeros_like
 from xlalite.ops.helpers.declare import ELEMENTWISE, REAL_TYPES, declare
-from xlalite.ops.helpers.emit import zeros_like
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import unchanged

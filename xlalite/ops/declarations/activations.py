@@ -13,6 +13,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import sum_axes, zeros_like
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.activation_gradients import (
     LEAK,
@@ -29,7 +30,6 @@ from xlalite.ops.helpers.declare import (
     declare,
     declare_unary,
 )
-from xlalite.ops.helpers.emit import sum_axes, zeros_like
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type, unchanged
 

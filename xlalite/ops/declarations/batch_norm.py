@@ -17,10 +17,10 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import BATCH_NORM, declare_outputs
-from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.gradients import gradients
 from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.node import node, operation

@@ -10,14 +10,14 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.declare import ELEMENTWISE, REAL_TYPES, declare, declare_binary
-from xlalite.ops.helpers.emit import broadcast_to
 from xlalite.ops.helpers.gradient_rules import sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 
 def _declare_comparison(name: str, direction: str, allowed: Collection[DType]) -> None:

@@ -18,11 +18,9 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import Dims, TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value_as_shape
-from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.convolutions import Convolution
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.ops import OPS
-from xlalite.hlo.types.convolution_dims import ConvolutionDims
-from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
@@ -110,32 +108,7 @@ def _groups(family: _Family, channels: int | None, inputs: int | None, outputs: 
     return groups
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry:
-    """The three arrays of a convolution at known sizes.
-
-    Attributes:
-        labels: Order of the image's dimensions.
-        window: The window over the spatial dimensions.
-        image: Sizes.
-        filters: Sizes, the last two of them input channels of a group and output channels.
-        output: Sizes.
-        groups: Number of groups of features.
-    """
-
-    labels: str
-    window: tuple[WindowDimension, ...]
-    image: tuple[int, ...]
-    filters: tuple[int, ...]
-    output: tuple[int, ...]
-    groups: int
-
-    @property
-    def filter_labels(self) -> str:
-        return "".join(str(i) for i in range(len(self.window))) + "io"
-
-
-def _geometry(family: _Family, op: Operation, image: Sequence[int], filters: Sequence[int]) -> _Geometry:
+def _geometry(family: _Family, op: Operation, image: Sequence[int], filters: Sequence[int]) -> Convolution:
     image, filters = tuple(image), tuple(filters)
     if len(image) != family.rank or len(filters) != family.rank:
         raise ShapeError(f"image {image} and filter {filters} must have rank {family.rank}")
@@ -146,62 +119,8 @@ def _geometry(family: _Family, op: Operation, image: Sequence[int], filters: Seq
     groups = _groups(family, image[layout.channel], filters[-2], filters[-1])
     if family.depthwise:
         filters = (*filters[:-2], 1, filters[-2] * filters[-1])
-    return _Geometry(layout.labels(), tuple(window), image, filters, output, groups)
-
-
-def _convolution(
-    b: Builder, lhs: Handle, rhs: Handle, window: Sequence[WindowDimension], labels: tuple[str, str, str], **groups: int
-) -> Handle:
-    attrs = OPS["convolution"].attrs(window=Window(tuple(window)), dim_labels=ConvolutionDims(*labels), **groups)
-    return b.op("convolution", (lhs, rhs), attrs)
-
-
-def _forward(b: Builder, at: _Geometry, image: Handle, filters: Handle) -> Handle:
-    if 0 in (*image.dims, *filters.dims, *at.output):
-        return b.full(0, image.dtype, at.output)
-    labels = (at.labels, at.filter_labels, at.labels)
-    return _convolution(b, image, b.reshape(filters, at.filters), at.window, labels, feature_group_count=at.groups)
-
-
-def _to_input(b: Builder, at: _Geometry, filters: Handle, grad: Handle) -> Handle:
-    """Each gradient goes back to where its window took elements from: the filter turned round over spread gradients."""
-    if 0 in (*grad.dims, *filters.dims, *at.image):
-        return b.full(0, grad.dtype, at.image)
-    spatial = [at.labels.index(str(i)) for i in range(len(at.window))]
-    window = []
-    for dim, size, count in zip(
-        at.window, (at.image[i] for i in spatial), (grad.dims[i] for i in spatial), strict=True
-    ):
-        low = dim.dilated_size - 1 - dim.pad_low
-        high = size + dim.dilated_size - 1 - low - ((count - 1) * dim.stride + 1)
-        window.append(WindowDimension(dim.size, 1, low, high, dim.stride, dim.rhs_dilate, reversal=True))
-    *space, inputs, outputs = at.filters
-    grouped = b.reshape(filters, [*space, inputs, at.groups, outputs // at.groups])
-    rank = len(space)
-    grouped = b.transpose(grouped, [*range(rank), rank + 1, rank, rank + 2])
-    kernel = b.reshape(grouped, [*space, at.groups * inputs, outputs // at.groups])
-    labels = (at.labels, at.filter_labels.replace("io", "oi"), at.labels)
-    return _convolution(b, grad, kernel, window, labels, feature_group_count=at.groups)
-
-
-def _to_filter(b: Builder, at: _Geometry, image: Handle, grad: Handle, sizes: Sequence[int]) -> Handle:
-    """The gradients as a filter that moves over the image, with examples in the place of channels."""
-    if 0 in (*image.dims, *grad.dims, *sizes):
-        return b.full(0, grad.dtype, sizes)
-    spatial = [at.labels.index(str(i)) for i in range(len(at.window))]
-    window = []
-    for dim, size, count in zip(
-        at.window, (at.image[i] for i in spatial), (grad.dims[i] for i in spatial), strict=True
-    ):
-        high = dim.dilated_size + (count - 1) * dim.stride - size - dim.pad_low
-        window.append(WindowDimension(count, dim.rhs_dilate, dim.pad_low, high, rhs_dilate=dim.stride))
-    swapped = str.maketrans("bf", "fb")
-    labels = (
-        at.labels.translate(swapped),
-        at.labels.translate(str.maketrans("bf", "io")),
-        at.filter_labels.replace("io", "bf"),
-    )
-    return b.reshape(_convolution(b, image, grad, window, labels, batch_group_count=at.groups), sizes)
+    filter_labels = "".join(str(i) for i in range(len(window))) + "io"
+    return Convolution(layout.labels(), filter_labels, tuple(window), image, filters, output, groups)
 
 
 def _declare_family(family: _Family) -> None:
@@ -230,20 +149,21 @@ def _declare_family(family: _Family) -> None:
 
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         image, filters = inputs
-        return [_forward(ctx.builder, _geometry(family, op, image.dims, filters.dims), image, filters)]
+        at = _geometry(family, op, image.dims, filters.dims)
+        return [at.forward(image, ctx.builder.reshape(filters, at.filters))]
 
     def lower_to_input(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         filters, grad = inputs
         at = _geometry(family, op, _sizes(ctx, op, "input_sizes"), filters.dims)
         _check_gradient(TensorShape(at.output), TensorShape(grad.dims))
-        return [_to_input(ctx.builder, at, filters, grad)]
+        return [at.to_image(ctx.builder.reshape(filters, at.filters), grad)]
 
     def lower_to_filter(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
         image, grad = inputs
         sizes = _sizes(ctx, op, "filter_sizes")
         at = _geometry(family, op, image.dims, sizes)
         _check_gradient(TensorShape(at.output), TensorShape(grad.dims))
-        return [_to_filter(ctx.builder, at, image, grad, sizes)]
+        return [ctx.builder.reshape(at.to_filters(image, grad), sizes)]
 
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         image, filters = op.inputs

@@ -21,12 +21,12 @@ from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import zeros_like
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.scattering import gather_slices
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare
-from xlalite.ops.helpers.emit import zeros_like
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_scalar, require_type
 

@@ -13,11 +13,11 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import Dims, TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.declare import REAL_TYPES, declare
-from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 from xlalite.ops.helpers.spatial import Steps, one_of_each, sizes_or_unknown, steps_along

@@ -14,12 +14,12 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.elementwise_binary import conjugate
 from xlalite.ops.helpers.constant import constant
-from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor, sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type

@@ -15,15 +15,15 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE, MOVEMENT, declare
-from xlalite.ops.helpers.emit import broadcast_to
 from xlalite.ops.helpers.gradient_rules import shape_tensor, sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_scalar, require_type, unchanged
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 # Fill(dims, value).
 

@@ -10,8 +10,8 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import accumulator_type, sum_axes, zeros_like
 from xlalite.ops.helpers.declare import declare
-from xlalite.ops.helpers.emit import accumulator_type, sum_axes, zeros_like
 from xlalite.ops.helpers.shape_rules import require_rank, require_scalar, require_type
 
 Colour = tuple[Handle, Handle, Handle]

@@ -13,14 +13,15 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import broadcast_to, reduce_axes, sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.elementwise_binary import conjugate
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import declare, declare_outputs
-from xlalite.ops.helpers.emit import broadcast_to, reduce_axes, sum_axes
 from xlalite.ops.helpers.factors import (
     adjoint,
     identity_like,
@@ -33,7 +34,6 @@ from xlalite.ops.helpers.factors import (
 from xlalite.ops.helpers.gradient_rules import all_gradients, sum_to
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 _TYPES = frozenset({float32, float64, complex64, complex128})
 _REAL: dict[DType, DType] = {complex64: float32, complex128: float64}

@@ -10,11 +10,11 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import accumulator_type
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.ops.helpers.declare import WINDOW_WITH_ELEMENTWISE, declare
-from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
 

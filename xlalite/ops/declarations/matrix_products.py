@@ -10,16 +10,16 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.ops.declarations.elementwise_binary import conjugate
 from xlalite.ops.helpers.declare import declare
-from xlalite.ops.helpers.emit import broadcast_to
 from xlalite.ops.helpers.gradient_rules import sum_to
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 # MatMul(a, b): [m, k] x [k, n] -> [m, n], either one transposed first when asked.
 

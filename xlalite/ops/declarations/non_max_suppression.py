@@ -20,8 +20,8 @@ from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import max_axes
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.helpers.emit import max_axes
 from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 
 _WHY_HOST = "how many boxes it chooses depends on their values"

@@ -24,6 +24,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import broadcast_pair, broadcast_to
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.declarations.elementwise_binary import conjugate, is_not_zero
@@ -38,7 +39,6 @@ from xlalite.ops.helpers.declare import (
     declare_outputs,
     declare_unary,
 )
-from xlalite.ops.helpers.emit import broadcast_pair, broadcast_to
 from xlalite.ops.helpers.gradient_rules import of_one_output, sum_to, sum_to_operands
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type, unchanged

@@ -14,12 +14,12 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import REAL_TYPES, SORTING, declare, declare_outputs
-from xlalite.ops.helpers.emit import sum_axes
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_scalar, require_type

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, int64
 from xlalite.framework.graph.op_spec import GradientFunction, OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
-from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.pooling import (
+    averages_to_array,
+    largest_to_array,
+    window_averages,
+    window_counts,
+    window_largest,
+    window_largest_with,
+)
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
-from xlalite.hlo.ops import OPS
-from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.ops.declarations.scattering import gather_slices, scatter_slices
 from xlalite.ops.helpers.declare import REAL_TYPES, declare, declare_outputs
-from xlalite.ops.helpers.emit import accumulator_type
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type
@@ -73,11 +74,6 @@ def _window(op: Operation, dims: Sequence[int], ctx: LoweringContext | None = No
     return tuple(step.window(*each) for step, *each in zip(steps, dims, ksize, strict=True))
 
 
-def _sums(b: Builder, x: Handle, window: Sequence[WindowDimension]) -> Handle:
-    attrs = OPS["reduce-window"].attrs(window=Window(tuple(window)))
-    return b.op("reduce-window", (x, b.constant(0, x.dtype)), attrs, (b.scalar_function("add", x.dtype),))
-
-
 def _check_gradient(found: TensorShape, expected: TensorShape, what: str = "grad") -> None:
     if not found.is_compatible_with(expected):
         raise ShapeError(f"{what} has shape {found}; expected {expected}")
@@ -86,33 +82,15 @@ def _check_gradient(found: TensorShape, expected: TensorShape, what: str = "grad
 # Averages count only elements of the array, not of the padding.
 
 
-def _counts(window: Sequence[WindowDimension], dims: Sequence[int]) -> Array:
-    """How many elements each window holds, with 1 for dimensions along which all hold as many."""
-    counts = np.ones((1,) * len(dims))
-    for i, (dim, size) in enumerate(zip(window, dims, strict=True)):
-        starts = np.arange(dim.output_size(size)) * dim.stride - dim.pad_low
-        own = np.minimum(starts + dim.size, size) - np.maximum(starts, 0)
-        if own.size and (own == own[0]).all():
-            own = own[:1]
-        counts = counts * own.reshape([-1 if i == axis else 1 for axis in range(len(dims))])
-    return counts
-
-
-def _divided(b: Builder, x: Handle, counts: Array) -> Handle:
-    divisor = b.constant(counts.astype(x.dtype.numpy), x.dtype)
-    return x / b.broadcast_in_dim(divisor, x.dims, range(len(x.dims)))
-
-
 def _declare_average(name: str, rank: int) -> None:
     def infer(op: Operation) -> Sequence[OutputType]:
         require_type(op.inputs[0], FLOATING_TYPES)
         return [(op.inputs[0].dtype, _pooled_shape(op, op.inputs[0].shape, rank))]
 
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        b, (x,) = ctx.builder, inputs
+        (x,) = inputs
         window = _window(op, x.dims)
-        total = _sums(b, b.convert(x, accumulator_type(x.dtype)), window)
-        return [b.convert(_divided(b, total, _counts(window, x.dims)), x.dtype)]
+        return [window_averages(x, window, window_counts(window, x.dims))]
 
     def infer_grad(op: Operation) -> Sequence[OutputType]:
         sizes, grad = op.inputs
@@ -123,20 +101,11 @@ def _declare_average(name: str, rank: int) -> None:
         return [(grad.dtype, shape)]
 
     def lower_grad(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        """Each element gets its share from all windows that hold it: sums below a window over spread gradients."""
-        b, (grad,) = ctx.builder, inputs
+        (grad,) = inputs
         dims = [int(size) for size in ctx.constant(op, "orig_input_shape")]
         window = _window(op, dims)
         _check_gradient(TensorShape(grad.dims), TensorShape(Window(window).output_sizes(dims)))
-        if 0 in (*grad.dims, *dims):
-            return [b.full(0, grad.dtype, dims)]
-        back = []
-        for dim, size, count in zip(window, dims, grad.dims, strict=True):
-            low = dim.size - 1 - dim.pad_low
-            high = size + dim.size - 1 - low - ((count - 1) * dim.stride + 1)
-            back.append(WindowDimension(dim.size, 1, low, high, dim.stride))
-        shares = _divided(b, b.convert(grad, accumulator_type(grad.dtype)), _counts(window, dims))
-        return [b.convert(_sums(b, shares, back), grad.dtype)]
+        return [averages_to_array(grad, window, window_counts(window, dims), dims)]
 
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         return [node(f"{name}Grad", [shape_tensor(op.inputs[0]), grad], _attributes_of(op))]
@@ -165,49 +134,13 @@ _declare_average("AvgPool3D", 5)
 # Largest values. A gradient goes to the first of the largest elements of a window.
 
 
-def _largest(b: Builder, x: Handle, window: Sequence[WindowDimension]) -> Handle:
-    attrs = OPS["reduce-window"].attrs(window=Window(tuple(window)))
-    start = b.constant(monoid_identity(MonoidKind.MAXIMUM, x.dtype), x.dtype)
-    return b.op("reduce-window", (x, start), attrs, (b.scalar_function("maximum", x.dtype),))
-
-
-def _to_largest(b: Builder, x: Handle, grad: Handle, window: Sequence[WindowDimension]) -> Handle:
-    """Gradients added up where the largest elements of their windows lie."""
-    wide = accumulator_type(x.dtype)
-    element = Shape.array(wide)
-    select = b.subcomputation("at_least", (element, element), lambda inner, p: inner.compare(p[0], p[1], "GE"))
-    attrs = OPS["select-and-scatter"].attrs(window=Window(tuple(window)))
-    operands = (b.convert(x, wide), b.convert(grad, wide), b.constant(0, wide))
-    added = b.op("select-and-scatter", operands, attrs, (select, b.scalar_function("add", wide)))
-    return b.convert(added, x.dtype)
-
-
 def _of_largest(
     b: Builder, x: Handle, window: Sequence[WindowDimension], include_batch: bool, *others: Handle
 ) -> list[Handle]:
     """For each window its largest element, where that lies in its example (or in all), and what `others` have there."""
     sizes = x.dims if include_batch else (1, *x.dims[1:])
     numbers = b.reshape(b.iota(int64.hlo, [math.prod(sizes)], 0), sizes)
-    operands = (x, b.broadcast_in_dim(numbers, x.dims, range(len(x.dims))), *others)
-    lowest = b.constant(monoid_identity(MonoidKind.MAXIMUM, x.dtype), x.dtype)
-    # No element has so large a number, so that even the lowest value takes the place of the start.
-    starts = (lowest, b.constant(np.iinfo(np.int64).max, int64.hlo), *(b.constant(0, other.dtype) for other in others))
-
-    def better(inner: Builder, p: tuple[Handle, ...]) -> Handle:
-        own, new = p[: len(operands)], p[len(operands) :]
-        tied = inner.compare(own[0], new[0], "EQ")
-        stays = inner.compare(own[0], new[0], "GT")
-        if own[0].dtype.is_floating:
-            both_nan = inner.compare(own[0], own[0], "NE") & inner.compare(new[0], new[0], "NE")
-            stays, tied = stays | inner.compare(own[0], own[0], "NE"), tied | both_nan
-        stays = inner.select(tied, inner.compare(own[1], new[1], "LT"), stays)
-        return inner.tuple([inner.select(stays, *pair) for pair in zip(own, new, strict=True)])
-
-    scalars = [Shape.array(operand.dtype) for operand in operands]
-    function = b.subcomputation("first_largest", [*scalars, *scalars], better)
-    attrs = OPS["reduce-window"].attrs(window=Window(tuple(window)))
-    found = b.op("reduce-window", (*operands, *starts), attrs, (function,))
-    return [found[i] for i in range(len(operands))]
+    return window_largest_with(x, b.broadcast_in_dim(numbers, x.dims, range(len(x.dims))), window, *others)
 
 
 def _infer_largest(rank: int) -> Callable[[Operation], Sequence[OutputType]]:
@@ -219,7 +152,7 @@ def _infer_largest(rank: int) -> Callable[[Operation], Sequence[OutputType]]:
 
 
 def _largest_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    return [_largest(ctx.builder, inputs[0], _window(op, inputs[0].dims, ctx))]
+    return [window_largest(inputs[0], _window(op, inputs[0].dims, ctx))]
 
 
 def _infer_largest_grad(rank: int, of_gradient: bool) -> Callable[[Operation], Sequence[OutputType]]:
@@ -238,10 +171,10 @@ def _infer_largest_grad(rank: int, of_gradient: bool) -> Callable[[Operation], S
 
 
 def _largest_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    b, (image, _, grad) = ctx.builder, inputs
+    image, _, grad = inputs
     window = _window(op, image.dims, ctx)
     _check_gradient(TensorShape(grad.dims), TensorShape(Window(window).output_sizes(image.dims)))
-    return [_to_largest(b, image, grad, window)]
+    return [largest_to_array(image, grad, window)]
 
 
 def _largest_grad_grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:

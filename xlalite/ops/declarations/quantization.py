@@ -16,9 +16,9 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import max_axes, reduce_axes, sum_axes, zeros_like
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.declare import declare, declare_outputs
-from xlalite.ops.helpers.emit import max_axes, reduce_axes, sum_axes, zeros_like
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_scalar, require_type
 

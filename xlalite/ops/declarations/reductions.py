@@ -17,13 +17,13 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import accumulator_type, reduce_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE_WITH_REDUCTION, MOVEMENT, REAL_TYPES, REDUCTION, declare
-from xlalite.ops.helpers.emit import accumulator_type, reduce_axes
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, shape_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import (

@@ -14,11 +14,11 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import HostContext, HostValue, require_variable
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import register_partial_shape
+from xlalite.hlo.building.broadcasting import broadcast_dims, repeated_axes
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.shape_rules import normalize_axis, require_same_type, require_type
-from xlalite.ops.helpers.static_broadcast import broadcast_dims, repeated_axes
 
 
 def _constant(ctx: LoweringContext, op: Operation, value: object) -> Handle:

@@ -11,10 +11,10 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import broadcast_pair, max_axes, sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE_WITH_REDUCTION, declare, declare_outputs
-from xlalite.ops.helpers.emit import broadcast_pair, max_axes, sum_axes
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
 

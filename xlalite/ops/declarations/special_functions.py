@@ -10,7 +10,9 @@ from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i0e, bessel_i1e
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc, normal_quantile
 from xlalite.hlo.stablehlo.special_functions.gamma_functions import digamma, lgamma, polygamma, zeta
@@ -18,11 +20,9 @@ from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.elementwise_unary import along
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE, declare, declare_binary, declare_unary
-from xlalite.ops.helpers.emit import broadcast_to
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, sum_to, sum_to_operands
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import broadcast_shapes, require_same_type, require_type
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 _F64 = HloDType.F64
 Function = Callable[..., Handle]

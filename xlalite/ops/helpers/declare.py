@@ -22,7 +22,7 @@ from xlalite.framework.graph.op_spec import (
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
-from xlalite.ops.helpers.emit import broadcast_pair
+from xlalite.hlo.building.common import broadcast_pair
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output
 from xlalite.ops.helpers.shape_rules import broadcasting, unchanged
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.custom import ApiVersion
 from xlalite.hlo.ops.linear_algebra import Transpose
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
-from xlalite.ops.helpers.emit import broadcast_to
 
 _LETTERS = {DType.F32: "s", DType.F64: "d", DType.C64: "c", DType.C128: "z"}
 _COMPLEX_NAMES = {"syevd": "heevd", "orgqr": "ungqr"}

@@ -1,16 +1,16 @@
-"""Pieces of HLO that many lowerings share: NumPy's broadcasting, reductions with kept dimensions, cuts and joins."""
+"""Pieces of HLO that many lowerings share: NumPy's broadcasting, and reductions with kept dimensions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from xlalite.framework.meaning.host import Array
+from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType as HloDType
-from xlalite.ops.helpers.static_broadcast import broadcast_dims
 
 _WIDER_ACCUMULATOR = {HloDType.F16: HloDType.F32, HloDType.BF16: HloDType.F32}
 
@@ -27,7 +27,7 @@ def broadcast_pair(b: Builder, x: Handle, y: Handle) -> tuple[Handle, Handle]:
 
 
 def reduce_axes(
-    b: Builder, x: Handle, opcode: str, identity: complex | Array, axes: Sequence[int], keep_dims: bool
+    b: Builder, x: Handle, opcode: str, identity: npt.ArrayLike, axes: Sequence[int], keep_dims: bool
 ) -> Handle:
     """Reduction along `axes`; half-precision sums and products are accumulated in f32."""
     order = sorted(axes)

@@ -1,4 +1,4 @@
-"""NumPy's broadcasting of known sizes, for lowering and for gradients."""
+"""NumPy's broadcasting of known sizes."""
 
 from __future__ import annotations
 
