@@ -16,8 +16,8 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import sum_axes
+from xlalite.hlo.building.indexing import gather_slices, scatter_slices
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.scattering import gather_slices, scatter_slices
 from xlalite.ops.helpers.declare import REAL_TYPES, declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node

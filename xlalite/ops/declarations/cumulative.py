@@ -11,12 +11,14 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.cumulative import cumulative
+from xlalite.hlo.types.shape import Shape
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import constant_axes, normalize_axis, require_scalar, require_type
 
-Combine = Callable[[Handle, Handle], Handle]
+Combine = Callable[[Builder, tuple[Handle, ...]], Handle]
 
 
 def _infer(op: Operation) -> Sequence[OutputType]:
@@ -29,25 +31,14 @@ def _infer(op: Operation) -> Sequence[OutputType]:
     return [(x.dtype, x.shape)]
 
 
-def _shifted(b: Builder, x: Handle, axis: int, distance: int, identity: float) -> Handle:
-    """`x` moved along `axis`, with the identity coming in at the front."""
-    padding = [(distance, -distance, 0) if i == axis else (0, 0, 0) for i in range(x.shape.rank)]
-    return b.pad(x, b.constant(identity, x.dtype), padding)
-
-
-def _declare(name: str, combine: Combine, identity: float, gradient: OneOutputGradient | None) -> None:
+def _declare(name: str, combine: str | Combine, identity: float, gradient: OneOutputGradient | None) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        """Doubles the span of each partial result until it covers the dimension (Hillis and Steele 1986)."""
         b, x = ctx.builder, inputs[0]
         axis = normalize_axis(int(ctx.constant(op, "axis")), x.shape.rank)
-        backwards = [axis] if op.get_attr("reverse") else []
-        total, span = b.reverse(x, backwards), 1
-        if op.get_attr("exclusive") and x.dims[axis]:
-            total = _shifted(b, total, axis, 1, identity)
-        while span < x.dims[axis]:
-            total = combine(total, _shifted(b, total, axis, span, identity))
-            span *= 2
-        return [b.reverse(total, backwards)]
+        scalar = Shape.array(x.dtype)
+        function = combine if isinstance(combine, str) else b.subcomputation(name, (scalar, scalar), combine)
+        at_end, without = bool(op.get_attr("reverse")), bool(op.get_attr("exclusive"))
+        return [cumulative(x, axis, function, identity, reverse=at_end, exclusive=without)]
 
     declare(
         name, ("x", "axis"), _infer, lower, gradient, None, attrs=("exclusive", "reverse"), constant_inputs=("axis",)
@@ -66,13 +57,13 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Cumsum", [op.outputs[0] * grad, axis], attrs) / x, None]
 
 
-_declare("Cumsum", lambda a, b: a + b, 0, _sum_gradient)
-_declare("Cumprod", lambda a, b: a * b, 1, _product_gradient)
+_declare("Cumsum", "add", 0, _sum_gradient)
+_declare("Cumprod", "multiply", 1, _product_gradient)
 
 
-def _log_add(x: Handle, y: Handle) -> Handle:
+def _log_add(b: Builder, p: tuple[Handle, ...]) -> Handle:
     """log(e^x + e^y), from the larger one."""
-    b = x.builder
+    x, y = p
     larger = b.op("maximum", (x, y))
     distance = b.op("abs", (x - y,))
     total = larger + b.op("log-plus-one", (b.op("exponential", (-distance,)),))

@@ -22,9 +22,9 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import zeros_like
+from xlalite.hlo.building.indexing import gather_slices
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
-from xlalite.ops.declarations.scattering import gather_slices
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.node import node

@@ -13,9 +13,9 @@ from xlalite.framework.graph.tensor import Tensor, handle_data_of
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
-from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.gradient_rules import of_one_output, shape_tensor
@@ -48,20 +48,6 @@ def _check_indices(indices: Tensor, size: int | None) -> None:
     for extreme in (int(values.min()), int(values.max())):
         if not 0 <= extreme < size:
             raise ShapeError(f"index {extreme} of {indices.name!r} is out of range, expected 0 to {size - 1}")
-
-
-def gather_rows(b: Builder, params: Handle, indices: Handle, axis: int) -> Handle:
-    """`params` at `indices` along `axis`."""
-    rank, inner = len(params.dims), len(indices.dims)
-    kept = [i for i in range(rank) if i != axis]
-    attrs = OPS["gather"].attrs(
-        offset_dims=tuple(i if i < axis else i + inner - 1 for i in kept),
-        collapsed_slice_dims=(axis,),
-        start_index_map=(axis,),
-        index_vector_dim=inner,
-        slice_sizes=tuple(1 if i == axis else size for i, size in enumerate(params.dims)),
-    )
-    return b.op("gather", (params, indices), attrs)
 
 
 def _gather_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:

@@ -19,9 +19,9 @@ from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
-from xlalite.ops.declarations.gathering import gather_rows
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import REAL_TYPES, declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor

@@ -13,6 +13,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.indexing import gather_slices, scatter_slices
 from xlalite.hlo.building.pooling import (
     averages_to_array,
     largest_to_array,
@@ -23,7 +24,6 @@ from xlalite.hlo.building.pooling import (
 )
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.ops.declarations.scattering import gather_slices, scatter_slices
 from xlalite.ops.helpers.declare import REAL_TYPES, declare, declare_outputs
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output, shape_tensor
 from xlalite.ops.helpers.node import node

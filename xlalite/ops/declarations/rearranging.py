@@ -15,8 +15,8 @@ from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.indexing import gather_slices
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.scattering import gather_slices
 from xlalite.ops.helpers.declare import MOVEMENT, declare
 from xlalite.ops.helpers.gradient_rules import of_one_output
 from xlalite.ops.helpers.node import node

@@ -13,8 +13,8 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import sum_axes
+from xlalite.hlo.building.indexing import gather_slices, scatter_slices
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.scattering import gather_slices, scatter_slices
 from xlalite.ops.helpers.declare import declare, declare_outputs
 from xlalite.ops.helpers.node import operation
 from xlalite.ops.helpers.shape_rules import require_same_type, require_type

@@ -18,11 +18,9 @@ from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value, constant_value_as_shape
-from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.indexing import gather_slices, scatter_slices
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ops import OPS
-from xlalite.hlo.types.shape import Shape
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, REAL_TYPES, declare
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient, shape_tensor
@@ -58,19 +56,6 @@ def _gather_nd_infer(op: Operation) -> Sequence[OutputType]:
     return [(params.dtype, sliced_shape(params.shape, indices))]
 
 
-def gather_slices(b: Builder, params: Handle, indices: Handle) -> Handle:
-    """`params` at index vectors."""
-    *batch, depth = indices.dims
-    attrs = OPS["gather"].attrs(
-        offset_dims=tuple(range(len(batch), len(batch) + len(params.dims) - depth)),
-        collapsed_slice_dims=tuple(range(depth)),
-        start_index_map=tuple(range(depth)),
-        index_vector_dim=len(batch),
-        slice_sizes=(*(1 for _ in range(depth)), *params.dims[depth:]),
-    )
-    return b.op("gather", (params, indices), attrs)
-
-
 def _gather_nd_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     params, indices = inputs
     if 0 in params.dims[: indices.dims[-1]] and indices.shape.element_count:
@@ -94,28 +79,6 @@ declare("GatherNd", ("params", "indices"), _gather_nd_infer, _gather_nd_lower, _
 
 
 # Scattering into something.
-
-
-def scatter_slices(b: Builder, operand: Handle, indices: Handle, updates: Handle, opcode: str) -> Handle:
-    """`operand` with `opcode(old, update)` at index vectors; the opcode `assign` puts the update there."""
-    *batch, depth = indices.dims
-    attrs = OPS["scatter"].attrs(
-        update_window_dims=tuple(range(len(batch), len(updates.dims))),
-        inserted_window_dims=tuple(range(depth)),
-        scatter_dims_to_operand_dims=tuple(range(depth)),
-        index_vector_dim=len(batch),
-    )
-    expected = (*batch, *operand.dims[depth:])
-    if updates.dims != expected:
-        raise ShapeError(f"Must have updates.shape = {expected} for {operand.shape.text()}, found {updates.dims}")
-    return b.op("scatter", (operand, indices, updates), attrs, (_combiner(b, opcode, operand),))
-
-
-def _combiner(b: Builder, opcode: str, operand: Handle) -> HloComputation:
-    if opcode != "assign":
-        return b.scalar_function(opcode, operand.dtype)
-    scalar = Shape.array(operand.dtype)
-    return b.subcomputation(f"assign_{operand.dtype.value}", (scalar, scalar), lambda inner, p: p[1])
 
 
 def _check_updates(whole: TensorShape, indices: Tensor, updates: Tensor) -> None:

@@ -15,8 +15,8 @@ from xlalite.framework.graph.tensor_shape import Dims, TensorShape, unknown_shap
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.gathering import gather_rows
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor

@@ -19,8 +19,8 @@ from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.declarations.gathering import gather_rows
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare, declare_outputs
 from xlalite.ops.helpers.gradient_rules import all_gradients, of_one_output, shape_tensor
