@@ -1,12 +1,8 @@
-"""Images in other sizes: each new row is a sum of few old ones, with weights that follow from the sizes alone.
-
-What comes out along one dimension is `sum over t of weights[:, t] * x[indices[:, t]]`; its transpose is the gradient.
-"""
+"""Images in other sizes, with the weights that TensorFlow has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,10 +14,9 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value_as_shape
-from xlalite.hlo.building.builder import Builder, Handle
-from xlalite.hlo.building.indexing import gather_rows
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.resampling import Taps, cubic_weights
 from xlalite.hlo.errors import ShapeError
-from xlalite.hlo.ops import OPS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import REAL_TYPES, declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
@@ -34,20 +29,7 @@ _TABLE_SIZE = 1024
 """TensorFlow reads the weights of cubic interpolation from a table of so many places between two elements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Taps:
-    """Which old elements each new one is made of.
-
-    Attributes:
-        indices: `[new, taps]`, within the old size.
-        weights: `[new, taps]`, or None for a single tap of weight 1.
-    """
-
-    indices: Array
-    weights: Array | None
-
-
-TapRule = Callable[[Operation, int, int], _Taps]
+TapRule = Callable[[Operation, int, int], Taps]
 
 
 def _scale(op: Operation, old: int, new: int) -> np.float32:
@@ -64,51 +46,40 @@ def _places(op: Operation, old: int, new: int) -> Array:
     return numbers * _scale(op, old, new)
 
 
-def _linear(op: Operation, old: int, new: int) -> _Taps:
+def _linear(op: Operation, old: int, new: int) -> Taps:
     places = _places(op, old, new)
     below = np.floor(places)
     share = places - below
     indices = np.stack([np.maximum(below, 0), np.minimum(np.ceil(places), old - 1)], 1)
-    return _Taps(indices.astype(np.int32), np.stack([1 - share, share], 1))
+    return Taps(indices.astype(np.int32), np.stack([1 - share, share], 1))
 
 
-def _nearest(op: Operation, old: int, new: int) -> _Taps:
+def _nearest(op: Operation, old: int, new: int) -> Taps:
     numbers, scale = np.arange(new, dtype=np.float32), _scale(op, old, new)
     if op.get_attr("half_pixel_centers"):
         places = np.floor((numbers + np.float32(0.5)) * scale)
     else:
         places = np.floor(numbers * scale + np.float32(0.5 if op.get_attr("align_corners") else 0))
-    return _Taps(np.clip(places, 0, old - 1).astype(np.int32)[:, None], None)
+    return Taps(np.clip(places, 0, old - 1).astype(np.int32)[:, None])
 
 
-def _cubic(op: Operation, old: int, new: int) -> _Taps:
-    """Keys (1981), with -1/2 for half pixels and -3/4 otherwise."""
+def _cubic(op: Operation, old: int, new: int) -> Taps:
     half = op.get_attr("half_pixel_centers")
     sharpness = np.float32(-0.5 if half else -0.75)
     places = _places(op, old, new)
     below = np.floor(places)
     share = np.rint((places - below) * np.float32(_TABLE_SIZE)) / np.float32(_TABLE_SIZE)
-    inner = [_near_cubic(x, sharpness) for x in (share, 1 - share)]
-    outer = [_far_cubic(x + 1, sharpness) for x in (share, 1 - share)]
-    weights = np.stack([outer[0], inner[0], inner[1], outer[1]], 1)
+    weights = cubic_weights(share, sharpness)
     wanted = below.astype(np.int64)[:, None] + np.arange(-1, 3)
     indices = np.clip(wanted, 0, old - 1)
     if half:
         # What lies outside does not count.
         weights = np.where(indices == wanted, weights, 0)
         weights = weights / weights.sum(1, keepdims=True)
-    return _Taps(indices.astype(np.int32), weights.astype(np.float32))
+    return Taps(indices.astype(np.int32), weights.astype(np.float32))
 
 
-def _near_cubic(x: Array, a: np.float32) -> Array:
-    return np.asarray(((a + 2) * x - (a + 3)) * x * x + 1)
-
-
-def _far_cubic(x: Array, a: np.float32) -> Array:
-    return np.asarray(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
-
-
-def _area(op: Operation, old: int, new: int) -> _Taps:
+def _area(op: Operation, old: int, new: int) -> Taps:
     """Each new element is the average of what it covers."""
     scale = _scale(op, old, new)
     starts = np.arange(new, dtype=np.float32) * scale
@@ -117,43 +88,7 @@ def _area(op: Operation, old: int, new: int) -> _Taps:
     wanted = np.floor(starts)[:, None] + np.arange(count, dtype=np.float32)
     covered = np.minimum(wanted + 1, ends[:, None]) - np.maximum(wanted, starts[:, None])
     indices = np.clip(wanted, 0, old - 1).astype(np.int32)
-    return _Taps(indices, (np.maximum(covered, 0) / scale).astype(np.float32))
-
-
-def _resample(b: Builder, x: Handle, axis: int, taps: _Taps) -> Handle:
-    parts = [gather_rows(b, x, b.constant(taps.indices[:, t]), axis) for t in range(taps.indices.shape[1])]
-    if taps.weights is None:
-        return parts[0]
-    weighted = [part * _along(b, weights, axis, part) for part, weights in zip(parts, taps.weights.T, strict=True)]
-    return _sum(weighted)
-
-
-def _transposed(b: Builder, x: Handle, axis: int, old: int, taps: _Taps) -> Handle:
-    """The gradient of `_resample` for its input, whose size along `axis` was `old`."""
-    sizes = [old if i == axis else size for i, size in enumerate(x.dims)]
-    result = b.full(0, x.dtype, sizes)
-    attrs = OPS["scatter"].attrs(
-        update_window_dims=tuple(i for i in range(len(x.dims)) if i != axis),
-        inserted_window_dims=(axis,),
-        scatter_dims_to_operand_dims=(axis,),
-        index_vector_dim=1,
-    )
-    for t in range(taps.indices.shape[1]):
-        share = x if taps.weights is None else x * _along(b, taps.weights[:, t], axis, x)
-        places = b.constant(taps.indices[:, t])
-        result = b.op("scatter", (result, places, share), attrs, (b.scalar_function("add", x.dtype),))
-    return result
-
-
-def _along(b: Builder, weights: Array, axis: int, like: Handle) -> Handle:
-    return b.broadcast(b.constant(weights.astype(like.dtype.numpy), like.dtype), like.dims, [axis])
-
-
-def _sum(parts: Sequence[Handle]) -> Handle:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return Taps(indices, (np.maximum(covered, 0) / scale).astype(np.float32))
 
 
 def _checked_sizes(old: Sequence[int], new: Sequence[int]) -> None:
@@ -182,7 +117,7 @@ def _declare(name: str, taps: TapRule, result: DType | None, attrs: tuple[str, .
         _checked_sizes(images.dims[1:3], sizes)
         found = b.convert(images, op.outputs[0].dtype.hlo)
         for axis, new in enumerate(sizes, 1):
-            found = _resample(b, found, axis, taps(op, images.dims[axis], new))
+            found = taps(op, images.dims[axis], new).of(found, axis)
         return [found]
 
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -232,7 +167,7 @@ def _declare_gradient(name: str, taps: TapRule, by_size: bool) -> None:
         _checked_sizes(sizes, grads.dims[1:3])
         found = grads
         for axis, old in reversed(list(enumerate(sizes, 1))):
-            found = _transposed(b, found, axis, old, taps(op, old, grads.dims[axis]))
+            found = taps(op, old, grads.dims[axis]).transposed(found, axis, old)
         return [b.convert(found, op.outputs[0].dtype.hlo)]
 
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
