@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.building.builder import Handle, Number
+import math
+
+from xlalite.hlo.building.builder import Builder, Handle, Number
 from xlalite.hlo.building.common import accumulator_type
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
 
 
@@ -44,3 +47,19 @@ def cumulative(
     function = b.scalar_function(combine, wide) if isinstance(combine, str) else combine
     found = b.op("reduce-window", (own, start), OPS["reduce-window"].attrs(window=Window(tuple(window))), (function,))
     return b.convert(found, x.dtype)
+
+
+def cumulative_log_sum_exp(x: Handle, axis: int, *, reverse: bool = False, exclusive: bool = False) -> Handle:
+    """Logarithms of running sums of exponentials; arguments as above."""
+    scalar = Shape.array(x.dtype)
+    function = x.builder.subcomputation("log_add", (scalar, scalar), _log_add)
+    return cumulative(x, axis, function, -math.inf, reverse=reverse, exclusive=exclusive)
+
+
+def _log_add(b: Builder, p: tuple[Handle, ...]) -> Handle:
+    """log(e^x + e^y), from the larger one."""
+    x, y = p
+    larger = b.op("maximum", (x, y))
+    distance = b.op("abs", (x - y,))
+    total = larger + b.op("log-plus-one", (b.op("exponential", (-distance,)),))
+    return b.select(b.op("is-finite", (larger,)), total, larger)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, NUMERIC_TYPES
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.lowering import LoweringContext
-from xlalite.hlo.building.builder import Builder, Handle
-from xlalite.hlo.building.cumulative import cumulative
-from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.cumulative import cumulative, cumulative_log_sum_exp
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import OneOutputGradient
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.shape_rules import constant_axes, normalize_axis, require_scalar, require_type
-
-Combine = Callable[[Builder, tuple[Handle, ...]], Handle]
 
 
 def _infer(op: Operation) -> Sequence[OutputType]:
@@ -31,14 +29,11 @@ def _infer(op: Operation) -> Sequence[OutputType]:
     return [(x.dtype, x.shape)]
 
 
-def _declare(name: str, combine: str | Combine, identity: float, gradient: OneOutputGradient | None) -> None:
+def _declare(name: str, combine: Callable[..., Handle], gradient: OneOutputGradient) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        b, x = ctx.builder, inputs[0]
+        x = inputs[0]
         axis = normalize_axis(int(ctx.constant(op, "axis")), x.shape.rank)
-        scalar = Shape.array(x.dtype)
-        function = combine if isinstance(combine, str) else b.subcomputation(name, (scalar, scalar), combine)
-        at_end, without = bool(op.get_attr("reverse")), bool(op.get_attr("exclusive"))
-        return [cumulative(x, axis, function, identity, reverse=at_end, exclusive=without)]
+        return [combine(x, axis, reverse=bool(op.get_attr("reverse")), exclusive=bool(op.get_attr("exclusive")))]
 
     declare(
         name, ("x", "axis"), _infer, lower, gradient, None, attrs=("exclusive", "reverse"), constant_inputs=("axis",)
@@ -57,17 +52,8 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [node("Cumsum", [op.outputs[0] * grad, axis], attrs) / x, None]
 
 
-_declare("Cumsum", "add", 0, _sum_gradient)
-_declare("Cumprod", "multiply", 1, _product_gradient)
-
-
-def _log_add(b: Builder, p: tuple[Handle, ...]) -> Handle:
-    """log(e^x + e^y), from the larger one."""
-    x, y = p
-    larger = b.op("maximum", (x, y))
-    distance = b.op("abs", (x - y,))
-    total = larger + b.op("log-plus-one", (b.op("exponential", (-distance,)),))
-    return b.select(b.op("is-finite", (larger,)), total, larger)
+_declare("Cumsum", partial(cumulative, combine="add", identity=0), _sum_gradient)
+_declare("Cumprod", partial(cumulative, combine="multiply", identity=1), _product_gradient)
 
 
 def _logsumexp_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
@@ -87,4 +73,4 @@ def _logsumexp_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [part(1) - part(-1), None]
 
 
-_declare("CumulativeLogsumexp", _log_add, -math.inf, _logsumexp_gradient)
+_declare("CumulativeLogsumexp", cumulative_log_sum_exp, _logsumexp_gradient)
