@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_GENERATORS = "Algorithm, Generator, create_rng_state, get_global_generator, set_global_generator"
+
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "bitwise": {
@@ -357,6 +359,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.random_ops": (
             "random_normal as normal, random_shuffle as shuffle, truncated_normal, random_uniform as uniform"
         ),
+        "xlalite.ops.training.random_generator": _GENERATORS,
+    },
+    "random.experimental": {
+        "xlalite.ops.training.random_generator": _GENERATORS,
     },
     "saved_model": {
         "xlalite.ops.training.saved_models": (

@@ -41,6 +41,7 @@ from xlalite.ops.declarations import (
     pooling as pooling,
     quantization as quantization,
     queue_ops as queue_ops,
+    random_generators as random_generators,
     random_numbers as random_numbers,
     reader_ops as reader_ops,
     rearranging as rearranging,

@@ -17,6 +17,11 @@ from xlalite.ops.functions.random_ops import (
     random_normal as _random_normal, random_shuffle as _random_shuffle, random_uniform as _random_uniform,
     truncated_normal as truncated_normal
 )
+from xlalite.ops.training.random_generator import (
+    Algorithm as Algorithm, Generator as Generator, create_rng_state as create_rng_state,
+    get_global_generator as get_global_generator, set_global_generator as set_global_generator
+)
+from xlalite.stubs import random_experimental as _random_experimental
 
 crop = _random_crop
 gamma = _random_gamma
@@ -27,3 +32,4 @@ stateless_uniform = _stateless_random_uniform
 normal = _random_normal
 shuffle = _random_shuffle
 uniform = _random_uniform
+experimental = _random_experimental

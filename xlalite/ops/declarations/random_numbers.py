@@ -45,16 +45,18 @@ class Stream:
 
     Attributes:
         builder: Builds the HLO.
-        state: The key, and the two words of the counter, as u64[3].
+        state: The key and the words of the counter: u64[3], for `THREE_FRY` u64[2].
+        algorithm: How bits are made of them.
     """
 
     builder: Builder
     state: Handle
+    algorithm: RandomAlgorithm = RandomAlgorithm.PHILOX
 
     def bits(self, dims: Sequence[int], width: int) -> Handle:
         """The next unsigned numbers of so many bits."""
         numbers = Shape.array(DType.from_name(f"u{width}"), dims)
-        attributes = OPS["rng-bit-generator"].attrs(RandomAlgorithm.PHILOX)
+        attributes = OPS["rng-bit-generator"].attrs(self.algorithm)
         shape = Shape.tuple([self.state.shape, numbers])
         generated = self.builder.op("rng-bit-generator", (self.state,), attributes, shape=shape)
         self.state = generated[0]
@@ -155,7 +157,7 @@ def _require_order(ctx: LoweringContext, op: Operation) -> None:
         raise ShapeError(f"random integers: minval {low} must be less than maxval {high}")
 
 
-def _in_working_type(draw: Callable[[Stream, Sequence[int], DType], Handle]) -> Draw:
+def in_working_type(draw: Callable[[Stream, Sequence[int], DType], Handle]) -> Draw:
     """Draws narrow numbers in f32."""
 
     def drawn(stream: Stream, dims: tuple[int, ...], dtype: DType, _: tuple[Handle, ...]) -> Handle:
@@ -165,7 +167,7 @@ def _in_working_type(draw: Callable[[Stream, Sequence[int], DType], Handle]) -> 
     return drawn
 
 
-def _integers(stream: Stream, dims: tuple[int, ...], dtype: DType, rest: tuple[Handle, ...]) -> Handle:
+def integers(stream: Stream, dims: tuple[int, ...], dtype: DType, rest: tuple[Handle, ...]) -> Handle:
     """Random bits modulo the length of the interval."""
     b = stream.builder
     bits = stream.bits(dims, dtype.bits)
@@ -173,10 +175,15 @@ def _integers(stream: Stream, dims: tuple[int, ...], dtype: DType, rest: tuple[H
     return b.convert(b.op("remainder", (bits, high - low)) + low, dtype)
 
 
+def full_integers(stream: Stream, dims: tuple[int, ...], dtype: DType, _: tuple[Handle, ...]) -> Handle:
+    """Integers of which every one that the type has is as likely."""
+    return stream.builder.convert(stream.bits(dims, dtype.bits), dtype)
+
+
 _declare("RandomUniform", lambda stream, dims, dtype, _: stream.uniform(dims, dtype))
-_declare("RandomStandardNormal", _in_working_type(Stream.normal))
-_declare("TruncatedNormal", _in_working_type(Stream.truncated))
-_declare("RandomUniformInt", _integers, ("minval", "maxval"))
+_declare("RandomStandardNormal", in_working_type(Stream.normal))
+_declare("TruncatedNormal", in_working_type(Stream.truncated))
+_declare("RandomUniformInt", integers, ("minval", "maxval"))
 
 
 # RandomShuffle(value): its rows in random order, by NumPy's generator on the host.

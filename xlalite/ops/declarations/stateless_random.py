@@ -15,13 +15,12 @@ from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
-from xlalite.ops.declarations.random_numbers import Stream
+from xlalite.ops.declarations.random_numbers import Draw, Stream, full_integers, integers
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.random_stream import WHY_HOST, stream_for
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_type
 
 HostDraw = Callable[[np.random.Generator, Array, tuple[int, ...]], Array]
-Draw = Callable[[Stream, tuple[int, ...], HloDType, tuple[Handle, ...]], Handle]
 
 # StatelessRandom*(shape, seed): two integers decide all numbers.
 
@@ -59,18 +58,11 @@ def _declare(name: str, draw: Draw, bounds: tuple[str, ...] = ()) -> None:
     )
 
 
-def _integers(stream: Stream, dims: tuple[int, ...], dtype: HloDType, rest: tuple[Handle, ...]) -> Handle:
-    """Random bits modulo the length of the interval."""
-    b = stream.builder
-    bits = stream.bits(dims, dtype.bits)
-    low, high = (b.broadcast(b.convert(bound, bits.dtype), dims) for bound in rest)
-    return b.convert(b.op("remainder", (bits, high - low)) + low, dtype)
-
-
 _declare("StatelessRandomUniform", lambda stream, dims, dtype, _: stream.uniform(dims, dtype))
 _declare("StatelessRandomNormal", lambda stream, dims, dtype, _: stream.normal(dims, dtype))
 _declare("StatelessTruncatedNormal", lambda stream, dims, dtype, _: stream.truncated(dims, dtype))
-_declare("StatelessRandomUniformInt", _integers, ("minval", "maxval"))
+_declare("StatelessRandomUniformFullInt", full_integers)
+_declare("StatelessRandomUniformInt", integers, ("minval", "maxval"))
 
 
 # RandomGamma(shape, alpha), RandomPoissonV2(shape, rate): so many numbers for each parameter.

@@ -62,7 +62,9 @@ def _chosen(scores: Tensor, drawn: Tensor, output_dtype: Any) -> Tensor:
 def stateless_random_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Numbers evenly distributed in `[minval, maxval)`, which follow from the seed; integers need a `maxval`.
+    """Numbers evenly distributed in `[minval, maxval)`, which follow from the seed.
+
+    Integers need a `maxval`, or neither bound: any integer.
 
     Raises:
         ShapeError: integers without a `maxval`.
@@ -71,6 +73,8 @@ def stateless_random_uniform(
     sizes, numbers = as_size_vector(shape), convert_to_tensor(seed)
     attrs = {"dtype": wanted}
     if wanted.is_integer:
+        if minval is None and maxval is None:
+            return node("StatelessRandomUniformFullInt", [sizes, numbers], attrs, name)
         if maxval is None:
             raise ShapeError("stateless_random_uniform of integers needs maxval")
         low, high = (cast_to(bound, wanted) for bound in promote(minval, maxval))
