@@ -72,7 +72,7 @@ class PassError(XlaliteError, RuntimeError):
 
 
 class LoweringError(XlaliteError, ValueError):
-    """A graph cannot be expressed as HLO."""
+    """A program cannot be said in another language: a graph in HLO, HLO in StableHLO."""
 
 
 class ClusteringError(XlaliteError, ValueError):

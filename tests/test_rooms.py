@@ -127,6 +127,7 @@ MOST_ARROWS = {"xlalite.hlo": 80, "xlalite.passes": 35, "xlalite.backends.cpu": 
 DOORS = {
     ("xlalite.framework.graph", "xlalite.framework.meaning"),
     ("xlalite.hlo.ir", "xlalite.hlo.proto"),
+    ("xlalite.hlo.ir", "xlalite.hlo.stablehlo"),
     ("xlalite.hlo.ir", "xlalite.hlo.text"),
     ("xlalite.hlo.ops", "xlalite.hlo.text"),
 }

@@ -183,6 +183,16 @@ class HloModule:
 
         return write_proto(self)
 
+    def to_stablehlo(self) -> str:
+        """The module as StableHLO text, as jax and MLIR read it.
+
+        Raises:
+            LoweringError: StableHLO cannot say it; names the instruction.
+        """
+        from xlalite.hlo.stablehlo.writing.writer import stablehlo_text
+
+        return stablehlo_text(self)
+
     def _repr_html_(self) -> str:
         """The module as notebooks show it."""
         return as_html(self.to_string())

@@ -189,7 +189,17 @@ def test_lists(xlalite: Callable[..., object]) -> None:
     assert "{max_members=128}" in passes
     assert "\ndot-operand-packing  " in passes
     assert "dot-operand-packing" not in xlalite("opt", "--list-passes", "--platform=interpreter").out
-    assert [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()] == [*STAGES, "html"]
+    stages = [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()]
+    assert stages == [*STAGES, "stablehlo", "html"]
+
+
+def test_modules_are_shown_in_stablehlo(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    file = tmp_path / "twice.hlo"
+    file.write_text("HloModule m\nENTRY e { x = f32[4] parameter(0)\n y = f32[4] copy(x)\n ROOT a = f32[4] add(x, y) }")
+    shown = xlalite("opt", file, "--stage=stablehlo").out
+    assert "%0 = stablehlo.add %x, %x : tensor<4xf32>" in shown
+    file.write_text(file.read_text().replace("add(x, y)", "subtract(x, y)"))
+    assert "stablehlo.subtract" not in xlalite("opt", file, "--stage=stablehlo", "--passes=algsimp,dce").out
 
 
 def test_passes_made_for_a_target_are_passes(tmp_path: Path, xlalite: Callable[..., object]) -> None:

@@ -30,12 +30,21 @@ from xlalite.passes.dump.records import read_contents
 HTML = "html"
 """The stage that shows all others."""
 
+STABLEHLO = "stablehlo"
+"""No stage of a compilation: the module in another language."""
+
+_OTHER_STAGES = {
+    STABLEHLO: "the module as it was given, or after --passes, as StableHLO",
+    HTML: "all of it, pass by pass, as a page for a browser",
+}
+
 _EPILOG = """\
 examples:
   xlalite opt f.hlo                                  the whole pipeline, as HLO
   xlalite opt f.hlo --passes=cse,dce                 only these passes
   xlalite opt f.hlo --passes='fusion{max_members=4}' --stage=llvm
   xlalite opt f.hlo --stage=asm -o f.s
+  xlalite opt f.hlo --stage=stablehlo -o f.mlir
   xlalite opt f.hlo --explain --xla_disable_hlo_passes=fusion
 """
 
@@ -48,7 +57,7 @@ def run(words: Sequence[str]) -> int:
         print_lines(list_passes(backend.passes).splitlines(), hang=29)
         return 0
     if arguments.list_stages:
-        stages = {**backend.stages, HTML: "all of it, pass by pass, as a page for a browser"}
+        stages = {**backend.stages, **_OTHER_STAGES}
         print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
     options = compile_options(flags)
@@ -64,8 +73,8 @@ def run(words: Sequence[str]) -> int:
         _write(arguments.output, _page(modules, passes, backend, options))
         return 0
     outputs = [
-        _run_passes(module, passes, stage, backend, options)
-        if passes is not None
+        _run_passes(module, passes or (), stage, backend, options)
+        if passes is not None or stage == STABLEHLO
         else backend.compile_to(stage, module, options)
         for module in modules
     ]
@@ -104,7 +113,7 @@ def _parser() -> CommandParser:
 
 
 def _checked_stage(name: str, backend: Backend) -> str:
-    stages = (*backend.stages, HTML)
+    stages = (*backend.stages, *_OTHER_STAGES)
     if stage_name(name) in stages:
         return stage_name(name)
     hint = did_you_mean(name, (*OTHER_STAGE_NAMES, *stages), f"the stages are {', '.join(stages)}")
@@ -116,8 +125,9 @@ def _run_passes(
 ) -> StageOutput:
     """Runs chosen passes; a stage behind HLO adds only the passes that code generation cannot do without."""
     records = _run_pipeline(Pipeline("opt", passes), module, options.debug)
-    if stage == "hlo":
-        return StageOutput(module.to_string(options.debug.text_preset), tuple(module.decisions), records)
+    if stage in ("hlo", STABLEHLO):
+        text = module.to_stablehlo() if stage == STABLEHLO else module.to_string(options.debug.text_preset)
+        return StageOutput(text, tuple(module.decisions), records)
     unoptimized = dataclasses.replace(options, optimize=False)
     output = backend.compile_to(stage, module, unoptimized)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))

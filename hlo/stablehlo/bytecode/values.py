@@ -15,7 +15,13 @@ import numpy as np
 from xlalite.hlo.stablehlo.bytecode.byte_cursor import ByteCursor
 from xlalite.hlo.stablehlo.bytecode.container import Container, Entry, pick
 from xlalite.hlo.stablehlo.bytecode.entries import EntryTable
-from xlalite.hlo.stablehlo.reading.attribute_reader import ELEMENT_TYPES, array_type, read_attribute, read_type
+from xlalite.hlo.stablehlo.reading.attribute_reader import (
+    ELEMENT_NAMES,
+    ELEMENT_TYPES,
+    array_type,
+    read_attribute,
+    read_type,
+)
 from xlalite.hlo.stablehlo.reading.dense import float_from_bits
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Dense, FunctionType, Opaque, Symbol, Word
@@ -55,7 +61,6 @@ _ALGORITHM_KEYS = (
     *("lhs_component_count", "rhs_component_count", "num_primitive_operations", "allow_imprecise_accumulation"),
 )
 _SIGNS = ("i", "si", "ui")
-_NAMES = {dtype: name for name, dtype in reversed(ELEMENT_TYPES.items())}
 _COMPLEX = {DType.F32: DType.C64, DType.F64: DType.C128}
 # Closed sets of words, by dialect and number.
 _DIRECTIONS, _KINDS = _numbered("EQ NE GE GT LE LT"), _numbered("NOTYPE FLOAT TOTALORDER SIGNED UNSIGNED")
@@ -267,7 +272,7 @@ class Values:
         inner = self._container.cursor(self._container.attributes[number])
         inner.integer()
         if isinstance(value, int | float):
-            return f"{value} : {_NAMES[self.shape(inner).dtype]}"
+            return f"{value} : {ELEMENT_NAMES[self.shape(inner).dtype]}"
         if isinstance(value, tuple):
             return "[" + ", ".join(inner.list(lambda: self._spelled(inner, inner.integer()))) + "]"
         if not isinstance(value, dict):

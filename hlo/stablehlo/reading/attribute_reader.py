@@ -29,6 +29,7 @@ ELEMENT_TYPES = {
     "complex<f64>": DType.C128,
     "index": DType.S64,
 }
+ELEMENT_NAMES = {dtype: name for name, dtype in reversed(ELEMENT_TYPES.items())}
 _TENSOR = re.compile(r"tensor<((?:\d+x|\?x)*)([^,]+)((?:,.*)?)>", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d*(?:[eE][-+]?\d+)?)?|0x[0-9A-Fa-f]+", re.ASCII)
 
