@@ -114,4 +114,5 @@ class TableScalars(Scalars):
         if not isinstance(a, int):
             return a
         self.numbers.append(a)
-        return self._fb.held(I64, self._table, len(self.numbers) - 1)
+        # Loaded where it is used: so many numbers in registers take long to give registers to.
+        return self._fb.load(I64, self._fb.gep(I64, self._table, len(self.numbers) - 1), 8)

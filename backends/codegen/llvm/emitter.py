@@ -139,15 +139,11 @@ class Emitter:
 
     def held_pointer(self, table: Value, number: int) -> Value:
         """An entry of a parameter that points to pointers, loaded in the entry block wherever this is called."""
-        return self.held(PTR, table, number)
-
-    def held(self, type_: Type, table: Value, number: int) -> Value:
-        """The same of a parameter that points to numbers of any type."""
-        text, element = f"%held{self._slots}", type_.text
+        text = f"%held{self._slots}"
         self._slots += 1
-        self._entry_lines.append(f"  {text}.at = getelementptr inbounds {element}, ptr {table.text}, i64 {number}")
-        self._entry_lines.append(f"  {text} = load {element}, ptr {text}.at, align {type_.size_bytes}")
-        return Value(type_, text)
+        self._entry_lines.append(f"  {text}.at = getelementptr inbounds ptr, ptr {table.text}, i64 {number}")
+        self._entry_lines.append(f"  {text} = load ptr, ptr {text}.at, align 8")
+        return Value(PTR, text)
 
     @contextmanager
     def contraction(self, allowed: bool) -> Iterator[None]:

@@ -9,7 +9,6 @@ import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
@@ -19,7 +18,7 @@ from xlalite.backends.cpu.emission.constant_pool import divide_constants
 from xlalite.backends.cpu.emission.emitted_module import EmittedModule
 from xlalite.backends.cpu.emission.module_emitter import emit_module
 from xlalite.backends.cpu.native.jit import CodeForm, GeneratedCode, generate_code
-from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_cache import SharedImages, default_cache
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
@@ -163,8 +162,8 @@ class Compilation:
     def _generate(self, emitted: EmittedModule) -> GeneratedCode:
         self._note("machine code")
         options = self.request.jit_options
-        keeper = partial(default_cache().kept_image, options) if self.request.may_be_cached else None
-        return generate_code(emitted.text, self._wanted, options, keeper)
+        keeper = SharedImages(default_cache(), options) if self.request.may_be_cached else None
+        return generate_code(emitted.text, self._wanted, options, keeper, self.request.num_threads)
 
     def _note(self, step: str) -> None:
         """Says that a step behind the passes begins, if the compilation takes long."""

@@ -19,7 +19,7 @@ import xlalite.backends
 import xlalite.hlo
 import xlalite.passes
 from xlalite.backends.cpu.native.jit_options import JitOptions
-from xlalite.backends.cpu.native.object_cache import default_cache
+from xlalite.backends.cpu.native.object_cache import SharedImages, default_cache
 
 
 @cache
@@ -33,11 +33,12 @@ def code_version() -> str:
         for status in (file.stat(),)
     ]
 
-    def digest() -> bytes:
-        return " ".join(map(sources_digest, roots)).encode()
-
-    digests = default_cache().kept_image(JitOptions(), "\n".join(states), digest, "(version of the compiler)").decode()
-    text = f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__} {digests}"
+    kept, state = SharedImages(default_cache(), JitOptions(), "(version of the compiler)"), "\n".join(states)
+    digests = kept.find(state)
+    if digests is None:
+        digests = " ".join(map(sources_digest, roots)).encode()
+        kept.keep(state, digests, 0.0)
+    text = f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__} {digests.decode()}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

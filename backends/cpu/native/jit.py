@@ -8,12 +8,15 @@ called). Importing this module starts nothing; LLVM wakes up at the first compil
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import enum
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
 
 import llvmlite.binding as llvm
 
@@ -43,20 +46,28 @@ class GeneratedCode:
         assembly: The assembly that the object code has, for people to read.
         image: The object file, or an archive of several.
         exports: Names of the functions and variables that the object code defines for others.
+        compile_ms: How long one module took.
     """
 
-    optimized_ir: str
-    assembly: str
-    image: bytes
-    exports: tuple[str, ...]
+    optimized_ir: str = ""
+    assembly: str = ""
+    image: bytes = b""
+    exports: tuple[str, ...] = ()
+    compile_ms: float = 0.0
 
 
-Keeper = Callable[[str, Callable[[], bytes]], bytes]
-"""(text of a shared module, what makes its object code) -> its object code, kept or made."""
+class Keeper(Protocol):
+    """Who has object code of modules that programs share."""
+
+    def find(self, text: str) -> bytes | None:
+        """The object code of a module, if it was kept."""
+
+    def keep(self, text: str, image: bytes, compile_ms: float) -> None:
+        """Takes object code that was made in so many milliseconds."""
 
 
 def generate_code(
-    text: str, wanted: CodeForm, options: JitOptions | None = None, keeper: Keeper | None = None
+    text: str, wanted: CodeForm, options: JitOptions | None = None, keeper: Keeper | None = None, threads: int = 1
 ) -> GeneratedCode:
     """Parses and optimises LLVM IR for this host, once, and makes of it what is wanted.
 
@@ -65,37 +76,26 @@ def generate_code(
         wanted: What to make.
         options: How.
         keeper: Who has object code of modules that programs share.
+        threads: How many modules may be in the making at once.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
-    options = options or JitOptions()
-    machine = target_machine(options.max_isa)
-    optimized_irs: list[str] = []
-    assemblies: list[str] = []
-    images: list[bytes] = []
-    exports: list[str] = []
-    for one in text.split(NEXT_MODULE):
-        if keeper is not None and wanted is CodeForm.OBJECT and one.startswith(SHARED_MODULE):
-            images.append(keeper(one, partial(_object_image, one, options, machine)))
-            continue
-        with _optimized(one, options, machine) as module:
-            if CodeForm.IR in wanted:
-                optimized_irs.append(str(module))
-            if CodeForm.ASSEMBLY in wanted:
-                # LLVM changes a module while it makes code of it.
-                with module.clone() as copy:
-                    assemblies.append(machine.emit_assembly(copy))
-            if CodeForm.OBJECT in wanted:
-                images.append(machine.emit_object(module))
-                exports += _exported_names(module)
-    image = joined(images) if images else b""
-    return GeneratedCode(NEXT_MODULE.join(optimized_irs), NEXT_MODULE.join(assemblies), image, tuple(exports))
-
-
-def _object_image(text: str, options: JitOptions, machine: llvm.TargetMachine) -> bytes:
-    with _optimized(text, options, machine) as module:
-        return machine.emit_object(module)  # type: ignore[no-any-return]
+    options, texts = options or JitOptions(), text.split(NEXT_MODULE)
+    shared = [one for one in texts if one.startswith(SHARED_MODULE)] if keeper and wanted is CodeForm.OBJECT else []
+    kept = {one: GeneratedCode(image=image) for one in shared if keeper and (image := keeper.find(one)) is not None}
+    missing = [one for one in texts if one not in kept]
+    made = dict(zip(missing, _generate_all(missing, wanted, options, threads), strict=True))
+    for one in shared:
+        if keeper and one in made:
+            keeper.keep(one, made[one].image, made[one].compile_ms)
+    codes = [kept.get(one) or made[one] for one in texts]
+    return GeneratedCode(
+        NEXT_MODULE.join(code.optimized_ir for code in codes),
+        NEXT_MODULE.join(code.assembly for code in codes),
+        joined([code.image for code in codes]) if CodeForm.OBJECT in wanted else b"",
+        tuple(name for code in codes for name in code.exports),
+    )
 
 
 def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCode:
@@ -108,15 +108,61 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     return ObjectCode(code.image, code.exports, source.record, source.constants, source.summary)
 
 
-@contextlib.contextmanager
-def _optimized(text: str, options: JitOptions, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
-    """Parses the text in a context of its own (LLVM's global one would keep every type and constant for ever)."""
+def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int) -> Sequence[GeneratedCode]:
+    """The code of each text; the caller and other threads take the longest that is left."""
+    made: dict[int, GeneratedCode] = {}
+    failures: list[BaseException] = []
+    waiting = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+
+    def work() -> None:
+        with contextlib.suppress(IndexError):
+            while not failures:
+                number = waiting.pop()
+                made[number] = _generate(texts[number], wanted, options)
+
+    def help_out() -> None:
+        try:
+            work()
+        except BaseException as error:  # the caller raises it
+            failures.append(error)
+
+    helpers = [threading.Thread(target=help_out) for _ in range(min(len(texts), threads) - 1)]
+    with _generating:
+        for helper in helpers:
+            helper.start()
+        try:
+            work()
+        finally:
+            waiting.clear()
+            for helper in helpers:
+                helper.join()
+    for failure in failures:
+        raise failure
+    return [made[number] for number in range(len(texts))]
+
+
+def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
+    start, idle = time.perf_counter(), _idle_machines.setdefault(options.max_isa, [])
+    machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine()
+    optimized_ir, assembly, image = "", "", b""
+    exports: tuple[str, ...] = ()
+    # A context of its own: LLVM's global one would keep every type and constant for ever.
     with llvm.create_context() as context, _parsed(text, context) as module:
         _verify(module)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         _run_passes(module, machine, options.passes)
-        yield module
+        if CodeForm.IR in wanted:
+            optimized_ir = str(module)
+        if CodeForm.ASSEMBLY in wanted:
+            # LLVM changes a module while it makes code of it.
+            with module.clone() as copy:
+                assembly = machine.emit_assembly(copy)
+        if CodeForm.OBJECT in wanted:
+            image = _emit_object(module, machine)
+            exports = _exported_names(module)
+    idle.append(machine)
+    return GeneratedCode(optimized_ir, assembly, image, exports, round(1e3 * (time.perf_counter() - start), 3))
 
 
 def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
@@ -138,7 +184,19 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, passes: Seq
     manager = llvm.create_new_module_pass_manager()
     for ir_pass in passes:
         getattr(manager, f"add_{ir_pass.value}_pass")()
-    manager.run(module, llvm.create_pass_builder(machine, tuning))
+    builder = llvm.create_pass_builder(machine, tuning)
+    _library.LLVMPY_RunNewModulePassManager(manager, module, builder)
+
+
+def _emit_object(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    problem = ctypes.c_char_p()
+    buffer = _library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, ctypes.byref(problem))
+    if not buffer:
+        raise CodegenError(f"LLVM makes no object code: {(problem.value or b'').decode(errors='replace')}")
+    buffer = ctypes.c_void_p(buffer)
+    image = ctypes.string_at(_library.LLVMPY_GetBufferStart(buffer), _library.LLVMPY_GetBufferSize(buffer))
+    _library.LLVMPY_DisposeMemoryBuffer(buffer)
+    return image
 
 
 def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
@@ -158,7 +216,19 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
     return TargetInfo.host(max_isa).create_machine()
 
 
-# llvmlite has one lock around all calls but no public way to hold it (0.48 to 0.50).
+_generating = threading.RLock()
+"""Held while threads of ours are in LLVM."""
+
+_idle_machines: dict[str, list[llvm.TargetMachine]] = {}
+"""By instruction set; each is used by one thread at a time."""
+
+# LLVM lets one thread into each context and each target machine. llvmlite lets one in altogether, and has no public way
+# to call what takes long without its lock, nor to hold it (0.48 to 0.50).
+_library = ctypes.CDLL(llvm.ffi.lib._name)
+_library.LLVMPY_TargetMachineEmitToMemory.restype = ctypes.c_void_p
+_library.LLVMPY_GetBufferStart.restype = ctypes.c_void_p
+_library.LLVMPY_GetBufferSize.restype = ctypes.c_size_t
+hold_over_forks(_generating)  # before the lock that it is held around
 _llvm_lock = getattr(llvm.ffi.lib, "_lock", None)
 if _llvm_lock is not None:
     hold_over_forks(_llvm_lock)

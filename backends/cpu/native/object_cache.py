@@ -140,16 +140,6 @@ class ObjectCache:
         self._store(key, code)
         self._remember(key, code)
 
-    def kept_image(self, options: JitOptions, text: str, make: Callable[[], bytes], name: str = "(shared)") -> bytes:
-        """The object code of a module that programs share, or what else a text decides; made only when not kept."""
-        key = cache_key(("shared", text), options)
-        image = self.use(key, lambda code: code.image)
-        if image is None:
-            start = time.perf_counter()
-            image = make()
-            self.add(key, ObjectCode(image, (), summary=CodeSummary(name, compile_ms=_milliseconds_since(start))))
-        return image
-
     def stats(self) -> CacheStats:
         """What the cache has done so far."""
         with self._lock:
@@ -223,6 +213,32 @@ class ObjectCache:
         with self._lock:
             if len(self._problems) < _MAX_PROBLEMS and problem not in self._problems:
                 self._problems.append(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedImages:
+    """The object code of modules that programs share, or what else a text decides, in a cache.
+
+    Attributes:
+        cache: Where it is kept.
+        options: How it is compiled.
+        name: What it is, for people.
+    """
+
+    cache: ObjectCache
+    options: JitOptions
+    name: str = "(shared)"
+
+    def find(self, text: str) -> bytes | None:
+        """The object code of a module, if it was kept."""
+        return self.cache.use(self._key(text), lambda code: code.image)
+
+    def keep(self, text: str, image: bytes, compile_ms: float) -> None:
+        """Takes object code that was made in so many milliseconds."""
+        self.cache.add(self._key(text), ObjectCode(image, (), summary=CodeSummary(self.name, compile_ms=compile_ms)))
+
+    def _key(self, text: str) -> str:
+        return cache_key(("shared", text), self.options)
 
 
 def _compile(make_ir: Callable[[], IrSource], options: JitOptions) -> ObjectCode:

@@ -167,7 +167,7 @@ class DotKernel(Kernel):
 
             def callee(function: Function) -> Value:
                 functions.append(function)
-                return fb.held_pointer(places, len(functions) - 1)
+                return fb.load(PTR, fb.gep(PTR, places, len(functions) - 1), 8)
 
             math = TableScalars(fb, sizes)
             Driver(module, enter_kernel(fb, self.request), self._product, math, callee).emit()

@@ -151,15 +151,18 @@ def test_dropped_module_is_unloaded_while_others_stay(native_function, link_text
 
 FORK = """
 import os, threading
+from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.object_cache import ObjectCache
-from xlalite.backends.cpu.native.object_code import IrSource
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource
 cache, stop, numbers = ObjectCache.in_memory(), threading.Event(), iter(range(10**9))
 def compile_one():
     text = f"define i32 @f() {{ ret i32 {next(numbers)} }}"
     return cache.get_or_compile((text,), lambda: IrSource(text))
 def keep_compiling():
+    text = NEXT_MODULE.join(f"define i32 @f{number}() {{ ret i32 {number} }}" for number in range(9))
     while not stop.is_set():
         compile_one()
+        generate_code(text, CodeForm.OBJECT, threads=3)
 other = threading.Thread(target=keep_compiling)
 other.start()
 children = []

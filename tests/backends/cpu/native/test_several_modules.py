@@ -2,10 +2,13 @@
 
 import ctypes
 
+import pytest
+
 from xlalite.backends.codegen.llvm import I32, I64, ModuleBuilder
 from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
+from xlalite.hlo.errors import CodegenError
 
 
 def texts(most_lines: int) -> list[str]:
@@ -52,6 +55,23 @@ def test_every_piece_is_shown() -> None:
     assert shown.optimized_ir.count(NEXT_MODULE) == shown.assembly.count(NEXT_MODULE) == 1
     assert "answer:" in shown.assembly
     assert not shown.image
+
+
+def test_code_does_not_depend_on_the_number_of_threads() -> None:
+    text = NEXT_MODULE.join([*texts(1), *(texts(1000)[0].replace("answer", f"answer{number}") for number in range(9))])
+    alone = generate_code(text, CodeForm.OBJECT)
+    assert len(alone.exports) == 10
+    for threads in (2, 5):
+        made = generate_code(text, CodeForm.OBJECT, threads=threads)
+        assert (made.image, made.exports) == (alone.image, alone.exports)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_module_that_llvm_refuses_is_told_by_any_thread(threads: int) -> None:
+    wrong = [*texts(1), "define i32 @wrong() {\n ret i64 0\n}\n", *texts(1)]
+    for text in (NEXT_MODULE.join(wrong), NEXT_MODULE.join(wrong[::-1])):
+        with pytest.raises(CodegenError, match="LLVM refuses the module"):
+            generate_code(text, CodeForm.OBJECT, threads=threads)
 
 
 def test_an_archive_gives_its_members_back() -> None:

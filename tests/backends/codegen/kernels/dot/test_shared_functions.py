@@ -9,7 +9,7 @@ import pytest
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.jit_options import JitOptions
-from xlalite.backends.cpu.native.object_cache import ObjectCache
+from xlalite.backends.cpu.native.object_cache import ObjectCache, SharedImages
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.hlo import parse
 from xlalite.hlo.evaluation.evaluator import evaluate
@@ -52,24 +52,14 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
 
 
 def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:
-    cache, options = ObjectCache.at(tmp_path), JitOptions()
+    options = JitOptions()
     (text, *_) = sorted(shared_modules(product(512, 512, 512)))
-    made = []
-
-    def keep(text: str, make: object) -> bytes:
-        def counted() -> bytes:
-            made.append(text)
-            return make()  # type: ignore[operator, no-any-return]
-
-        return cache.kept_image(options, text, counted)
-
+    cache, *others = (ObjectCache.at(tmp_path) for _ in range(2))
     alone = generate_code(text, CodeForm.OBJECT, options)
-    assert [generate_code(text, CodeForm.OBJECT, options, keep).image for _ in range(2)] == [alone.image] * 2
-    assert made == [text]
-    cache = ObjectCache.at(tmp_path)
-    assert generate_code(text, CodeForm.OBJECT, options, keep).image == alone.image
-    assert made == [text]
-    assert generate_code(text, CodeForm.ALL, options, keep).assembly
+    for each in (cache, cache, *others):
+        assert generate_code(text, CodeForm.OBJECT, options, SharedImages(each, options)).image == alone.image
+    assert (cache.stats().misses, others[0].stats().misses) == (1, 0)
+    assert generate_code(text, CodeForm.ALL, options, SharedImages(cache, options)).assembly
 
 
 def test_kept_code_computes_the_same(rng: np.random.Generator) -> None:
