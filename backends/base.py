@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
 from xlalite.hlo.wording import did_you_mean
@@ -114,6 +115,21 @@ class Executable(ABC):
         Raises:
             ArgumentError: The arguments do not fit the parameters.
             ExecutionError: The module has no value for them, or a custom call failed, whose error is then the cause.
+        """
+
+    @abstractmethod
+    def run_on_devices(
+        self, arguments: Sequence[Sequence[object]], *, transfers: Sequence[HostTransfers] = ()
+    ) -> tuple[object, ...]:
+        """The results of as many simulated devices as the module's header says, by rank.
+
+        Args:
+            arguments: What each device is called with; its rank is `replica * num_partitions + partition`.
+            transfers: The host of each device, for infeed, outfeed and sending to the host.
+
+        Raises:
+            EvaluationError: There are not as many arguments as devices, or devices wait for each other forever.
+            XlaliteError: A call would raise it.
         """
 
     @abstractmethod

@@ -99,6 +99,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("native",),
         ("emission",),
         ("compilation",),
+        ("device_run",),
         ("executable",),
         ("backend",),
     ),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
 from xlalite.backends.cpu.compilation.linking import LinkedCode
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.device_run import run_on_devices
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
 from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.hlo.evaluation.spmd import check_devices
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
+from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.passes.core.pass_record import PassRecord
@@ -62,14 +67,13 @@ class CpuExecutable(Executable):
             releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
             failures=linked.failures,
         )
-        self.call: PythonCall = make_call(signature, entry)
-        self.function = self.call.function()
-        if is_dynamic:
-            self.function = with_run_time_sizes(self.function, shape, self.name)
         self._program_shape = shape
+        self._is_dynamic = is_dynamic
+        self.call: PythonCall = make_call(signature, entry)
+        self.function = self._sized(self.call.function())
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
         is_plain = flat and not is_dynamic and (shape.result.is_array or shape.result.is_tuple)
-        self._run = self.function if is_plain else self._run_nested
+        self._run = self.function if is_plain else partial(self._run_nested, self.function)
 
     @property
     def program_shape(self) -> ProgramShape:
@@ -79,6 +83,15 @@ class CpuExecutable(Executable):
     def __call__(self, *arguments: object) -> object:
         """Runs the module."""
         return self._run(*arguments)
+
+    def run_on_devices(
+        self, arguments: Sequence[Sequence[object]], *, transfers: Sequence[HostTransfers] = ()
+    ) -> tuple[object, ...]:
+        """Runs the code on a thread for each device; they meet in native code."""
+        config = self._request.given.config
+        check_devices(config.replica_count, config.num_partitions, len(arguments), len(transfers))
+        counts, pool = (config.replica_count, config.num_partitions), self.call.entry.pool.address
+        return run_on_devices(self._run_on_device, arguments, counts, pool, transfers)
 
     def as_text(self, stage: str) -> str:
         """The program at one of the backend's stages, compiled again up to there."""
@@ -130,10 +143,19 @@ class CpuExecutable(Executable):
             self._compilation, _ = run_to(EMITTED, self._request)
         return self._compilation
 
-    def _run_nested(self, *arguments: object) -> object:
+    def _run_on_device(self, context: int, arguments: Sequence[object]) -> object:
+        """Runs on the device whose context is at an address."""
+        call = PythonCall(self.call.signature, replace(self.call.entry, device=context))
+        return self._run_nested(self._sized(call.function()), *arguments)
+
+    def _sized(self, function: Callable[..., object]) -> Callable[..., object]:
+        """The function of arrays as the program has them."""
+        return with_run_time_sizes(function, self._program_shape, self.name) if self._is_dynamic else function
+
+    def _run_nested(self, function: Callable[..., object], *arguments: object) -> object:
         """Runs with tuple parameters or a nested result."""
         flat = flatten_arguments(self.name, arguments, self._program_shape.parameters)
-        results = self.function(*flat)
+        results = function(*flat)
         arrays = results if isinstance(results, tuple) else (results,)
         return nested_value(self._program_shape.result, iter(arrays))
 

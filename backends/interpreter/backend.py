@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from xlalite.backends.arguments import Array, flatten_arguments, nested_value, t
 from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput, checked_stage
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.evaluation.evaluator import Evaluator
+from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import ProgramShape
@@ -87,6 +90,12 @@ class InterpreterExecutable(Executable):
         except Exception as error:  # custom calls are functions of the user, which may raise anything
             raise ExecutionError(f"{name}: {error}") from error
         return _own(result, arrays)
+
+    def run_on_devices(
+        self, arguments: Sequence[Sequence[Any]], *, transfers: Sequence[HostTransfers] = ()
+    ) -> tuple[object, ...]:
+        """Evaluates the module on devices that take turns."""
+        return evaluate_spmd(self._module, arguments, transfers=transfers)
 
     def as_text(self, stage: str) -> str:
         """The module; it is not optimised."""

@@ -1,4 +1,4 @@
-"""Runs one program on many simulated devices, replicas x partitions, with everything they say to each other.
+"""Evaluates one program on many simulated devices, replicas x partitions, with everything they say to each other.
 
 Each device runs on a thread of its own, but only one runs at a time, in the order of ranks, until it must wait; so
 results never depend on timing. When nobody can go on, the error says who waits where, and for whom.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,7 +29,6 @@ def evaluate_spmd(
     replica_count: int | None = None,
     num_partitions: int | None = None,
     transfers: Sequence[HostTransfers] = (),
-    run: Callable[..., Value] | None = None,
 ) -> tuple[Value, ...]:
     """The value of a module's entry computation on every device, by rank (`replica * num_partitions + partition`).
 
@@ -39,8 +38,6 @@ def evaluate_spmd(
         replica_count: Number of replicas; by default what the module's header says.
         num_partitions: Number of partitions of each replica; by default what the module's header says.
         transfers: The host of each device, by rank, for infeed, outfeed and sending to the host.
-        run: What runs the program on a device: an executable of the module, whose header must say how many devices
-            there are. Only exchanges are evaluated then.
 
     Raises:
         EvaluationError: The arguments do not fit, an operation has no value, groups are wrong, or devices wait for each
@@ -48,15 +45,8 @@ def evaluate_spmd(
     """
     replicas = module.config.replica_count if replica_count is None else replica_count
     partitions = module.config.num_partitions if num_partitions is None else num_partitions
-    count = replicas * partitions
-    if replicas < 1 or partitions < 1:
-        raise EvaluationError(f"evaluate_spmd: found {replicas} replicas of {partitions} partitions, expected some")
-    if len(arguments) != count or len(transfers) not in (0, count):
-        raise EvaluationError(
-            f"evaluate_spmd: found arguments of {len(arguments)} and transfers of {len(transfers)} devices, expected "
-            f"{count} ({replicas} replicas x {partitions} partitions)"
-        )
-    on_device = run or partial(Evaluator().run, module.entry_computation)
+    check_devices(replicas, partitions, len(arguments), len(transfers))
+    on_device = partial(Evaluator().run, module.entry_computation)
 
     def program(rank: int) -> Callable[[], Value]:
         def start() -> Value:
@@ -66,7 +56,7 @@ def evaluate_spmd(
         return start
 
     world = _World()
-    for rank in range(count):
+    for rank in range(len(arguments)):
         replica, partition = divmod(rank, partitions)
         device = _SimulatedDevice(replica, partition, replicas, partitions, world)
         device.strand = _Strand(device, program(rank))
@@ -74,8 +64,20 @@ def evaluate_spmd(
     return world.run()
 
 
+def check_devices(replicas: int, partitions: int, arguments: int, transfers: int) -> None:
+    """Raises `EvaluationError` unless there are arguments for all devices, and hosts for all or none."""
+    count = replicas * partitions
+    if replicas < 1 or partitions < 1:
+        raise EvaluationError(f"evaluate_spmd: found {replicas} replicas of {partitions} partitions, expected some")
+    if arguments != count or transfers not in (0, count):
+        raise EvaluationError(
+            f"evaluate_spmd: found arguments of {arguments} and transfers of {transfers} devices, expected {count} "
+            f"({replicas} replicas x {partitions} partitions)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class _Wait:
+class Wait:
     """Why a device does not go on: for others to come to an instruction, or (without members) for a value."""
 
     instruction: HloInstruction
@@ -89,6 +91,44 @@ class _Wait:
         channel = self.instruction.attrs.channel_id
         return (self.instruction.opcode, channel) if channel is not None else self.instruction
 
+    def meets(self, other: Wait | None) -> bool:
+        """Whether another device waits in the same place for the same ranks, with arrays of the same sizes."""
+        return (
+            other is not None
+            and (other.meeting, other.members) == (self.meeting, self.members)
+            and other.instruction.shape.compatible(self.instruction.shape)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.instruction.opcode} (%{self.instruction.name})"
+
+
+def deadlock(waits: Mapping[int, Wait], failed: Collection[int] = ()) -> str:
+    """Who waits where and for whom; ranks that do not wait have finished, or failed."""
+    lines: dict[str, list[int]] = {}
+    for rank, wait in waits.items():
+        if not wait.members:
+            lines.setdefault(f"in {wait} for a value on channel {wait.channel}", []).append(rank)
+            continue
+        absent = (other for other in wait.members if not wait.meets(waits.get(other)))
+        missing = ", ".join(f"{other} ({_whereabouts(other, waits, failed)})" for other in absent)
+        lines.setdefault(f"in {wait} for {missing}", []).append(rank)
+    shown = "; ".join(f"ranks {', '.join(map(str, ranks))} wait {line}" for line, ranks in lines.items())
+    return f"deadlock: {shown}"
+
+
+def _whereabouts(rank: int, waits: Mapping[int, Wait], failed: Collection[int]) -> str:
+    if rank in waits:
+        return f"in %{waits[rank].instruction.name}"
+    return "failed" if rank in failed else "finished"
+
+
+def check_mail(mail: Mapping[tuple[int, int], Collection[Value]]) -> None:
+    """Raises `EvaluationError` if something is left in the mailbox of a channel and a rank."""
+    for (channel, target), values in mail.items():
+        if values:
+            raise EvaluationError(f"send: nobody received what was sent to rank {target} on channel {channel}")
+
 
 @dataclass(eq=False)
 class _SimulatedDevice(Device):
@@ -96,12 +136,12 @@ class _SimulatedDevice(Device):
 
     world: _World
     strand: _Strand = field(init=False)
-    wait: _Wait | None = None
+    wait: Wait | None = None
     answer: Sequence[Value] = ()
 
     def exchange(self, instruction: HloInstruction, members: Sequence[int], value: Value) -> Sequence[Value]:
         """Waits for the members."""
-        return self._pause(_Wait(instruction, tuple(members), value))
+        return self._pause(Wait(instruction, tuple(members), value))
 
     def send(self, channel: int, target: int, value: Value) -> None:
         """Puts the value into the target's mailbox."""
@@ -109,9 +149,9 @@ class _SimulatedDevice(Device):
 
     def receive(self, instruction: HloInstruction, channel: int) -> Value:
         """Waits for mail."""
-        return self._pause(_Wait(instruction, channel=channel))[0]
+        return self._pause(Wait(instruction, channel=channel))[0]
 
-    def _pause(self, wait: _Wait) -> Sequence[Value]:
+    def _pause(self, wait: Wait) -> Sequence[Value]:
         self.wait = wait
         self.strand.pause()
         return self.answer
@@ -135,13 +175,12 @@ class _World:
                 for device in ready:
                     device.strand.resume()
                 if not ready and not self._serve():
-                    raise EvaluationError(self._deadlock())
+                    waits = {device.rank: device.wait for device in self.devices if device.wait is not None}
+                    raise EvaluationError(deadlock(waits))
         finally:
             for device in self.devices:
                 device.strand.cancel()
-        for (channel, target), values in self.mail.items():
-            if values:
-                raise EvaluationError(f"send: nobody received what was sent to rank {target} on channel {channel}")
+        check_mail(self.mail)
         return tuple(device.strand.result for device in self.devices)
 
     def _serve(self) -> bool:
@@ -161,7 +200,7 @@ class _World:
                 served = True
         return served
 
-    def _missing(self, wait: _Wait) -> list[_SimulatedDevice]:
+    def _missing(self, wait: Wait) -> list[_SimulatedDevice]:
         """The members that are not there."""
         others = [self.devices[rank] for rank in wait.members]
         return [
@@ -170,7 +209,7 @@ class _World:
             if other.wait is None or other.wait.meeting != wait.meeting or other.wait.members != wait.members
         ]
 
-    def _meet(self, wait: _Wait) -> None:
+    def _meet(self, wait: Wait) -> None:
         waits = [one for one in (self.devices[rank].wait for rank in wait.members) if one is not None]
         for one in waits:
             if not one.instruction.shape.compatible(wait.instruction.shape):
@@ -181,28 +220,6 @@ class _World:
         values = tuple(one.value for one in waits)
         for rank in wait.members:
             self.devices[rank].go_on(values)
-
-    def _deadlock(self) -> str:
-        """Who waits where and for whom."""
-        lines: dict[str, list[int]] = {}
-        for device in self.devices:
-            wait = device.wait
-            if wait is None:
-                continue
-            place = f"{wait.instruction.opcode} (%{wait.instruction.name})"
-            if not wait.members:
-                lines.setdefault(f"in {place} for a value on channel {wait.channel}", []).append(device.rank)
-                continue
-            missing = ", ".join(f"{other.rank} ({_whereabouts(other)})" for other in self._missing(wait))
-            lines.setdefault(f"in {place} for {missing}", []).append(device.rank)
-        shown = "; ".join(f"ranks {', '.join(map(str, ranks))} wait {line}" for line, ranks in lines.items())
-        return f"deadlock: {shown}"
-
-
-def _whereabouts(device: _SimulatedDevice) -> str:
-    if device.wait is None:
-        return "finished"
-    return f"in %{device.wait.instruction.name}"
 
 
 class _Cancelled(BaseException):

@@ -1,7 +1,7 @@
 """Communication among replicas and partitions.
 
 On one device each collective is the identity or nearly so, and groups of more than one are refused; `evaluate_spmd`
-runs them on many.
+and `Executable.run_on_devices` run them on many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The device that a program runs on, as its collectives see it.
 
-Without a context there is one device, which refuses to wait for others; `xlalite.hlo.evaluation.spmd` runs programs
-on many.
+Without a context there is one device, which refuses to wait for others; `xlalite.hlo.evaluation.spmd` evaluates
+programs on many, `Executable.run_on_devices` runs them.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ class LoneDevice(Device):
         if len(members) != 1:
             raise EvaluationError(
                 f"{instruction.opcode} (%{instruction.name}) needs {len(members)} devices, one is there; "
-                f"use evaluate_spmd"
+                f"use evaluate_spmd or run_on_devices"
             )
         return (value,)
 
     def send(self, channel: int, target: int, value: Value) -> None:
         """Refuses."""
-        raise EvaluationError(f"send: channel {channel} goes to rank {target}, one device is there; use evaluate_spmd")
+        raise EvaluationError(f"send: channel {channel} goes to rank {target}, one device is there; use run_on_devices")
 
     def receive(self, instruction: HloInstruction, channel: int) -> Value:
         """Refuses."""
         raise EvaluationError(
             f"{instruction.opcode} (%{instruction.name}) needs a value from another device, one is there; "
-            f"use evaluate_spmd"
+            f"use evaluate_spmd or run_on_devices"
         )
 
 

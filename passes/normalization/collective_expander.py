@@ -10,7 +10,7 @@ from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.rules.collective_groups import group_mode, members, sources_of
+from xlalite.hlo.ops.rules.collective_groups import attendance
 from xlalite.hlo.surroundings.devices import LoneDevice
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.expander import OpExpander
@@ -70,11 +70,7 @@ def _belongs(instruction: HloInstruction) -> bool:
     Raises:
         EvaluationError: The groups, or pairs, are not for one device.
     """
-    mode = group_mode(instruction, channel_means_partitions=True)
-    if instruction.opcode == "collective-permute":
-        return sources_of(instruction, _DEVICE, mode)[1] is not None
-    all_belong = instruction.opcode != "collective-broadcast"
-    return bool(members(instruction, _DEVICE, mode, all_belong=all_belong))
+    return attendance(instruction, _DEVICE)[1] is not None
 
 
 def _updated(builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:

@@ -17,6 +17,7 @@ class CodeRecord:
         arena_bytes: Size of the scratch memory.
         donations: (input, output) pairs that share memory.
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
+        meets: Whether devices meet in it.
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         given_constants: Sizes of the constants that the code takes from the module as given, by name.
     """
@@ -24,6 +25,7 @@ class CodeRecord:
     arena_bytes: int
     donations: tuple[tuple[int, int], ...]
     has_loops: bool
+    meets: bool
     evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
 
@@ -40,6 +42,7 @@ class CodeRecord:
             _typed(record["arena_bytes"], int),
             tuple((_typed(source, int), _typed(target, int)) for source, target in record["donations"]),
             _typed(record["has_loops"], bool),
+            _typed(record["meets"], bool),
             {name: _typed(text, str) for name, text in _typed(record["evaluator_calls"], dict).items()},
             {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
         )

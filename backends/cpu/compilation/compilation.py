@@ -108,6 +108,7 @@ class Compilation:
             arena_bytes=_arena_bytes(self.emitted, self.assignment),
             donations=tuple((donation.parameter, donation.output) for donation in self.assignment.donations),
             has_loops=any(instruction.opcode == "while" for instruction in self.optimized.instructions()),
+            meets=self.emitted.meets,
             evaluator_calls=self.emitted.evaluator_calls,
             given_constants=given_constants,
         )

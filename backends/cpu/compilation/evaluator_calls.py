@@ -7,13 +7,14 @@ code's record.
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.literal import Token, Value
 from xlalite.hlo.types.shape import Shape
 
@@ -24,17 +25,7 @@ class EvaluatorCall:
     """One callback: evaluates a module on arrays at given addresses."""
 
     def __init__(self, text: str) -> None:
-        # Few programs need an evaluator and the parser.
-        from xlalite.backends.cpu.compilation.combining import CombiningEvaluator
-        from xlalite.hlo.text import parse
-
-        self._new_evaluator = partial(CombiningEvaluator, {})
-        self._module = parse(text)
-        self._parameters = [p.shape for p in self._module.entry_computation.parameters]
-        root = self._module.entry_computation.root
-        self._result = root.shape
-        # The host, other devices and functions of others may keep what they are given; the memory is used again.
-        self._lends = root.is_pure
+        self._text = text
         self._callback = _Callback(self._run)
         self._raised = threading.local()
 
@@ -48,15 +39,23 @@ class EvaluatorCall:
         error: BaseException | None = self._raised.__dict__.pop("error", None)
         return f"evaluating {self._module.name}: {error}", error
 
+    @functools.cached_property
+    def _module(self) -> HloModule:
+        # Few programs need the parser, and most of those only if they fail.
+        from xlalite.hlo.text import parse
+
+        return parse(self._text)
+
     def _run(self, arrays: int) -> int:
-        leaves = [leaf for shape in (*self._parameters, self._result) for _, leaf in shape.leaves() if leaf.is_array]
-        pointers = iter((ctypes.c_void_p * len(leaves)).from_address(arrays))
+        from xlalite.hlo.evaluation.evaluator import Evaluator
+
         try:
-            operands = [_value_at(shape, pointers) for shape in self._parameters]
-            if not self._lends:
-                operands = [_copied(operand) for operand in operands]
-            result = self._new_evaluator().call(self._module.entry_computation, operands)
-            _store(result, self._result, pointers)
+            entry = self._module.entry_computation
+            shape = Shape.tuple([*(parameter.shape for parameter in entry.parameters), entry.root.shape])
+            *operands, result = values_at(shape, arrays)
+            # The host, other devices and functions of others may keep what they are given; the memory is used again.
+            given = operands if entry.root.is_pure else [*map(copied, operands)]
+            _store(Evaluator().call(entry, given), result)
         except BaseException as error:  # it cannot pass through native code, so `explain` hands it over
             self._raised.error = error
             return 1
@@ -68,16 +67,24 @@ def bind_evaluator_calls(texts: Mapping[str, str]) -> dict[str, EvaluatorCall]:
     return {symbol: EvaluatorCall(text) for symbol, text in texts.items()}
 
 
+def values_at(shape: Shape, table: int) -> tuple[Value, ...]:
+    """The elements of a tuple, in the memory that a table of addresses gives for its arrays."""
+    count = sum(leaf.is_array for _, leaf in shape.leaves())
+    pointers = iter((ctypes.c_void_p * count).from_address(table))
+    return tuple(_value_at(element, pointers) for element in shape.elements)
+
+
+def copied(value: Value) -> Value:
+    """The value in memory of its own."""
+    if isinstance(value, tuple):
+        return tuple(map(copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def _value_at(shape: Shape, pointers: Iterator[int]) -> Value:
     if shape.is_tuple:
         return tuple(_value_at(element, pointers) for element in shape.elements)
     return _array_at(shape, pointers) if shape.is_array else Token()
-
-
-def _copied(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(map(_copied, value))
-    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _array_at(shape: Shape, pointers: Iterator[int]) -> npt.NDArray[np.generic]:
@@ -90,11 +97,11 @@ def _array_at(shape: Shape, pointers: Iterator[int]) -> npt.NDArray[np.generic]:
     return array
 
 
-def _store(value: Value, shape: Shape, pointers: Iterator[int]) -> None:
-    if shape.is_tuple:
+def _store(value: Value, target: Value) -> None:
+    if isinstance(target, tuple):
         assert isinstance(value, tuple), "the evaluator keeps shapes"
-        for element, part in zip(value, shape.elements, strict=True):
-            _store(element, part, pointers)
-    elif shape.is_array:
+        for element, part in zip(value, target, strict=True):
+            _store(element, part)
+    elif isinstance(target, np.ndarray):
         assert isinstance(value, np.ndarray), "the evaluator keeps shapes"
-        np.copyto(_array_at(shape, pointers), value)
+        np.copyto(target, value)

@@ -10,6 +10,7 @@ from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_ali
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, random_state_address
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
+from xlalite.backends.cpu.native.rendezvous import rendezvous_imports
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.ir.module import HloModule
 
@@ -44,6 +45,8 @@ def link_code(code: ObjectCode, given: HloModule) -> LinkedCode:
     constants = pooled({**code.constants, **find_constants(record.given_constants, given)})
     calls = bind_evaluator_calls(record.evaluator_calls)
     imports = {**runtime_imports(), RANDOM_STATE: random_state_address()}
+    if record.meets:
+        imports |= rendezvous_imports()
     imports |= {name: constant.address for name, constant in constants.items()}
     imports |= {name: call.address for name, call in calls.items()}
     linked = link([code], imports)

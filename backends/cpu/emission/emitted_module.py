@@ -21,7 +21,7 @@ class EmittedModule:
         decisions: Kernels chosen, with reasons.
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         kernel_count: Number of distinct kernels.
-        uses_threads: Whether some kernel may be split.
+        meets: Whether devices meet in it.
         scratch_bytes: Memory for kernels behind the arena.
     """
 
@@ -30,5 +30,5 @@ class EmittedModule:
     decisions: list[Decision] = field(default_factory=list)
     evaluator_calls: dict[str, str] = field(default_factory=dict)
     kernel_count: int = 0
-    uses_threads: bool = False
+    meets: bool = False
     scratch_bytes: int = 0

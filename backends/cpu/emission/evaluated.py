@@ -12,7 +12,6 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS, host_transfer
 from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
@@ -29,8 +28,6 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         body = instruction.called_computations[0]
         missing = _without_rule(body, body.root if whole_array_kind(body.root) else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
-    if instruction.op.traits & (Trait.COLLECTIVE | Trait.OF_DEVICE):
-        return "devices exchange it outside of code"
     if instruction.opcode in _TRANSFERS:
         return "it goes through queues of the host"
     if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:

@@ -35,9 +35,11 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
 )
+from xlalite.backends.cpu.emission.collective_code import CollectiveCode, plan_folds, rank_of
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
+from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
@@ -91,11 +93,15 @@ class _ModuleEmitter:
         self._sharing = ConstantSharing()
         self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
+        self._meetings = MeetingNumbers()
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
             "while": self._emit_while,
             "conditional": self._emit_conditional,
             "call": self._emit_call,
             "rng-get-and-update-state": self._emit_random_state,
+            "replica-id": self._emit_device_number,
+            "partition-id": self._emit_device_number,
+            **dict.fromkeys(COLLECTIVES, self._emit_collective),
         }
 
     def emit(self) -> EmittedModule:
@@ -233,6 +239,59 @@ class _ModuleEmitter:
         before = self._fb.atomic_rmw("add", state, constant(I128, instruction.attrs.delta))
         self._fb.store(before, self._address(instruction), 8)
 
+    def _emit_device_number(self, instruction: HloInstruction) -> None:
+        fb, partitions = self._fb, self._hlo.config.num_partitions
+        rank = rank_of(fb)
+        number = fb.udiv(rank, partitions) if instruction.opcode == "replica-id" else fb.urem(rank, partitions)
+        fb.store(fb.trunc(number, I32), self._address(instruction), 4)
+
+    def _emit_collective(self, instruction: HloInstruction) -> None:
+        meeting = meeting_of(instruction)
+        if isinstance(meeting, Declined):
+            self._emit_evaluator_call(instruction, meeting.reason)
+            return
+        folds = plan_folds(instruction, meeting, self._plan_fold)
+        if isinstance(folds, Declined):
+            self._emit_evaluator_call(instruction, folds.reason)
+            return
+        self._emitted.meets = True
+        operands, results = self._arrays(instruction)
+        self._slots.write_back(operands)
+        CollectiveCode(
+            self._fb,
+            instruction,
+            meeting,
+            self._meetings.of(instruction),
+            [*map(self._pointer, operands)],
+            [*map(self._pointer, results)],
+            partial(self._ask_evaluator, instruction),
+            self._fail,
+            self._run_fold,
+            folds,
+        ).emit()
+        self._slots.read_back(results)
+        size = sum(piece.size_bytes for piece in (*operands, *results))
+        numbers: dict[str, Number] = {"devices": meeting.count, "bytes": size}
+        reason = "each device reads what the others have where it lies"
+        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "rendezvous", reason, numbers))
+
+    def _plan_fold(self, fusion: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
+        reason = why_evaluated(fusion)
+        plan = Declined(reason) if reason else plan_kernel(fusion, in_place, self._num_threads, self._module.target)
+        if isinstance(plan, KernelPlan) and self._scratch(plan.kernel, plan.grain):
+            return Declined("a kernel needs memory of its own")
+        return plan
+
+    def _run_fold(
+        self, fusion: HloInstruction, plan: KernelPlan, pointers: Sequence[Value], part: tuple[Value, Value] | None
+    ) -> None:
+        kernel = self._kernel(fusion, plan.kernel)
+        if part is None:
+            self._call_kernel(kernel, plan.kernel.extent, plan.grain, pointers)
+            return
+        with self._fb.if_(self._fb.icmp("slt", *part)):
+            self._fb.call(kernel, self._argument_array(pointers), *part)
+
     def _load_pred(self, instruction: HloInstruction) -> Value:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
 
@@ -299,27 +358,40 @@ class _ModuleEmitter:
         return [area, shared, *((self._fb.parameters[3], self._parallel_for()) if threads > 1 else ())]
 
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
-        """Asks the evaluator; a failure ends the program with the call's number."""
         self._emit_waiting()
+        operands, results = self._arrays(instruction)
+        work: dict[str, Number] = {
+            "opcode": instruction.opcode,
+            "bytes": sum(piece.size_bytes for piece in (*operands, *results)),
+        }
+        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
+        self._slots.write_back(operands)
+        self._fail(self._ask_evaluator(instruction))
+        self._slots.read_back(results)
+
+    def _fail(self, status: Value) -> None:
+        with self._fb.if_(self._fb.icmp("ne", status, 0), likely=False):
+            self._fb.ret(status)
+
+    def _ask_evaluator(self, instruction: HloInstruction) -> Value:
+        """Calls the evaluator; a failure's status is the number of the call."""
         fb, computed = self._fb, evaluated_module(instruction)
         symbol = evaluator_symbol(computed)
         if symbol not in self._emitted.evaluator_calls:
             self._emitted.evaluator_calls[symbol] = computed.to_string("short_parsable")
         number = self._evaluator_call_numbers.setdefault(symbol, len(self._emitted.evaluator_calls))
-        size = sum(o.shape.size_bytes for o in instruction.operands) + instruction.shape.size_bytes
-        work: dict[str, Number] = {"opcode": instruction.opcode, "bytes": size}
-        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
+        function = self._module.declare(symbol, I32, (PTR,))
+        operands, results = self._arrays(instruction)
+        status = fb.call(function, self._argument_array([*map(self._pointer, [*operands, *results])]))
+        return fb.select(fb.icmp("ne", status, 0), constant(I32, number), constant(I32, 0))
+
+    def _arrays(self, instruction: HloInstruction) -> tuple[list[BufferSlice], list[BufferSlice]]:
+        """Where the arrays among the leaves of its operands, and of its result, lie."""
         operands, results = (
             [self._slice(one, index) for one in group for index, leaf in one.shape.leaves() if leaf.is_array]
             for group in (instruction.operands, (instruction,))
         )
-        function = self._module.declare(symbol, I32, (PTR,))
-        self._slots.write_back(operands)
-        status = fb.call(function, self._argument_array([*map(self._pointer, [*operands, *results])]))
-        assert status is not None, "the call returns a number"
-        self._slots.read_back(results)
-        with fb.if_(fb.icmp("ne", status, 0), likely=False):
-            fb.ret(number)
+        return operands, results
 
     def _in_place(self, instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
         """Results in the very memory of an operand; operands count as `kernel_body` numbers them."""
@@ -368,7 +440,6 @@ class _ModuleEmitter:
             fb.call(kernel, arguments, 0, extent)
 
     def _parallel_for(self) -> Function:
-        self._emitted.uses_threads = True
         return self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
 
     def _argument_array(self, pointers: Sequence[Value]) -> Value:

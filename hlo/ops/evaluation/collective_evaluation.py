@@ -12,7 +12,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Evaluator
 from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
 from xlalite.hlo.ops.evaluation.scalar_function import array_function
-from xlalite.hlo.ops.rules.collective_groups import group_mode, members, sources_of
+from xlalite.hlo.ops.rules.collective_groups import attendance
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.surroundings.devices import current_device
 from xlalite.hlo.types.literal import Array, Value
@@ -21,18 +21,17 @@ Combine = Callable[[HloInstruction, "list[list[Array]]", int, Caller], "list[Arr
 """(instruction, each member's operands, place of this device among them, call) -> this device's results."""
 
 
-def collective(combine: Combine, *, channel_means_partitions: bool = False, all_belong: bool = True) -> Evaluator:
+def collective(combine: Combine) -> Evaluator:
     """The meaning of a collective; devices in no group get zeros if they may be in none."""
 
     def evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
         device = current_device(instruction)
-        mode = group_mode(instruction, channel_means_partitions=channel_means_partitions)
-        ranks = members(instruction, device, mode, all_belong=all_belong)
-        if not ranks:
+        ranks, place = attendance(instruction, device)
+        if place is None:
             return zero_value(instruction.shape)
         given = device.exchange(instruction, ranks, tuple(operands))
         pieces = [[array_value(part) for part in value] for value in given if isinstance(value, tuple)]
-        results = combine(instruction, pieces, ranks.index(device.rank), call)
+        results = combine(instruction, pieces, place, call)
         return tuple(results) if instruction.shape.is_tuple else results[0]
 
     return evaluate
@@ -93,9 +92,9 @@ def _ragged_all_to_all(instruction: HloInstruction, pieces: list[list[Array]], p
         chunk = slice(place * block, (place + 1) * block)
         for start, size, target in zip(starts[chunk], sizes[chunk], targets[chunk], strict=True):
             rows = operand[int(start) : int(start) + int(size)]
-            if len(rows) != int(size) or not 0 <= int(target) <= len(result) - int(size):
+            if len(rows) != int(size) or int(start) < 0 or not 0 <= int(target) <= len(result) - int(size):
                 raise EvaluationError(
-                    f"{instruction.opcode} (%{instruction.name}) moves rows [{start}, {start + size}) of "
+                    f"{instruction.opcode} (%{instruction.name}) moves rows [{start}, {int(start) + int(size)}) of "
                     f"{len(operand)} to row {target} of {len(result)}"
                 )
             result[int(target) : int(target) + int(size)] = rows
@@ -105,7 +104,7 @@ def _ragged_all_to_all(instruction: HloInstruction, pieces: list[list[Array]], p
 def collective_permute(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """What the device that sends to this one has; zeros, or the output as it was, if nobody sends."""
     device = current_device(instruction)
-    ranks, source = sources_of(instruction, device, group_mode(instruction, channel_means_partitions=True))
+    ranks, source = attendance(instruction, device)
     given = device.exchange(instruction, ranks, tuple(operands)) if ranks else ()
     if instruction.attrs.slice_sizes:
         sent = tuple_element(given[source], 0) if source is not None else None
@@ -163,6 +162,6 @@ def device_number(name: str) -> Evaluator:
 ALL_REDUCE = collective(_all_reduce)
 REDUCE_SCATTER = collective(_reduce_scatter)
 ALL_GATHER = collective(_all_gather)
-ALL_TO_ALL = collective(_all_to_all, channel_means_partitions=True)
-RAGGED_ALL_TO_ALL = collective(_ragged_all_to_all, channel_means_partitions=True)
-BROADCAST = collective(_broadcast, channel_means_partitions=True, all_belong=False)
+ALL_TO_ALL = collective(_all_to_all)
+RAGGED_ALL_TO_ALL = collective(_ragged_all_to_all)
+BROADCAST = collective(_broadcast)

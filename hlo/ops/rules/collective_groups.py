@@ -69,6 +69,27 @@ def group_mode(instruction: HloInstruction, *, channel_means_partitions: bool) -
     return GroupMode.PARTITIONS if channel_means_partitions else GroupMode.WHOLE_REPLICAS
 
 
+_EXCHANGES = frozenset({"all-to-all", "ragged-all-to-all", "collective-broadcast", "collective-permute"})
+"""Groups of these are of partitions as soon as there is a channel; reductions and gathers include all partitions."""
+
+
+def attendance(instruction: HloInstruction, device: Device) -> tuple[list[int], int | None]:
+    """(ranks that meet for a collective, seen from a device; a place among them).
+
+    The place is the device's own, or that of the one that sends to it in a permutation, None if nobody does. A device
+    that takes no part meets nobody.
+
+    Raises:
+        EvaluationError: The groups, or pairs, are wrong.
+    """
+    opcode = instruction.opcode.removesuffix("-start")
+    mode = group_mode(instruction, channel_means_partitions=opcode in _EXCHANGES)
+    if opcode == "collective-permute":
+        return sources_of(instruction, device, mode)
+    ranks = members(instruction, device, mode, all_belong=opcode != "collective-broadcast")
+    return ranks, ranks.index(device.rank) if ranks else None
+
+
 def members(instruction: HloInstruction, device: Device, mode: GroupMode, *, all_belong: bool = True) -> list[int]:
     """The ranks in the group of a device, in the group's order; none if it belongs to none.
 

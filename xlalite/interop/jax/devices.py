@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlalite.backends.cpu.native.pjrt.native import native
-from xlalite.hlo.evaluation.spmd import evaluate_spmd
 from xlalite.interop.jax.buffers import array_of, new_buffer
 from xlalite.interop.jax.executables import program_at
 
@@ -28,8 +27,7 @@ def execute_on_devices(arguments: Any) -> None:
         [array_of(_entry(row, index)) for index in range(arguments.num_arguments)]
         for row in (_entry(arguments.argument_lists, device) for device in range(count))
     ]
-    run: Any = program.executable
-    results = evaluate_spmd(program.module, given, run=run)
+    results = program.executable.run_on_devices(given)
     for device, value in enumerate(results):
         arrays: Any = value if isinstance(value, tuple) else (value,)
         for index, array in enumerate(arrays):

@@ -100,7 +100,7 @@ class NativeCall(PythonCall):
         self._kept_alive: list[object] = []
         self._record = CallRecord(
             entry=entry.address,
-            context=entry.pool.context_address,
+            context=entry.context,
             arena_bytes=entry.arena_bytes,
             releases_lock=entry.releases_lock,
             returns_tuple=signature.returns_tuple,

@@ -72,7 +72,7 @@ class PythonCall:
         return call_bound
 
     def _run(self, params: ctypes.Array[ctypes.c_void_p], results: ctypes.Array[ctypes.c_void_p]) -> int:
-        context = self.entry.pool.context_address
+        context = self.entry.context
         if not self.entry.arena_bytes:
             return int(self._function(params, results, None, context))
         arena = self._take_arena()

@@ -66,6 +66,7 @@ class EntryPoint:
         arena_bytes: Size of the scratch memory; its address is a multiple of 64.
         releases_lock: Whether a call lets other Python threads run meanwhile; costs about 40 ns, so not for tiny work.
         failures: What its nonzero results mean, that of 1 first.
+        device: Address of the context on one of several devices; 0 if the code runs alone.
     """
 
     module: LinkedModule
@@ -74,6 +75,12 @@ class EntryPoint:
     arena_bytes: int = 0
     releases_lock: bool = True
     failures: Sequence[Failure] = ()
+    device: int = 0
+
+    @property
+    def context(self) -> int:
+        """Address of what the function takes as its context."""
+        return self.device or self.pool.context_address
 
     @property
     def address(self) -> int:

@@ -55,6 +55,7 @@ RECORD = {
     "arena_bytes": 64,
     "donations": [[0, 1]],
     "has_loops": False,
+    "meets": True,
     "evaluator_calls": {"f": "HloModule"},
     "given_constants": {},
 }
@@ -74,6 +75,7 @@ def test_record_of_code_is_read_as_it_was_written() -> None:
         ("donations", [["0", "1"]]),
         ("donations", 3),
         ("has_loops", 1),
+        ("meets", 0),
         ("evaluator_calls", []),
         ("evaluator_calls", {"f": None}),
         ("given_constants", {"c": "12"}),
