@@ -72,3 +72,9 @@ def test_messages_are_shown_from_a_level_on(caplog: pytest.LogCaptureFixture) ->
         tf.logging.log_every_n(tf.logging.WARN, "some", 2)
     assert [record.getMessage() for record in caplog.records] == ["step 3", "few", "some", "few", "some"]
     assert tf.logging.get_verbosity() == tf.logging.INFO
+
+
+def test_flags_are_found_under_their_inner_name(flags: program_flags.FlagValues) -> None:
+    tf.flags.DEFINE_integer("steps", 3, "how many")
+    assert {name: flag.value for name, flag in getattr(flags, "__flags").items()} == {"steps": 3}
+    assert list(flags.__dict__["__flags"]) == ["steps"]

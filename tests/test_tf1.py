@@ -49,6 +49,12 @@ def test_inner_modules_are_the_public_ones() -> None:
         "from tensorflow.contrib.layers.python.layers import batch_norm\n"
         "from tensorflow.python.ops.rnn_cell import GRUCell\n"
         "from tensorflow.python.framework import function, ops\n"
+        "from tensorflow.python.lib.io import file_io; file_io.file_exists\n"
+        "from tensorflow.examples.tutorials.mnist import input_data; input_data.read_data_sets\n"
+        "from tensorflow.contrib.layers.python.layers import initializers\n"
+        "from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets\n"
+        "from tensorflow.contrib.tensorboard.plugins import projector; projector.ProjectorConfig\n"
+        "assert initializers.xavier_initializer is xlalite.contrib.layers.xavier_initializer\n"
         "assert batch_norm is xlalite.contrib.layers.batch_norm and GRUCell is xlalite.nn.rnn_cell.GRUCell\n"
         "assert function.Defun is xlalite.Defun and ops.Graph is xlalite.Graph\n"
     )

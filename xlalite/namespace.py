@@ -23,6 +23,17 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.functions.probability": "Normal, kl_divergence",
     },
     "contrib.learn": {},
+    "contrib.learn.datasets": {
+        "xlalite.examples.tutorials.data_sets": "DATASETS, load_dataset",
+    },
+    "contrib.learn.datasets.base": {
+        "xlalite.examples.tutorials.data_sets": ("Table as Dataset, load_csv_with_header, load_csv_without_header"),
+        "xlalite.examples.tutorials.mnist.input_data": "Datasets",
+    },
+    "contrib.learn.datasets.mnist": {
+        "xlalite.examples.tutorials.data_sets": "load_mnist",
+        "xlalite.examples.tutorials.mnist.input_data": "DataSet, read_data_sets",
+    },
     "contrib.learn.preprocessing": {
         "xlalite.ops.functions.text": "VocabularyProcessor",
     },
@@ -98,6 +109,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "contrib.cluster_resolver": {
         "xlalite.client.tpu_estimator": "TPUClusterResolver",
+    },
+    "contrib.tensorboard": {},
+    "contrib.tensorboard.plugins": {},
+    "contrib.tensorboard.plugins.projector": {
+        "xlalite.files.projector": "visualize_embeddings",
+        "xlalite.messages.classes": "EmbeddingInfo, ProjectorConfig, SpriteMetadata",
     },
     "contrib.tpu": {
         "xlalite.client.tpu_estimator": (

@@ -38,7 +38,9 @@ class FlagValues:
     """The defined flags as attributes."""
 
     def __init__(self) -> None:
-        self.__dict__.update(_flags={}, _parsed=False)
+        flags: dict[str, _Flag] = {}
+        # Programs ask for `FLAGS.__flags`, too, which TensorFlow has.
+        self.__dict__.update({"_flags": flags, "__flags": flags, "_parsed": False})
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         """Reads the flags of a command line; gives it back without them.

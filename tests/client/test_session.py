@@ -383,3 +383,17 @@ def test_errors_of_operations_name_them_and_the_users_line() -> None:
     with tf.Session() as sess, pytest.raises(ValueError, match="total") as caught:
         sess.run(total, {x: [1, 2], y: [1, 2, 3]})
     assert "test_session.py" in str(caught.value)
+
+
+# Keys made of several tensors.
+
+
+def test_tuples_of_tensors_are_fed_with_tuples(graph: tf.Graph) -> None:
+    state = tf.nn.rnn_cell.LSTMStateTuple(tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2]))
+    third = tf.placeholder(tf.float32)
+    with tf.Session() as sess:
+        feeds = {state: tf.nn.rnn_cell.LSTMStateTuple(np.ones(2), [2, 3]), third: 4}
+        assert sess.run(state.c + state.h * third, feeds).tolist() == [9, 13]
+        assert sess.run(state.c + state.h * third, {(state, third): ([np.ones(2), [2, 3]], 4)}).tolist() == [9, 13]
+        with pytest.raises(TypeError, match="expected a tuple of 2"):
+            sess.run(state.c, {state: (np.ones(2),)})

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlalite.examples.tutorials.mnist import digits, idx, input_data
+import xlalite as tf
+from xlalite.examples.tutorials.mnist import digits, idx, input_data, mnist
 from xlalite.hlo.errors import DataError, XlaliteError
 
 TRAIN, TEST = 24, 6
@@ -218,3 +219,43 @@ def test_images_and_labels_stay_together() -> None:
 def test_impossible_batch_is_refused(size: int, batch: int) -> None:
     with pytest.raises(ValueError, match=f"cannot take {batch} examples from a set of {size}"):
         counting_set(size).next_batch(batch)
+
+
+def test_mnist_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "MNIST-data").mkdir()
+    write_mnist(tmp_path / "MNIST-data")
+    monkeypatch.chdir(tmp_path)
+    found = tf.contrib.learn.datasets.load_dataset("mnist")
+    assert found.test.num_examples == TEST
+    assert tf.contrib.learn.datasets.DATASETS["mnist"]("MNIST-data").train.images.shape == found.train.images.shape
+    with pytest.raises(ValueError, match="not found: iris"):
+        tf.contrib.learn.datasets.load_dataset("iris")
+
+
+def test_tables_are_read_with_and_without_a_header(tmp_path: Path) -> None:
+    base = tf.contrib.learn.datasets.base
+    (tmp_path / "t").write_text("2,2,a,b\n1.5,2,1\n3,4.5,0\n")
+    table = base.load_csv_with_header(str(tmp_path / "t"), np.int64, np.float32)
+    assert table.data.tolist() == [[1.5, 2], [3, 4.5]]
+    assert table.target.tolist() == [1, 0]
+    (tmp_path / "u").write_text("7,1.5\n8,2\n")
+    table = base.load_csv_without_header(str(tmp_path / "u"), np.int64, np.float32, target_column=0)
+    assert (table.data.tolist(), table.target.tolist()) == ([[1.5], [2]], [7, 8])
+    with pytest.raises(tf.errors.NotFoundError):
+        base.load_csv_without_header(str(tmp_path / "none"), np.int64, np.float32)
+
+
+def test_the_tutorials_perceptron_learns_the_digits() -> None:
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto()) as session:
+        tf.set_random_seed(0)
+        images, labels = np.random.RandomState(0).rand(40, mnist.IMAGE_PIXELS).astype(np.float32), np.arange(40) % 10
+        logits = mnist.inference(images, 16, 8)
+        loss = mnist.loss(logits, labels.astype(np.int32))
+        step, right = mnist.training(loss, 0.05), mnist.evaluation(logits, labels)
+        session.run(tf.global_variables_initializer())
+        before = session.run(loss)
+        for _ in range(30):
+            session.run(step)
+        assert session.run(loss) < before
+        assert 0 <= session.run(right) <= 40
+        assert session.run(tf.global_variables()[-1]) == 30

@@ -115,3 +115,19 @@ def test_a_writer_appends_events_to_a_new_file(tmp_path: Path, graph: Graph) -> 
     assert len(list((tmp_path / "logs").iterdir())) == 2
     assert FileWriterCache.get(tmp_path / "c") is FileWriterCache.get(tmp_path / "c")
     FileWriterCache.clear()
+
+
+def test_the_projector_is_told_what_to_show(tmp_path: Path) -> None:
+    projector = tf.contrib.tensorboard.plugins.projector
+    config = projector.ProjectorConfig()
+    shown = config.embeddings.add()
+    shown.tensor_name = "v:0"
+    shown.sprite.single_image_dim.extend([28, 28])
+    writer = tf.summary.FileWriter(str(tmp_path))
+    projector.visualize_embeddings(writer, config)
+    writer.close()
+    text = (tmp_path / "projector_config.pbtxt").read_text()
+    assert 'tensor_name: "v:0"' in text
+    assert projector.ProjectorConfig.from_text(text) == config
+    with pytest.raises(ValueError, match="expected a writer with a folder"):
+        projector.visualize_embeddings("", config)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import xlalite as tf
+from xlalite.files import file_io
 from xlalite.framework.graph.errors import AlreadyExistsError, NotFoundError
 
 
@@ -32,3 +33,16 @@ def test_files_are_written_read_and_moved(tmp_path: Path) -> None:
     tf.gfile.DeleteRecursively(str(tmp_path / "a"))
     with pytest.raises(NotFoundError, match="No such file"):
         tf.gfile.GFile(path).read()
+
+
+def test_files_have_their_names_of_file_io(tmp_path: Path) -> None:
+    folder, path = str(tmp_path / "a" / "b"), str(tmp_path / "a" / "b" / "x")
+    file_io.recursive_create_dir(folder)
+    file_io.write_string_to_file(path, "ä")
+    assert file_io.file_exists(path)
+    assert file_io.is_directory(folder)
+    assert file_io.list_directory(folder) == ["x"]
+    assert file_io.read_file_to_string(path) == "ä"
+    assert file_io.read_file_to_string(path, binary_mode=True) == "ä".encode()
+    file_io.delete_file(path)
+    assert file_io.get_matching_files(path) == []

@@ -53,3 +53,26 @@ def test_texts_and_bytes():
     assert tf.compat.as_bytes("ä") == "ä".encode()
     assert tf.compat.as_str(b"a") == tf.compat.as_text("a") == "a"
     assert tf.compat.as_str_any(3) == "3"
+
+
+def test_vocabularies_are_saved_and_read_again(tmp_path):
+    made = tf.contrib.learn.preprocessing.VocabularyProcessor(4)
+    documents = ["the cat sat", "the döner sat on it all"]
+    rows = np.array(list(made.fit_transform(documents)))
+    made.save(str(tmp_path / "vocab"))
+    read = tf.contrib.learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "vocab"))
+    np.testing.assert_array_equal(np.array(list(read.transform(documents))), rows)
+    assert len(read.vocabulary_) == 8
+    assert list(read.reverse([rows[0]])) == ["the cat sat <UNK>"]
+    assert next(iter(read.transform(["dogs sat"]))).tolist() == [0, 3, 0, 0]
+
+
+def test_what_is_no_saved_vocabulary_is_refused(tmp_path):
+    restore = tf.contrib.learn.preprocessing.VocabularyProcessor.restore
+    for number, text in enumerate(["", "[]", "{}", '{"length": "x", "frequency": 0, "words": []}', "\xff"]):
+        path = tmp_path / str(number)
+        path.write_bytes(text.encode("latin-1"))
+        with pytest.raises(tf.hlo.errors.DataError, match="not a saved VocabularyProcessor"):
+            restore(str(path))
+    with pytest.raises(tf.errors.NotFoundError):
+        restore(str(tmp_path / "missing"))

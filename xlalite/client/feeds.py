@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -117,22 +117,31 @@ def feeds_of_parts(feed_dict: Mapping[Any, Any]) -> dict[Any, Any] | None:
     Raises:
         FeedTypeError: The value has another number of parts.
     """
-    if not any(hasattr(key, VALUE_TYPE) for key in feed_dict):
+    if not any(_has_parts(key) for key in feed_dict):
         return None
     parts: dict[Any, Any] = {}
     for key, value in feed_dict.items():
-        if not hasattr(key, VALUE_TYPE):
-            parts[key] = value
-            continue
-        tensors = flatten(key)[0]
-        values = tuple(value) if isinstance(value, tuple) else ()
-        if len(values) != len(tensors):
-            raise FeedTypeError(
-                f"Cannot feed {_shown(value)} for {key!r}: expected {getattr(key, VALUE_TYPE).__name__} or a tuple "
-                f"of {len(tensors)}"
-            )
-        parts.update(zip(tensors, values, strict=True))
+        parts.update(_parts(key, value))
     return parts
+
+
+def _has_parts(key: Any) -> bool:
+    return isinstance(key, tuple) or hasattr(key, VALUE_TYPE)
+
+
+def _parts(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """A key's tensors, each with its value; a tuple of keys takes as many values, tuples or not."""
+    if not _has_parts(key):
+        yield key, value
+        return
+    is_tuple = isinstance(key, tuple)
+    keys = key if is_tuple else flatten(key)[0]
+    values = tuple(value) if isinstance(value, (tuple, list, np.ndarray) if is_tuple else tuple) else ()
+    if len(values) != len(keys):
+        name = "" if is_tuple else f"{getattr(key, VALUE_TYPE).__name__} or "
+        raise FeedTypeError(f"Cannot feed {_shown(value)} for {key!r}: expected {name}a tuple of {len(keys)}")
+    for each, its_value in zip(keys, values, strict=True):
+        yield from _parts(each, its_value)
 
 
 def _may_lose(given: Array, converted: Array) -> bool:

@@ -20,10 +20,9 @@ _INNER: Final = {
     "tensorflow.python.platform.gfile": "xlalite:gfile",
     "tensorflow.python.platform.app": "xlalite:app",
     "tensorflow.python.platform.flags": "xlalite:flags",
+    "tensorflow.python.lib.io.file_io": "xlalite.files.file_io",
     "tensorflow.python.framework.function": "xlalite.ops.functions.defined_functions",
     "tensorflow.python.compiler.xla.xla": "xlalite.ops.functions.defined_functions",
-    "tensorflow.contrib.layers.python": "xlalite:contrib.layers",
-    "tensorflow.contrib.layers.python.layers": "xlalite:contrib.layers",
     "tensorflow.python.ops.rnn": "xlalite:nn",
     "tensorflow.python.ops.rnn_cell": "xlalite:nn.rnn_cell",
     "tensorflow.python.training.moving_averages": "xlalite.ops.training.moving_averages",
@@ -34,7 +33,7 @@ _INNER: Final = {
     "tensorflow.python.ops.init_ops": "xlalite",
     "tensorflow.python.summary.summary": "xlalite:summary",
 }
-_WHOLE: Final = ("tensorflow.python", "tensorflow.core")
+_WHOLE: Final = ("tensorflow.python", "tensorflow.core", "tensorflow.examples")
 
 
 def install() -> None:
@@ -94,6 +93,8 @@ def _found(name: str) -> object:
     if inner is None and any(name == whole or name.startswith(f"{whole}.") for whole in _WHOLE):
         return xlalite
     path = inner.partition(":")[2] if inner is not None else name.removeprefix(_PACKAGE).lstrip(".")
+    if path.startswith("contrib."):
+        path = path.partition(".python")[0]
     try:
         for part in filter(None, path.split(".")):
             xlalite = getattr(xlalite, part)

@@ -141,6 +141,13 @@ QueueRunnerDef:
 CheckpointState:
     1 model_checkpoint_path string; 2 all_model_checkpoint_paths string*; 3 all_model_checkpoint_timestamps double*;
     4 last_preserved_timestamp double
+SpriteMetadata:
+    1 image_path string; 2 single_image_dim uint32[]
+EmbeddingInfo:
+    1 tensor_name string; 2 metadata_path string; 3 bookmarks_path string; 4 tensor_shape uint32[];
+    5 sprite SpriteMetadata; 6 tensor_path string
+ProjectorConfig:
+    1 model_checkpoint_path string; 2 embeddings EmbeddingInfo*; 3 model_checkpoint_dir string
 BundleHeaderProto:
     1 num_shards int32; 2 endianness enum:BundleHeaderProto.Endianness; 3 version VersionDef
 TensorSliceProto.Extent:

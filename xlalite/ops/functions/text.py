@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from xlalite.files.gfile import translated_errors
+from xlalite.files.replacing import write_whole
 from xlalite.framework.graph.dtypes import float32
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
+from xlalite.hlo.errors import DataError
 from xlalite.ops.functions.host_functions import py_func
 from xlalite.ops.functions.sparse import as_sparse
 
@@ -127,6 +131,31 @@ class VocabularyProcessor:
     def fit_transform(self, raw_documents: Sequence[str], unused_y: Any = None) -> Iterator[np.ndarray[Any, Any]]:
         """The rows of the documents whose words are taken in."""
         return self.fit(raw_documents).transform(raw_documents)
+
+    def save(self, filename: str) -> None:
+        """Writes what rows need, without what splits documents, into a file of JSON."""
+        words = list(self.vocabulary_._mapping)
+        state = {"length": self.max_document_length, "frequency": self.min_frequency, "words": words}
+        write_whole(filename, json.dumps(state).encode())
+
+    @classmethod
+    def restore(cls, filename: str) -> VocabularyProcessor:
+        """The processor that was saved; it takes in no more words.
+
+        Raises:
+            DataError: The file is none that `save` wrote.
+        """
+        with translated_errors(filename), open(filename, "rb") as file:
+            text = file.read()
+        try:
+            state = json.loads(text)
+            vocabulary = Vocabulary()
+            vocabulary._mapping = {str(word): number for number, word in enumerate(state["words"])}
+            processor = cls(int(state["length"]), int(state["frequency"]), vocabulary)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{filename}: not a saved VocabularyProcessor") from error
+        vocabulary.freeze()
+        return processor
 
     def reverse(self, documents: Iterable[Sequence[int]]) -> Iterator[str]:
         """The words of rows."""
