@@ -397,3 +397,21 @@ def test_tuples_of_tensors_are_fed_with_tuples(graph: tf.Graph) -> None:
         assert sess.run(state.c + state.h * third, {(state, third): ([np.ones(2), [2, 3]], 4)}).tolist() == [9, 13]
         with pytest.raises(TypeError, match="expected a tuple of 2"):
             sess.run(state.c, {state: (np.ones(2),)})
+
+
+# Variables by the names of their handles.
+
+
+def test_a_variable_is_fetched_by_its_name(graph: tf.Graph) -> None:
+    v = tf.get_variable("v", initializer=[1.0, 2.0])
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(v.assign_add([1.0, 1.0]))
+        assert sess.run("v:0").tolist() == [2, 3]
+        assert sess.run({"v": graph.get_tensor_by_name("v:0")})["v"].tolist() == [2, 3]
+
+
+def test_a_handle_that_nothing_reads_is_refused(graph: tf.Graph) -> None:
+    handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2])
+    with tf.Session() as sess, pytest.raises(TypeError, match="that nothing reads"):
+        sess.run(handle)

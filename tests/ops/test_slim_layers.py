@@ -125,3 +125,19 @@ def test_further_initializers(graph: Graph) -> None:
     assert np.abs(xavier).max() <= 1
     with pytest.raises(ShapeError, match="two dimensions are needed"):
         tf.identity_initializer()([3])
+
+
+def test_models_are_measured(capsys):
+    v = tf.get_variable("v", [3, 4])
+    w = tf.get_variable("w", [], tf.float64)
+    analyzer = tf.contrib.slim.model_analyzer
+    assert analyzer.analyze_vars([v, w], print_info=True) == (13, 56)
+    printed = capsys.readouterr().out
+    assert "v:0 (float32 3x4) [12, bytes: 48]\n" in printed
+    assert printed.endswith("Total size of variables: 13\nTotal bytes of variables: 56\n")
+    other = tf.Graph()
+    with other.as_default():
+        tf.placeholder(tf.float32, [None, 2])
+        tf.constant([1.0, 2.0])
+    assert analyzer.analyze_ops(other) == 2
+    assert capsys.readouterr().out == ""

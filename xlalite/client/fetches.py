@@ -100,5 +100,13 @@ def _element(graph: Graph, fetch: Any) -> Tensor | Operation:
     except (GraphError, MissingElementError) as error:
         raise FetchError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor: {error}") from None
     if isinstance(element, Tensor) and element.handle_data is not None:
-        raise FetchTypeError(f"Fetch argument {fetch!r} is the handle of a variable; fetch the variable's value")
+        return _value_of(element, fetch)
     return element
+
+
+def _value_of(handle: Tensor, fetch: Any) -> Tensor:
+    """What reads a variable whose handle is fetched: `v:0` is the value where variables are references."""
+    for user in handle.consumers():
+        if user.type == "ReadVariableOp" and not user.control_inputs:
+            return user.outputs[0]
+    raise FetchTypeError(f"Fetch argument {fetch!r} is the handle of a variable that nothing reads")
