@@ -10,10 +10,14 @@ from pathlib import Path
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.serialization import parse_pbtxt, parse_proto
+from xlalite.hlo.proto.wire import field_numbers
 from xlalite.hlo.stablehlo.reading.recognition import is_bytecode
 from xlalite.hlo.text import parse
 
 _BINARY_SUFFIX = ".pb"
+_ONNX_SUFFIX = ".onnx"
+_ONNX_START = b"\x08"  # the version of the format, a number; the protos of HLO begin with a message or a name
+_ONNX_FIELDS = {7, 8}  # a graph and the versions of its operators
 _TEXT_PROTO_SUFFIXES = (".pbtxt", ".textproto")
 _CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _TEXT_PROTO = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:hlo_module\s*+\{\s*+)?name\s*+:\s*+[\"']")
@@ -31,6 +35,7 @@ class Form(enum.Enum):
     BYTECODE = "StableHLO as MLIR bytecode"
     TEXT_PROTO = "the text form of an HLO proto"
     PROTO = "an HLO proto"
+    ONNX = "an ONNX model"
 
 
 def load(path: str | os.PathLike[str]) -> HloModule:
@@ -56,10 +61,12 @@ def parse_file(data: bytes, file_name: str) -> HloModule:
             return parse_pbtxt(data)
         case Form.TEXT | Form.BYTECODE:
             return parse(data)
+        case Form.ONNX:
+            raise ParseError("expected HLO, found an ONNX model; xlalite.onnx.load reads it")
 
 
 def form_of(data: bytes, file_name: str) -> Form:
-    """The form of a file: protos by `.pb`, `.pbtxt` and `.textproto` or by their contents; everything else is text.
+    """The form of a file: protos by their suffixes or by their contents; everything else is text.
 
     Raises:
         ParseError: The contents are known to be something else.
@@ -70,6 +77,8 @@ def form_of(data: bytes, file_name: str) -> Form:
     suffix = Path(file_name).suffix.lower()
     if suffix in _TEXT_PROTO_SUFFIXES:
         return Form.TEXT_PROTO
+    if suffix == _ONNX_SUFFIX or (data.startswith(_ONNX_START) and field_numbers(data) >= _ONNX_FIELDS):
+        return Form.ONNX
     if is_bytecode(data):
         return Form.BYTECODE
     is_binary = _CONTROL_CHARACTER.search(data) is not None

@@ -68,12 +68,15 @@ ROOMS: dict[str, Room] = {
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
     "xlalite": Room((*BELOW_CLIENT, "xlalite.client"), NUMERIC),
     # level 7
-    "xlalite.cli": Room(BELOW_TOOLS, NUMERIC),
+    "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.interop.onnx"), NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.interop": Room(("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), NUMERIC),
     "xlalite.interop.jax": Room(
         (*("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), "xlalite.interop"),
         (*NUMERIC, "jax", "jaxlib"),
+    ),
+    "xlalite.interop.onnx": Room(
+        ("xlalite.hlo", "xlalite.backends", "xlalite", "xlalite.interop", "xlalite.ops"), (*NUMERIC, "onnx")
     ),
     "xlalite.__main__": Room(("xlalite.cli",)),
 }

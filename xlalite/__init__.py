@@ -19,6 +19,7 @@ _MODULES: dict[str, str] = {
     "contrib": "xlalite.contrib",
     "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
+    "onnx": "xlalite.interop.onnx",
     "raw_ops": "xlalite.ops.functions.raw_ops",
 }
 

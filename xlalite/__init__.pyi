@@ -31,6 +31,7 @@ from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from xlalite.hlo.errors import XlaliteError as XlaliteError
+from xlalite.interop import onnx as onnx
 from xlalite.messages.classes import (
     Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, Summary as Summary

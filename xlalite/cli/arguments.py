@@ -73,7 +73,9 @@ def add_platform(parser: argparse.ArgumentParser, default: str = "cpu") -> None:
 
 def add_file(parser: argparse.ArgumentParser, name: str = "file", *, nargs: str | None = None) -> None:
     """Adds the file of a module; with `nargs`, several."""
-    parser.add_argument(name, nargs=nargs, metavar="FILE", help="HLO, StableHLO or a proto; '-' is standard input")
+    parser.add_argument(
+        name, nargs=nargs, metavar="FILE", help="HLO, StableHLO, a proto or ONNX; '-' is standard input"
+    )
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:

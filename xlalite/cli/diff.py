@@ -18,7 +18,7 @@ def run(words: Sequence[str]) -> int:
         "when they differ.",
         "A B",
     )
-    parser.add_argument("one", metavar="A", help="HLO, StableHLO or a proto; '-' is standard input")
+    parser.add_argument("one", metavar="A", help="HLO, StableHLO, a proto or ONNX; '-' is standard input")
     parser.add_argument("other", metavar="B", help="the same")
     arguments, _ = parser.read(words)
     comparison = compare_modules(read_module(arguments.one), read_module(arguments.other))

@@ -13,7 +13,7 @@ from xlalite.backends.base import OTHER_STAGE_NAMES, Backend, CompileOptions, St
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
 from xlalite.cli.pass_list import list_passes, parse_passes
-from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, module_of, read_text, split_text
+from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, read_modules
 from xlalite.cli.wrapping import print_lines
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
@@ -66,9 +66,7 @@ def run(words: Sequence[str]) -> int:
     options = dataclasses.replace(options, donate_arguments=arguments.donate_arguments, debug=debug)
     stage = _checked_stage(arguments.stage, backend)
     passes = None if arguments.passes is None else parse_passes(arguments.passes, backend.passes)
-    text = read_text(arguments.file)
-    parts = split_text(text) if arguments.split_input_file else [text]
-    modules = [module_of(part, arguments.file) for part in parts]
+    modules = read_modules(arguments.file, split=arguments.split_input_file)
     if stage == HTML:
         _write(arguments.output, _page(modules, passes, backend, options))
         return 0
@@ -93,7 +91,11 @@ def _parser() -> CommandParser:
         _EPILOG,
     )
     parser.add_argument(
-        "file", nargs="?", default=STANDARD_INPUT, metavar="FILE", help="HLO, StableHLO or a proto; '-' is the default"
+        "file",
+        nargs="?",
+        default=STANDARD_INPUT,
+        metavar="FILE",
+        help="HLO, StableHLO, a proto or ONNX; '-' is the default",
     )
     parser.add_argument("--passes", metavar="A,B", help="run only these passes, in this order")
     parser.add_argument(

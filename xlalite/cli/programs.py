@@ -38,14 +38,14 @@ def require_python(script: str) -> None:
     try:
         start = path.read_bytes() if path.is_file() else b""
         # Interpreters and programs are binary, too: only its name tells that a binary file is a proto.
-        is_proto = path.suffix == ".pb" or form_of(start, script) is Form.TEXT_PROTO
+        is_proto = path.suffix == ".pb" or form_of(start, script) in (Form.TEXT_PROTO, Form.ONNX)
         is_hlo = start.lstrip().startswith(b"HloModule") or is_stablehlo(start) or is_proto
     except (OSError, ParseError):
         return
     if is_hlo:
         raise UsageError(
-            f"{script} holds HLO, not a Python program: 'xlalite opt {script} --stage=html -o page.html' shows its "
-            f"compilation, 'xlalite run {script} --xla_dump_to=DIR --xla_dump_hlo_pass_re=.*' dumps it"
+            f"{script} holds a module, not a Python program: 'xlalite opt {script} --stage=html -o page.html' shows "
+            f"its compilation, 'xlalite run {script} --xla_dump_to=DIR --xla_dump_hlo_pass_re=.*' dumps it"
         )
 
 

@@ -1,4 +1,4 @@
-"""Reads HLO files, text or protocol buffers: whole, or split at lines of `// -----`."""
+"""Reads files with programs, HLO in all its forms and ONNX models: whole, or split at lines of `// -----`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,21 @@ def read_module(path: str) -> HloModule:
         InputError: The file holds no valid module; the message has the file and, for text, the line and the column.
         OSError: The file cannot be read.
     """
-    return module_of(read_text(path), path)
+    return read_modules(path)[0]
+
+
+def read_modules(path: str, *, split: bool = False) -> list[HloModule]:
+    """The module in a file; with `split` those between its separator lines.
+
+    Raises:
+        InputError: The file holds no valid module; the message has the file and, for text, the line and the column.
+        OSError: The file cannot be read.
+    """
+    data = _read(path)
+    if _form(data, path) is Form.ONNX:  # whose constants would be long as text
+        return [_of_onnx(data, path)]
+    text = _text(data, path)
+    return [module_of(part, path) for part in (split_text(text) if split else [text])]
 
 
 def read_text(path: str) -> str:
@@ -38,9 +52,26 @@ def read_text(path: str) -> str:
         InputError: The file is neither text nor a protocol buffer.
         OSError: The file cannot be read.
     """
-    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+    return _text(_read(path), path)
+
+
+def _read(path: str) -> bytes:
+    return sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+
+
+def _form(data: bytes, path: str) -> Form:
     try:
-        if form_of(data, path) is not Form.TEXT:
+        return form_of(data, path)
+    except XlaliteError as error:
+        raise InputError(f"{shown_name(path)}: {error}") from error
+
+
+def _text(data: bytes, path: str) -> str:
+    form = _form(data, path)
+    if form is Form.ONNX:
+        return _of_onnx(data, path).to_string("lossless")
+    try:
+        if form is not Form.TEXT:
             return parse_file(data, path).to_string("lossless")
     except XlaliteError as error:
         raise InputError(f"{shown_name(path)}: {error}") from error
@@ -59,6 +90,19 @@ def module_of(text: str, path: str) -> HloModule:
     """
     try:
         module = parse(text)
+        verify(module)
+    except XlaliteError as error:
+        raise InputError(f"{shown_name(path)}: {error}") from error
+    return module
+
+
+def _of_onnx(data: bytes, path: str) -> HloModule:
+    """The module of an ONNX model, for sizes of 1 where it leaves them open."""
+    from xlalite.interop.onnx.model import model_of  # which few need
+
+    directory = None if path == STANDARD_INPUT else Path(path).parent
+    try:
+        module = model_of(data, directory).module()
         verify(module)
     except XlaliteError as error:
         raise InputError(f"{shown_name(path)}: {error}") from error

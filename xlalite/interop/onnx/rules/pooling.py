@@ -1,0 +1,122 @@
+"""Pooling below windows and over whole images."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.common import max_axes, sum_axes
+from xlalite.hlo.building.indexing import scatter_slices
+from xlalite.hlo.building.pooling import (
+    window_averages,
+    window_counts,
+    window_largest,
+    window_largest_with,
+    window_sums,
+)
+from xlalite.hlo.types.window import WindowDimension
+from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.rules.reductions import mean
+from xlalite.interop.onnx.rules.windows import SpatialWindow, spatial_window
+
+_STILL = (WindowDimension(1), WindowDimension(1))
+
+
+def _window(context: NodeContext, x: Handle) -> SpatialWindow:
+    return spatial_window(context, x.dims[2:], context.integers("kernel_shape"))
+
+
+@rule("AveragePool")
+def _average_pool(context: NodeContext) -> Handle:
+    x = context.operand(0)
+    window = _window(context, x)
+    whole = (*_STILL, *window.dimensions)
+    counted = [(0, 0), (0, 0), *window.pads] if context.integer("count_include_pad", 0) else None
+    return window_averages(x, whole, window_counts(whole, x.dims, counted))
+
+
+@rule("MaxPool")
+def _max_pool(context: NodeContext) -> tuple[Handle, ...]:
+    b, x = context.builder, context.operand(0)
+    window = (*_STILL, *_window(context, x).dimensions)
+    if len(context.node.outputs) < 2:
+        return (window_largest(x, window),)
+    places = np.arange(math.prod(x.dims[2:]))
+    space = places.reshape(x.dims[2:], order="F" if context.integer("storage_order", 0) else "C")
+    outer = np.arange(math.prod(x.dims[:2])).reshape(*x.dims[:2], *[1] * space.ndim) * places.size
+    return tuple(window_largest_with(x, b.constant(np.asarray(outer + space, np.int64)), window))
+
+
+@rule("LpPool")
+def _lp_pool(context: NodeContext) -> Handle:
+    x = context.operand(0)
+    window = (*_STILL, *_window(context, x).dimensions)
+    return _root(context, window_sums(_power(context, x), window))
+
+
+@rule("GlobalAveragePool")
+def _global_average_pool(context: NodeContext) -> Handle:
+    x = context.operand(0)
+    return mean(x, tuple(range(2, len(x.dims))))
+
+
+@rule("GlobalMaxPool")
+def _global_max_pool(context: NodeContext) -> Handle:
+    x = context.operand(0)
+    return max_axes(context.builder, x, range(2, len(x.dims)), True)
+
+
+@rule("GlobalLpPool")
+def _global_lp_pool(context: NodeContext) -> Handle:
+    x = context.operand(0)
+    return _root(context, sum_axes(context.builder, _power(context, x), range(2, len(x.dims)), True))
+
+
+def _power(context: NodeContext, x: Handle) -> Handle:
+    """|x|^p."""
+    p = context.integer("p", 2)
+    size = context.builder.op("abs", (x,))
+    return size if p == 1 else x * x if p == 2 else context.builder.op("power", (size, context.filled(p, x)))
+
+
+def _root(context: NodeContext, x: Handle) -> Handle:
+    p = context.integer("p", 2)
+    if p in (1, 2):
+        return x if p == 1 else context.builder.op("sqrt", (x,))
+    return context.builder.op("power", (x, context.filled(1 / p, x)))
+
+
+@rule("MaxUnpool")
+def _max_unpool(context: NodeContext) -> Handle:
+    """Elements put back to where they were largest, in an array of zeros."""
+    b, x, indices = context.builder, context.operand(0), context.operand(1)
+    rank = len(x.dims) - 2
+    kernel = context.integers("kernel_shape")
+    strides, pads = context.integers("strides", (1,) * rank), context.integers("pads", (0,) * (2 * rank))
+    own = [(x.dims[2 + i] - 1) * strides[i] - pads[i] - pads[rank + i] + kernel[i] for i in range(rank)]
+    dims = context.known_integers(2) if context.has(2) else (*x.dims[:2], *own)
+    inferred = (*x.dims[:2], *own)
+    count = math.prod(x.dims)
+    if context.has(2) and inferred != dims:  # the indices count in the array that was pooled
+        position = b.reshape(indices, (count,))
+        places = np.indices(inferred).reshape(len(inferred), -1)
+        moved = np.ravel_multi_index(tuple(np.minimum(p, d - 1) for p, d in zip(places, dims, strict=True)), dims)
+        from xlalite.hlo.building.indexing import gather_rows
+
+        indices = gather_rows(b, b.constant(moved.astype(np.int64)), position, 0)
+    zeros = b.full(0, x.dtype, (math.prod(dims),))
+    filled = scatter_slices(b, zeros, b.reshape(indices, (count, 1)), b.reshape(x, (count,)), "assign")
+    return b.reshape(filled, dims)
+
+
+@rule("LRN")
+def _lrn(context: NodeContext) -> Handle:
+    """X / (bias + alpha / size * sum of the squares of the channels around)^beta."""
+    x, size = context.operand(0), context.integer("size")
+    window = [WindowDimension(1)] * len(x.dims)
+    window[1] = WindowDimension(size, 1, (size - 1) // 2, size // 2)
+    total = window_sums(x * x, window) * context.constant(context.number("alpha", 1e-4) / size, x.dtype)
+    norm = total + context.constant(context.number("bias", 1.0), x.dtype)
+    return x / context.builder.op("power", (norm, context.filled(context.number("beta", 0.75), x)))
