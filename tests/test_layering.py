@@ -78,6 +78,10 @@ ROOMS: dict[str, Room] = {
     "xlalite.interop.onnx": Room(
         ("xlalite.hlo", "xlalite.backends", "xlalite", "xlalite.interop", "xlalite.ops"), (*NUMERIC, "onnx")
     ),
+    "xlalite.interop.torch": Room(
+        (*("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), "xlalite.interop"),
+        (*NUMERIC, "torch", "functorch"),
+    ),
     "xlalite.__main__": Room(("xlalite.cli",)),
 }
 

@@ -1,0 +1,151 @@
+"""xlalite as a backend of torch.compile: what it computes, forward and backward, is what torch computes eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from xlalite.interop.torch import backend, explain  # noqa: E402
+from xlalite.interop.torch.backend import observe  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Any]]:
+    """The programs that are compiled meanwhile."""
+    found: list[Any] = []
+    end = observe(found.append)
+    yield found
+    end()
+
+
+DTYPES = ("float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64")
+TOLERANCES = {torch.bfloat16: 2e-2, torch.float16: 2e-3}
+
+
+def agree(function: Callable[..., Any], *arguments: Any, rtol: float = 1e-5, **options: Any) -> None:
+    """Compares results, gradients and what becomes of the arguments of a function, compiled and eager."""
+    runs = []
+    for run in (function, torch.compile(function, backend=backend, **options)):
+        own = [argument.detach().clone().requires_grad_(argument.requires_grad) for argument in arguments]
+        torch.manual_seed(1)
+        out = run(*own)
+        results = list(out) if isinstance(out, (tuple, list)) else [out]
+        trained = [each for each in results if each.requires_grad]
+        if trained:
+            weights = [torch.linspace(0.5, 1.5, each.numel()).view(each.shape) for each in trained]
+            sum((each * weight).sum() for each, weight in zip(trained, weights, strict=True)).backward()
+        runs.append([*results, *own, *(each.grad for each in own if each.grad is not None)])
+    for want, have in zip(*runs, strict=True):
+        assert have.dtype == want.dtype
+        tolerance = max(rtol, TOLERANCES.get(want.dtype, 0))
+        torch.testing.assert_close(have.detach(), want.detach(), rtol=tolerance, atol=1e-5, equal_nan=True)
+
+
+def models_agree(model: nn.Module, *arguments: Any, tolerance: float = 1e-4) -> None:
+    """Compares the loss and the gradients of a model's parameters, compiled and eager."""
+    found = []
+    for run in (model, torch.compile(model, backend=backend)):
+        model.zero_grad()
+        loss = run(*arguments).square().mean()
+        loss.backward()
+        found.append([loss.detach(), *(p.grad.clone() for p in model.parameters())])
+    for wanted, have in zip(*found, strict=True):
+        torch.testing.assert_close(have, wanted, rtol=tolerance, atol=1e-6)
+
+
+def test_a_network_learns_as_eagerly(programs: list[Any]) -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+    models_agree(model, torch.randn(5, 8))
+    assert [len(program.segments) for program in programs] == [1, 1]
+    assert not [decision for program in programs for decision in program.decisions]
+
+
+def test_the_backend_is_found_by_name() -> None:
+    assert "xlalite" in torch.compiler.list_backends()
+    assert torch.compile(lambda x: x + 1, backend="xlalite")(torch.zeros(2)).tolist() == [1, 1]
+
+
+def test_what_has_no_rule_runs_in_torch() -> None:
+    def function(x: Any) -> Any:
+        return torch.erfinv(x.tanh() * 0.5) * 2 + x
+
+    x = torch.randn(4, 5, requires_grad=True)
+    agree(function, x)
+    eager = [decision for decision in explain(function, x) if decision.verdict == "eager"]
+    assert [decision.subject[1] for decision in eager] == ["aten.erfinv.default"]
+    assert eager[0].reason == "no rule"
+
+
+def test_strided_tensors_go_in_and_out() -> None:
+    x = torch.randn(6, 4, 2, requires_grad=True)
+    agree(lambda x: x.permute(2, 0, 1).exp(), x)
+    agree(lambda x: (x.transpose(0, 1) * 2, x.transpose(0, 2), x[1:3], x[0]), x)
+    function = torch.compile(lambda x: x * 2 + 1, backend=backend)
+    matrix = torch.randn(4, 6)
+    for strided in (matrix.t(), matrix[:, ::2], matrix[:, :1].expand(4, 3), torch.randn(0, 3), torch.randn(())):
+        torch.testing.assert_close(function(strided), strided * 2 + 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_element_types(dtype: str) -> None:
+    x = torch.randint(0, 3, (3, 4)).to(getattr(torch, dtype))
+    agree(lambda x: (x * x, x + x, x == x.flatten()[0], x.to(torch.float32) if not x.is_complex() else x, x.sum(0)), x)
+
+
+def test_sizes_that_vary_are_compiled_by_size(programs: list[Any]) -> None:
+    function = torch.compile(lambda x, y: (x @ y).softmax(-1), backend=backend, dynamic=True)
+    for rows in (3, 5, 3):
+        x, y = torch.randn(rows, 4, requires_grad=True), torch.randn(4, 6)
+        out = function(x, y)
+        torch.testing.assert_close(out, (x @ y).softmax(-1))
+        out.sum().backward()
+        assert x.grad is not None
+    assert len(programs) == 4
+
+
+def test_arguments_are_mutated() -> None:
+    def step(x: Any, y: Any) -> Any:
+        x.add_(y)
+        y[0].mul_(2)
+        return x * y
+
+    agree(step, torch.randn(3, 4), torch.randn(3, 4))
+
+
+def test_random_numbers_are_those_of_torch() -> None:
+    agree(lambda x: F.dropout(x, 0.5) + torch.rand_like(x) * torch.randn(4, 5), torch.randn(4, 5, requires_grad=True))
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_gradients_of_attention(is_causal: bool) -> None:
+    q, k, v = (torch.randn(2, 3, 7, 8, requires_grad=True) for _ in range(3))
+    agree(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=is_causal), q, k, v, rtol=1e-4)
+    mask = torch.randn(7, 7)
+    agree(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, mask, rtol=1e-4)
+
+
+def test_modes_of_torch() -> None:
+    model, x = nn.Linear(4, 4), torch.randn(2, 4)
+    compiled = torch.compile(model, backend=backend)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
+    with torch.inference_mode():
+        torch.testing.assert_close(compiled(x), model(x))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(compiled(x), model(x), rtol=2e-2, atol=1e-2)
+    exported = torch.export.export(model, (x,)).module()
+    torch.testing.assert_close(torch.compile(exported, backend=backend)(x), model(x))

@@ -1,0 +1,119 @@
+"""Graphs of core ATen operations as HLO modules: each operation by its rule, each tensor as it lies in memory."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.ir.instruction import Metadata
+from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.shape import Shape
+from xlalite.interop.torch.dtypes import DTYPES
+from xlalite.interop.torch.memory_order import MemoryOrder
+from xlalite.interop.torch.rules.operation import Operation
+from xlalite.interop.torch.rules.registry import Declined, find_rule
+
+_PLACE = re.compile(r'File "([^"]*)", line (\d+)')
+
+
+class NodeDeclinedError(XlaliteError):
+    """An operation cannot be part of a module.
+
+    Attributes:
+        node: The operation.
+        reason: Why.
+    """
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(f"{node.name}: {reason}")
+        self.node = node
+        self.reason = reason
+
+
+def is_known(node: Node) -> bool:
+    """Whether a value is a number that sizes decide, and no tensor."""
+    return isinstance(node.meta.get("val"), (bool, int, float)) or (node.op == "get_attr" and "val" not in node.meta)
+
+
+def reason_to_decline(node: Node) -> str:
+    """Why an operation cannot be compiled, as far as its name and its types say; empty when they say nothing."""
+    if node.target is operator.getitem or is_known(node):
+        return ""
+    if find_rule(str(node.target)) is None:
+        return "no rule"
+    values = [value for source in (node, *node.all_input_nodes) for value in _leaves(source.meta.get("val"))]
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in DTYPES:
+                return f"element type {value.dtype}"
+            if value.device.type != "cpu" or value.layout != torch.strided:
+                return f"tensor on {value.device.type}, {value.layout}"
+    return ""
+
+
+def lower(
+    name: str,
+    inputs: Sequence[tuple[Node, MemoryOrder]],
+    nodes: Sequence[Node],
+    outputs: Sequence[tuple[Node, MemoryOrder]],
+) -> HloModule:
+    """The module of some operations of a graph, in order.
+
+    Raises:
+        NodeDeclinedError: An operation's rule declines its arguments.
+    """
+    builder = Builder(name)
+    values: dict[Node, Any] = {}
+    for node, order in inputs:
+        array = builder.parameter(Shape.array(DTYPES[node.meta["val"].dtype], order.dims), node.name)
+        values[node] = order.tensor_of(builder, array)
+    for node in nodes:
+        with builder.metadata(_metadata(node)):
+            values[node] = _lowered(builder, node, values)
+    results = [order.array_of(builder, values[node]) for node, order in outputs]
+    return builder.build_module(builder.tuple(results))
+
+
+def _lowered(builder: Builder, node: Node, values: dict[Node, Any]) -> Any:
+    found = node.meta["val"]
+    arguments, named = torch.fx.node.map_arg(
+        (node.args, node.kwargs), lambda each: values[each] if each in values else each.meta["val"]
+    )
+    if node.target is operator.getitem:
+        return arguments[0][arguments[1]]
+    rule = find_rule(str(node.target))
+    assert rule is not None, "operations without a rule are no part of a module"
+    wanted = tuple(_shape(value) for value in (found if isinstance(found, (tuple, list)) else (found,)))
+    try:
+        result = rule(Operation(builder, str(node.target), wanted), *arguments, **named)
+    except Declined as declined:
+        raise NodeDeclinedError(node, str(declined)) from declined
+    except XlaliteError as error:
+        raise NodeDeclinedError(node, f"rule refused: {error}") from error
+    made = result if isinstance(result, tuple) else (result,)
+    for have, want in zip(made, wanted, strict=True):
+        if have is not None and want is not None and not have.shape.compatible(want):
+            raise NodeDeclinedError(node, f"rule gives {have.shape} for {want}")
+    return tuple(made) if isinstance(found, (tuple, list)) else made[0]
+
+
+def _shape(value: Any) -> Shape | None:
+    return Shape.array(DTYPES[value.dtype], tuple(value.shape)) if isinstance(value, torch.Tensor) else None
+
+
+def _leaves(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _metadata(node: Node) -> Metadata:
+    """Where in the user's program an operation comes from."""
+    places = _PLACE.findall(str(node.meta.get("stack_trace") or ""))
+    file, line = places[-1] if places else ("", "0")
+    return Metadata(str(node.target), node.name, file, int(line))

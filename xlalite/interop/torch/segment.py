@@ -1,0 +1,68 @@
+"""Part of a graph as an executable that takes and gives torch's tensors, whose memory it reads and writes in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.hlo.ir.module import HloModule
+from xlalite.interop.torch.memory_order import MemoryOrder
+
+_data_ptr = torch.Tensor.data_ptr
+_is_contiguous = torch.Tensor.is_contiguous
+_new = torch._C._dynamo.guards._empty_strided_cpu
+
+
+class Segment:
+    """A compiled module.
+
+    Attributes:
+        executable: The module, to be looked at.
+    """
+
+    def __init__(
+        self,
+        module: HloModule,
+        inputs: Sequence[MemoryOrder],
+        outputs: Sequence[tuple[MemoryOrder, torch.dtype]],
+    ) -> None:
+        """Compiles a module.
+
+        Args:
+            module: What is compiled; it gives a tuple.
+            inputs: How the tensors that it takes should lie in memory.
+            outputs: How those that it gives do, and their types.
+        """
+        executable = get_backend("cpu").compile(module, CompileOptions(num_threads=torch.get_num_threads()))
+        assert isinstance(executable, CpuExecutable), "the backend cpu makes these"
+        self.executable = executable
+        self._inputs = tuple(inputs)
+        self._strided = [(i, order.strides) for i, order in enumerate(inputs) if not order.is_row_major]
+        self._plain = [i for i, order in enumerate(inputs) if order.is_row_major]
+        self._outputs = [(order.sizes, order.strides, dtype) for order, dtype in outputs]
+        self._run = executable.call.call_entry
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results for tensors of the types and sizes that it was compiled for, however they lie in memory."""
+        if not self._lie_well(tensors):
+            tensors = [self._arranged(tensor, i) for i, tensor in enumerate(tensors)]
+        results = [_new(sizes, strides, dtype) for sizes, strides, dtype in self._outputs]
+        self._run([*map(_data_ptr, tensors)], [*map(_data_ptr, results)])
+        return results
+
+    def _lie_well(self, tensors: Sequence[torch.Tensor]) -> bool:
+        if not self._strided:
+            return all(map(_is_contiguous, tensors))
+        return all(tensors[i].stride() == strides for i, strides in self._strided) and all(
+            tensors[i].is_contiguous() for i in self._plain
+        )
+
+    def _arranged(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
+        """A tensor, copied if it does not lie as the module expects it."""
+        order = self._inputs[number]
+        if order.describes(tensor.shape, tensor.stride()):
+            return tensor
+        return torch.empty_strided(order.sizes, order.strides, dtype=tensor.dtype).copy_(tensor)

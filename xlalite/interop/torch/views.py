@@ -1,0 +1,49 @@
+"""Values of a graph that are views of others: torch makes them without work, from a value that it holds anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import torch
+from torch.fx import Node
+
+from xlalite.interop.torch.memory_order import memory_order
+
+_NAMES = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("view.default", "_unsafe_view.default", "permute.default", "t.default", "transpose.int", "expand.default"),
+        *("unsqueeze.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "slice.Tensor", "select.int"),
+        *("alias.default", "detach.default", "diagonal.default"),
+    )
+)
+_reinterpreted = torch._C._dynamo.guards._reinterpret_tensor
+
+
+def base_of(node: Node, compiled: Collection[Node]) -> Node:
+    """The value that a compiled one is a view of; itself if it is none."""
+    while node in compiled and str(node.target) in _NAMES:
+        node = node.args[0]
+    return node
+
+
+def is_worth_a_view(node: Node, base: Node, outside: Collection[Node]) -> bool:
+    """Whether a view costs no more memory than a copy: the base is held anyway, or it is not larger."""
+    mine, its = node.meta["val"], base.meta["val"]
+    fills_memory = memory_order(its.shape, its.stride()).describes(its.shape, its.stride())
+    return fills_memory and mine.dtype == its.dtype and (base in outside or mine.numel() >= its.numel())
+
+
+def view_maker(node: Node, base: Node) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What makes the view, of the base as it lies in memory."""
+    mine, its = node.meta["val"], base.meta["val"]
+    order = memory_order(its.shape, its.stride())
+    size, strides, offset = tuple(mine.shape), mine.stride(), mine.storage_offset() - its.storage_offset()
+
+    def view(held: torch.Tensor) -> torch.Tensor:
+        if not order.describes(held.shape, held.stride()):
+            held = torch.empty_strided(order.sizes, order.strides, dtype=held.dtype).copy_(held)
+        made: torch.Tensor = _reinterpreted(held, size, strides, offset)
+        return made
+
+    return view
