@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal as LiteralType
+from typing import Literal as LiteralType, overload
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
@@ -183,15 +183,23 @@ class HloModule:
 
         return write_proto(self)
 
-    def to_stablehlo(self) -> str:
-        """The module as StableHLO text, as jax and MLIR read it.
+    @overload
+    def to_stablehlo(self, form: LiteralType["text"] = "text") -> str: ...
+    @overload
+    def to_stablehlo(self, form: LiteralType["bytecode"]) -> bytes: ...
+    def to_stablehlo(self, form: LiteralType["text", "bytecode"] = "text") -> str | bytes:
+        """The module as StableHLO, as jax and MLIR read it.
+
+        Args:
+            form: `text`, or `bytecode`: a portable artifact.
 
         Raises:
             LoweringError: StableHLO cannot say it; names the instruction.
+            ValueError: There is no such form.
         """
-        from xlalite.hlo.stablehlo.writing.writer import stablehlo_text
+        from xlalite.hlo.stablehlo.writing.writer import write_stablehlo
 
-        return stablehlo_text(self)
+        return write_stablehlo(self, form)
 
     def _repr_html_(self) -> str:
         """The module as notebooks show it."""

@@ -193,6 +193,17 @@ def test_lists(xlalite: Callable[..., object]) -> None:
     assert stages == [*STAGES, "stablehlo", "html"]
 
 
+def test_bytecode_is_written_to_its_files(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    assert xlalite("opt", softmax, "--stage=stablehlo", "-o", tmp_path / "f.mlirbc").code == 0
+    assert (tmp_path / "f.mlirbc").read_bytes().startswith(b"ML\xefR")
+    assert "close" in xlalite("run", tmp_path / "f.mlirbc").out
+    two = tmp_path / "two.hlo"
+    two.write_text(f"{softmax.read_text()}\n// -----\n{softmax.read_text()}")
+    ran = xlalite("opt", two, "--split-input-file", "--stage=stablehlo", "-o", tmp_path / "g.mlirbc")
+    assert ran.code == 2
+    assert "bytecode holds one module, the input has 2" in ran.err
+
+
 def test_modules_are_shown_in_stablehlo(tmp_path: Path, xlalite: Callable[..., object]) -> None:
     file = tmp_path / "twice.hlo"
     file.write_text("HloModule m\nENTRY e { x = f32[4] parameter(0)\n y = f32[4] copy(x)\n ROOT a = f32[4] add(x, y) }")

@@ -33,8 +33,9 @@ HTML = "html"
 STABLEHLO = "stablehlo"
 """No stage of a compilation: the module in another language."""
 
+_BYTECODE = ".mlirbc"
 _OTHER_STAGES = {
-    STABLEHLO: "the module as it was given, or after --passes, as StableHLO",
+    STABLEHLO: "the module as it was given, or after --passes, as StableHLO; -o F.mlirbc writes bytecode",
     HTML: "all of it, pass by pass, as a page for a browser",
 }
 
@@ -69,6 +70,9 @@ def run(words: Sequence[str]) -> int:
     modules = read_modules(arguments.file, split=arguments.split_input_file)
     if stage == HTML:
         _write(arguments.output, _page(modules, passes, backend, options))
+        return 0
+    if stage == STABLEHLO and arguments.output.endswith(_BYTECODE):
+        _write_bytecode(arguments.output, modules, passes or (), debug)
         return 0
     outputs = [
         _run_passes(module, passes or (), stage, backend, options)
@@ -167,6 +171,13 @@ def _write(path: str, text: str) -> None:
         sys.stdout.write(text)
         return
     Path(path).write_text(text, encoding="utf-8")
+
+
+def _write_bytecode(path: str, modules: Sequence[HloModule], passes: tuple[Stage, ...], debug: DebugOptions) -> None:
+    if len(modules) != 1:
+        raise UsageError(f"{path}: bytecode holds one module, the input has {len(modules)}")
+    _run_pipeline(Pipeline("opt", passes), modules[0], debug)
+    Path(path).write_bytes(modules[0].to_stablehlo("bytecode"))
 
 
 def _show(output: StageOutput, *, explain: bool, time: bool) -> None:

@@ -89,6 +89,17 @@ _WORDS: dict[str, dict[int, dict[int, str]]] = {
     "chlo": {0: _DIRECTIONS, 1: _KINDS},
 }
 
+ELEMENT_CODES = {name: code for code, name in _ELEMENTS["vhlo"].items()}
+"""Element types of portable artifacts: numbers by name."""
+WORD_CODES = {
+    key: (code, {word: number for number, word in _WORDS["vhlo"][code].items()})
+    for key, code in (
+        *(("comparison_direction", 3), ("compare_type", 4), ("fft_type", 7), ("precision_config", 11)),
+        *(("rng_algorithm", 12), ("rng_distribution", 13), ("transpose_a", 16)),
+    )
+}
+"""Closed sets of words in portable artifacts, by the attribute that they are in: number of the set, numbers by word."""
+
 DOT_DIMENSIONS = tuple(f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs"))
 GATHER_DIMENSIONS = (
     *("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims"),

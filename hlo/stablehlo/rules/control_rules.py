@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xlalite.hlo.building.builder import Handle
@@ -101,6 +102,11 @@ def _call_function(context: OperationContext, name: str, attrs: CallAttrs) -> tu
 def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
     key = "callee" if context.has("callee") else "call_target_name"
     target = context.get(key, Symbol).name if key == "callee" else context.get(key, str)
+    known = context.lowering.table.rules.get(_of_chlo(target))
+    if known is not None:
+        fields = context.get("mhlo.attributes", dict, {})
+        operation = replace(context.operation, name=_of_chlo(target), attributes=fields)
+        return as_tuple(known(replace(context, operation=operation)))
     version = context.get("api_version", int, 1)
     if not 0 <= version < len(_API_VERSIONS):
         raise context.error(f"there is no API version {version}")
@@ -114,6 +120,17 @@ def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
     result = context.op("custom-call", context.operands, attrs)
     result.instruction.backend_config = _backend_config(context)
     return context.unpack(result)
+
+
+def as_tuple(results: Handle | Sequence[Handle]) -> tuple[Handle, ...]:
+    """What a rule gives, as several values."""
+    return (results,) if isinstance(results, Handle) else tuple(results)
+
+
+def _of_chlo(target: str) -> str:
+    """The operation of CHLO that a call stands for where that dialect cannot be said: `mhlo.topk` is `chlo.top_k`."""
+    dialect, _, name = target.partition(".")
+    return f"chlo.{'top_k' if name == 'topk' else name}" if dialect == "mhlo" else ""
 
 
 def _backend_config(context: OperationContext) -> str:

@@ -78,6 +78,14 @@ def constant_leaf(context: ExportContext, value: np.ndarray[Any, Any], dtype: DT
     return context.block.one("constant", (), found.shape, {"value": found})
 
 
+def _arc_tangent(context: ExportContext) -> Tree:
+    """The angle of (x, 1)."""
+    (operand,), shape = context.arrays, context.instruction.shape.without_layout()
+    one = constant_leaf(context, np.ones((), shape.dtype.numpy), shape.dtype)
+    ones = context.block.one("broadcast_in_dim", [one], shape, {"broadcast_dimensions": ()})
+    return context.block.one("atan2", [operand, ones], shape)
+
+
 def _slice(attrs: Any) -> Attributes:
     keys = ("start_indices", "limit_indices", "strides")
     return {key: tuple(entry[place] for entry in attrs.slice) for place, key in enumerate(keys)}
@@ -257,3 +265,6 @@ RULES: dict[str, ExportRule] = {
     "batch-norm-inference": _renamed("batch_norm_inference", _norm),
     "batch-norm-grad": _renamed("batch_norm_grad", _norm),
 }
+
+PORTABLE: dict[str, ExportRule] = {"atan": _arc_tangent}
+"""What is written otherwise where CHLO cannot be said."""

@@ -26,6 +26,7 @@ from xlalite.hlo.stablehlo.reading.syntax import (
     Word,
 )
 from xlalite.hlo.stablehlo.rules.elementwise_rules import TWINS
+from xlalite.hlo.stablehlo.writing.attribute_kinds import integer_dtype
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.hlo.types.shape import Shape
@@ -34,9 +35,7 @@ _MOST_NUMBERS = 64
 _PLAIN = re.compile(rb'[^\x20-\x7e]|["\\]')
 _BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _SHORT = frozenset(f"stablehlo.{name}" for name in TWINS)
-_NARROW = frozenset({"api_version", "index", "exponent_bits", "mantissa_bits", "version"})
 _UNITS = frozenset({"use_global_device_ids"})
-_NARROW_PREFIXES = ("tf.", "mhlo.")
 # Attributes that are lists of attributes; all other lists are of plain integers.
 _LISTS = frozenset(
     {"called_computations", "operand_layouts", "output_operand_aliases", "precision_config", "result_layouts"}
@@ -169,9 +168,9 @@ def _attribute(key: str, value: Attribute) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return f"{value} : {'i32' if key in _NARROW or key.startswith(_NARROW_PREFIXES) else 'i64'}"
+            return f"{value} : {ELEMENT_NAMES[integer_dtype(key)]}"
         case float():
-            return f"{number_text(np.float32(value), DType.F32)} : f32"
+            return f"{number_text(float(str(np.float32(value))), DType.F64)} : f32"
         case str():
             return _quoted(value)
         case Symbol(name):
