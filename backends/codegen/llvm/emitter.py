@@ -165,6 +165,10 @@ class Emitter:
 
     # Text
 
+    def only_calls(self) -> None:
+        """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else."""
+        self._header += self.module.attribute_reference(("noinline", "optnone"))
+
     def text(self) -> str:
         """The function's text."""
         if not self.block.is_terminated:

@@ -23,6 +23,8 @@ _SHARED = "xlalite.shared"
 _SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {}
 """Names and texts of shared functions that this process has written."""
 _MOST_SHARED_TEXTS = 512
+_FEWEST_LINES = 100
+"""Of a module that is cut for several threads: some work is done for each piece."""
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -86,7 +88,7 @@ class ModuleBuilder(ModuleSymbols):
             )
         ]
         header = f"define {linkage + ' ' if linkage else ''}{return_type.text} {handle.text}({', '.join(spelled)})"
-        header += self._attribute_reference(attributes)
+        header += self.attribute_reference(attributes)
         builder = FunctionBuilder(self, handle, header, self.contract if contract is None else contract)
         self._functions.append(builder)
         return builder
@@ -99,7 +101,6 @@ class ModuleBuilder(ModuleSymbols):
         parameter_types: Sequence[Type],
         parameter_attributes: Sequence[str],
         build: Callable[[FunctionBuilder], None],
-        attributes: Sequence[str] = ("nounwind", "noinline"),
     ) -> Function:
         """A function that stands in a module of its own, the same in all programs that have it; see `shared_texts`.
 
@@ -110,7 +111,6 @@ class ModuleBuilder(ModuleSymbols):
             parameter_types: Types of the parameters.
             parameter_attributes: One string for each parameter.
             build: Writes the body.
-            attributes: Function attributes.
         """
 
         def written() -> tuple[str, str]:
@@ -120,7 +120,7 @@ class ModuleBuilder(ModuleSymbols):
                 return_type,
                 parameter_types,
                 parameter_attributes=parameter_attributes,
-                attributes=attributes,
+                attributes=("nounwind", "noinline"),
                 linkage="hidden",
             )
             build(fb)
@@ -155,11 +155,15 @@ class ModuleBuilder(ModuleSymbols):
         """The module as LLVM IR text."""
         return self._module_text([function.text() for function in self._functions], self._metadata, ())
 
-    def texts(self, most_lines: int) -> list[str]:
+    def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and internal functions stand in every piece that names them.
+        Constants and internal functions stand in every piece that names them. Pieces are shorter where several threads
+        are to have some.
         """
+        if threads > 1:
+            line_count = sum(function.line_count for function in self._functions)
+            most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
         for function in self._functions:

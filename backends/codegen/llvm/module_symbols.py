@@ -58,7 +58,7 @@ class ModuleSymbols:
         handle = self._register(name, return_type, types, variadic)
         parameters = [type_.text for type_ in types] + (["..."] if variadic else [])
         self._declarations.append(
-            f"declare {return_type.text} {handle.text}({', '.join(parameters)}){self._attribute_reference(attributes)}"
+            f"declare {return_type.text} {handle.text}({', '.join(parameters)}){self.attribute_reference(attributes)}"
         )
         return handle
 
@@ -173,7 +173,8 @@ class ModuleSymbols:
         handle = self._symbols[name] = Function(name, return_type, parameter_types, variadic)
         return handle
 
-    def _attribute_reference(self, attributes: Sequence[str]) -> str:
+    def attribute_reference(self, attributes: Sequence[str]) -> str:
+        """The group of some function attributes, with a blank in front; empty if there are none."""
         if not attributes:
             return ""
         content = " ".join(attributes)

@@ -103,6 +103,7 @@ class _ModuleEmitter:
             "partition-id": self._emit_device_number,
             **dict.fromkeys(COLLECTIVES, self._emit_collective),
         }
+        self._computes = any(instruction.opcode in self._handlers for instruction in module.instructions())
 
     def emit(self) -> EmittedModule:
         for computation in self._chunks.apart:
@@ -110,8 +111,10 @@ class _ModuleEmitter:
         self._emit_computation(self._hlo.entry_computation)
         self._slots.write_back_results()
         self._fb.ret(0)
+        if not self._computes:
+            self._fb.only_calls()
         shared = (SHARED_MODULE + text for text in self._module.shared_texts)
-        self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE), *shared))
+        self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE, self._num_threads), *shared))
         return self._emitted
 
     def _base_pointer(self, allocation: Allocation) -> Value:
@@ -451,6 +454,7 @@ class _ModuleEmitter:
 
     def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
         """Work on scalars only: straight into the entry, without a call."""
+        self._computes = True
         sources: dict[HloInstruction, ElementSource] = {}
         for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
             shape = parameter.shape

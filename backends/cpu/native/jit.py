@@ -7,7 +7,6 @@ called). Importing this module starts nothing; LLVM wakes up at the first compil
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import enum
 import functools
@@ -115,10 +114,12 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
     waiting = sorted(range(len(texts)), key=lambda number: len(texts[number]))
 
     def work() -> None:
-        with contextlib.suppress(IndexError):
-            while not failures:
+        while not failures:
+            try:
                 number = waiting.pop()
-                made[number] = _generate(texts[number], wanted, options)
+            except IndexError:
+                return
+            made[number] = _generate(texts[number], wanted, options)
 
     def help_out() -> None:
         try:
@@ -162,7 +163,7 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
             image = _emit_object(module, machine)
             exports = _exported_names(module)
     idle.append(machine)
-    return GeneratedCode(optimized_ir, assembly, image, exports, round(1e3 * (time.perf_counter() - start), 3))
+    return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
 
 
 def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:

@@ -235,7 +235,8 @@ class SharedImages:
 
     def keep(self, text: str, image: bytes, compile_ms: float) -> None:
         """Takes object code that was made in so many milliseconds."""
-        self.cache.add(self._key(text), ObjectCode(image, (), summary=CodeSummary(self.name, compile_ms=compile_ms)))
+        summary = CodeSummary(self.name, compile_ms=round(compile_ms, 3))
+        self.cache.add(self._key(text), ObjectCode(image, (), summary=summary))
 
     def _key(self, text: str) -> str:
         return cache_key(("shared", text), self.options)

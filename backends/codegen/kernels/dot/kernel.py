@@ -38,6 +38,9 @@ from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
+_LONG_CALL_STEPS = 1024
+"""Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
+
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
@@ -140,14 +143,27 @@ class DotKernel(Kernel):
     @property
     def _is_long(self) -> bool:
         """Whether it does nothing but call functions for tiles that take long."""
-        is_long = self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and self.plan.parts == 1
-        return is_long and results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
+        return self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and self._only_calls
+
+    @property
+    def _only_calls(self) -> bool:
+        """Whether nothing is computed outside of tiles and functions that pack."""
+        is_alone = results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
+        return is_alone and self.plan.parts == 1
+
+    @property
+    def _tile_steps(self) -> int:
+        """Multiply-adds of vectors in one call of a tile."""
+        plan = self.plan
+        return plan.rows * -(-plan.columns // plan.lanes) * plan.unit_depth
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
         if self._is_long:
             return self._call_of_driver(module, name)
         entry = open_kernel(module, name, self.request)
+        if self._only_calls and self._tile_steps >= _LONG_CALL_STEPS:
+            entry.fb.only_calls()
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function).emit()
         entry.fb.ret()
@@ -169,16 +185,16 @@ class DotKernel(Kernel):
                 functions.append(function)
                 return fb.load(PTR, fb.gep(PTR, places, len(functions) - 1), 8)
 
+            fb.only_calls()
             math = TableScalars(fb, sizes)
             Driver(module, enter_kernel(fb, self.request), self._product, math, callee).emit()
             numbers.extend(math.numbers)
             fb.ret()
 
-        # Loops that call what takes long take longer to optimise than that ever gains.
-        only_calls = ("nounwind", "noinline", "optnone")
         types, kinds = (PTR, I64, I64, PTR, PTR), ("noalias readonly", "", "", "noalias readonly", "noalias readonly")
-        driver = module.shared_function(None, "dot_driver", VOID, types, kinds, build, only_calls)
-        fb = module.function(name, VOID, types[:3], attributes=only_calls, linkage="hidden")
+        driver = module.shared_function(None, "dot_driver", VOID, types, kinds, build)
+        fb = module.function(name, VOID, types[:3], linkage="hidden")
+        fb.only_calls()
         places = fb.alloca(PTR, len(functions), align=8)
         for number, function in enumerate(functions):
             fb.store(function, fb.gep(PTR, places, number), 8)
