@@ -127,7 +127,7 @@ def test_a_variable_that_changes_its_shape_in_a_compiled_loop_is_an_error(run: A
     assert run(v).shape == (4,)
 
 
-def test_bodies_may_wait_for_outer_tensors_but_not_make_variables(run: Any) -> None:
+def test_bodies_may_wait_for_outer_tensors_and_make_variables_outside(run: Any) -> None:
     p, x = a.placeholder(np.bool_, []), a.placeholder(np.float32, [])
 
     def waiting() -> Any:
@@ -135,8 +135,19 @@ def test_bodies_may_wait_for_outer_tensors_but_not_make_variables(run: Any) -> N
             return constant(1.0)
 
     assert run(cond(p, waiting, lambda: x), {p: True, x: 5}) == 1
-    with pytest.raises(GraphError, match="inside a loop or branch"):
-        cond(p, lambda: Variable(1.0), lambda: x)
+    made: list[Variable] = []
+
+    def making() -> Any:
+        made.append(Variable(lambda: constant(3.0), name="v"))
+        return made[0] + 1
+
+    either = cond(p, making, lambda: cond(x > 0, making, lambda: x))
+    assert [v.graph is p.graph for v in made] == [True, True]
+    assert [v.name for v in made] == ["v:0", "v_1:0"]
+    run(made[0].initializer)
+    assert run(either, {p: True, x: 0}) == 4
+    with pytest.raises(GraphError, match="is made inside a loop or branch; pass a function"):
+        cond(p, lambda: Variable(constant(1.0)), lambda: x)
 
 
 def test_while_loops_alone_and_compiled(run: Any) -> None:

@@ -7,6 +7,7 @@ from xlalite.framework.graph.errors import ElementTypeError, GraphError
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.functions import array as a, losses, math as m
 from xlalite.ops.functions.clipping import clip_by_average_norm, clip_by_global_norm
+from xlalite.ops.functions.control_flow import cond, control_dependencies
 from xlalite.ops.helpers.node import operation
 from xlalite.ops.training import learning_rate_decay as decay
 from xlalite.ops.training.adaptive_optimizers import (
@@ -368,3 +369,21 @@ def test_sparse_cross_entropy_loss_is_the_mean_over_nonzero_weights(run: Any, gr
     np.testing.assert_allclose(run(loss), (rows[0, 2] + 3 * rows[1, 0]) / 2, rtol=1e-6)
     assert losses.get_losses() == [loss]
     assert run(losses.get_total_loss()) == run(loss)
+
+
+def test_moving_averages_are_kept_in_branches(run: Any) -> None:
+    """Batch normalisation by hand: means of the batch that move while training and are used afterwards."""
+    x, training = a.placeholder(np.float32, [None, 2]), a.placeholder(np.bool_, [])
+    mean = m.reduce_mean(x, 0)
+    average = ExponentialMovingAverage(0.5)
+
+    def updated() -> Any:
+        with control_dependencies([average.apply([mean])]):
+            return a.identity(mean)
+
+    used = cond(training, updated, lambda: average.average(mean).value())
+    run(global_variables_initializer())
+    np.testing.assert_allclose(run(used, {x: [[2, 4]], training: True}), [2, 4])
+    np.testing.assert_allclose(run(used, {x: [[9, 9]], training: False}), [2, 4])
+    np.testing.assert_allclose(run(used, {x: [[5, 7]], training: True}), [5, 7])
+    np.testing.assert_allclose(run(used, {x: [[9, 9]], training: False}), [4, 6], rtol=1e-6)

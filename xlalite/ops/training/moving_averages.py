@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
@@ -31,8 +32,8 @@ def assign_moving_average(
         current = cast_to(convert_to_tensor(value), variable.dtype)
         if not zero_debias:
             return variable.assign_sub((variable.value() - current) * step)
-        biased = _beside(variable, zeros(variable.shape.known_dims(), variable.dtype), "biased")
-        count = _beside(variable, zeros([], variable.dtype), "local_step")
+        biased = _beside(variable, lambda: zeros(variable.shape.known_dims(), variable.dtype), "biased")
+        count = _beside(variable, lambda: zeros([], variable.dtype), "local_step")
         mean = biased.assign_sub((biased.value() - current) * step)
         return variable.assign(mean / (1 - m.pow(1 - step, count.assign_add(1.0))))
 
@@ -101,16 +102,16 @@ class ExponentialMovingAverage:
 
     def _shadow(self, of: Any) -> Variable:
         if isinstance(of, Variable):
-            start = zeros(of.shape, of.dtype) if self._zero_debias else of.initialized_value
-            return _beside(of, start, self._name)
+            nothing = partial(zeros, of.shape, of.dtype)
+            return _beside(of, nothing if self._zero_debias else of.initialized_value, self._name)
         if not isinstance(of, Tensor):
             raise GraphError(f"moving average of {of!r}: expected a variable or a tensor")
-        return _beside(of, zeros(of.shape, of.dtype), self._name)
+        return _beside(of, partial(zeros, of.shape, of.dtype), self._name)
 
 
-def _beside(of: Variable | Tensor, initial: Any, name: str) -> Variable:
-    """A variable that is called `<of>/<name>`."""
-    graph = get_default_graph()
+def _beside(of: Variable | Tensor, initial: Callable[[], Tensor], name: str) -> Variable:
+    """A variable that is called `<of>/<name>`, outside of loops and branches."""
+    graph = get_default_graph().outermost
     full_name = "/".join(filter(None, (get_variable_scope().name, of.op.name, name)))
     with graph.name_scope(None), graph.control_dependencies(None):
         return Variable(initial, trainable=False, name=full_name)

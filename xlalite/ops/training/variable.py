@@ -55,19 +55,22 @@ class Variable(TensorOperators):
             use_resource: Accepted for compatibility; there is only one sort of variable.
 
         Raises:
-            GraphError: there is no initial value, or the variable is made inside a loop or branch.
+            GraphError: there is no initial value, or it is a tensor of the loop or branch that is being made.
             ShapeError: its shape is not fully known although it should be.
         """
         if initial_value is None:
             raise GraphError("Variable: initial_value is needed")
-        graph = get_default_graph()
-        if graph.building_function:
+        inner = get_default_graph()
+        if isinstance(initial_value, Tensor) and initial_value.graph.building_function:
             raise GraphError(
-                f"Variable {name or ''!r}: variables cannot be made inside a loop or branch; make it outside"
+                f"Variable {name or ''!r}: the initial value {initial_value.name!r} is made inside a loop or branch; "
+                "pass a function that makes it"
             )
+        graph = inner.outermost
         self._constraint = constraint
         self._trainable = trainable
-        with graph.control_dependencies(None), graph.name_scope(_scope_name(graph, name or "Variable")) as scope:
+        full_name = _scope_name(graph, name or "Variable")
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(full_name) as scope:
             with graph.name_scope("Initializer"):
                 value = initial_value() if callable(initial_value) else initial_value
                 initial = _initial_tensor(value, dtype)
