@@ -1,5 +1,7 @@
 """`tf.function`, `Defun` and `xla.compile`: pieces of a graph that act as a whole."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,16 @@ def test_function_asks_for_compilation_when_told():
     plain = tf.function(lambda x: x * 2.0)(tf.constant(1.0)).op.inputs[0].op
     assert marked.get_attr("_XlaCompile") is True
     assert "_XlaCompile" not in plain.attrs
+
+
+def test_functions_of_any_name_make_a_scope():
+    def _twice(x):
+        return x * 2.0
+
+    calls = [tf.function(_twice), tf.Defun(tf.float32)(_twice), tf.function(functools.partial(_twice))]
+    results = [call(tf.constant(1.0)) for call in calls]
+    assert [each.op.name.split("/")[0] for each in results] == ["twice", "twice_1", "function"]
+    assert _run(results) == [2.0, 2.0, 2.0]
 
 
 def test_defun_converts_arguments_and_takes_its_gradient_from_grad_func():

@@ -172,6 +172,28 @@ def test_steps_follow_the_published_rule_alone_and_compiled(optimizer: Any, refe
     assert run(step) == 4
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "reference"),
+    [
+        *(RULES[name] for name in ("adagrad", "adadelta", "rmsprop", "centered rmsprop")),
+        (lambda: GradientDescentOptimizer(0.1), gradient_descent),
+        (lambda: MomentumOptimizer(0.1, 0.9, use_nesterov=True), lambda x, s: momentum(x, s, True)),
+        (lambda: AdamOptimizer(0.1), adam),
+    ],
+    ids=["adagrad", "adadelta", "rmsprop", "centered rmsprop", "gradient descent", "nesterov", "adam"],
+)
+def test_steps_of_complex_variables_follow_the_same_rules(optimizer: Any, reference: Any, run: Any) -> None:
+    start = np.array([1 + 2j, -0.5j])
+    v = Variable(start)
+    train = optimizer().apply_gradients([(v.value() + 0, v)])
+    run(global_variables_initializer())
+    expected, state = start, {}
+    for number in range(3):
+        run(train) if number % 2 else run.compiled([train])
+        expected = reference(expected, state)
+        np.testing.assert_allclose(run(v), expected, rtol=1e-6)
+
+
 def test_slots_are_variables_beside_their_variable(run: Any) -> None:
     v = Variable(START, name="w")
     optimizer = AdamOptimizer()
@@ -253,6 +275,12 @@ def test_slots_are_named_as_in_checkpoints(optimizer: Any, names: dict[str, str]
 def test_numbers_outside_their_range_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         make()
+
+
+def test_rules_that_compare_refuse_complex_variables(graph: Any) -> None:
+    v = Variable(np.array([1j]))
+    with pytest.raises(ElementTypeError, match="complex128; expected floating point"):
+        AdaMaxOptimizer(0.1).apply_gradients([(v.value(), v)])
 
 
 def test_hyper_parameters_have_the_type_of_the_variable(graph: Any) -> None:

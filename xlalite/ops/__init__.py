@@ -51,6 +51,7 @@ from xlalite.ops.declarations import (
     scattering as scattering,
     segments as segments,
     shape_queries as shape_queries,
+    slice_updates as slice_updates,
     slicing as slicing,
     softmax as softmax,
     space_blocks as space_blocks,

@@ -84,6 +84,12 @@ VALUES = [
         expected=lambda x: np.stack([np.diag(row, 1)[:2] for row in x]),
     ),
     value(
+        "MatrixDiagV3 of which one is outside of the matrix",
+        lambda x: d.matrix_diag(x, k=(0, 3), num_rows=3, align="LEFT_RIGHT"),
+        np.arange(12.0).reshape(4, 3),
+        expected=lambda x: np.diag(x[3]) + np.diag(x[2, :2], 1) + np.diag(x[1, :1], 2),
+    ),
+    value(
         "MatrixSetDiagV3",
         lambda x, v: d.matrix_set_diag(x, v, k=(-1, 2)),
         X,

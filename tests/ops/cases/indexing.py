@@ -1,8 +1,11 @@
 """Index vectors, masks, scatters and stitching."""
 
+from typing import Any
+
 import numpy as np
 from ops.cases.case import gradient, value
 
+from xlalite.ops.declarations.strided_slice import MASKS
 from xlalite.ops.functions import array as a, selection as s
 from xlalite.ops.functions.sparse import sparse_to_dense
 from xlalite.ops.helpers.constant import constant
@@ -18,6 +21,12 @@ def scattered(shape: tuple[int, ...], indices: np.ndarray, updates: np.ndarray) 
     result = np.zeros(shape, updates.dtype)
     np.add.at(result, tuple(indices.T), updates)
     return result
+
+
+def backwards(x: Any, part: Any) -> Any:
+    """`x` with its rows [2:0:-2] replaced."""
+    index = [constant([value]) for value in (2, 0, -2)]
+    return node("TensorStridedSliceUpdate", [x, *index, part], dict.fromkeys(MASKS, 0))
 
 
 def changed(ufunc: np.ufunc | None, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
@@ -37,6 +46,13 @@ ROWS = np.int32([[2], [0], [2]])
 UPDATES = np.arange(3 * 4, dtype=F).reshape(3, 4) - 5
 
 VALUES = [
+    value(
+        "TensorStridedSliceUpdate",
+        backwards,
+        np.arange(5),
+        np.array([-1]),
+        expected=lambda x, u: np.array([0, 1, -1, 3, 4]),
+    ),
     value("EnsureShape", lambda x: a.ensure_shape(x, [None, 3, 4]), X, expected=lambda x: x),
     value(
         "ConcatOffset",
@@ -174,4 +190,5 @@ GRADIENTS = [
     gradient("DynamicStitch", lambda x, y: s.dynamic_stitch([[3, 0], [1, 2]], [x[:2], y[:2]]) * 2, Y, Z),
     gradient("ParallelDynamicStitch", lambda x: node("ParallelDynamicStitch", [constant([2, 0, 1]), x], {"N": 1}), Y),
     gradient("GatherNd twice", lambda x: gradients(s.gather_nd(x, [[0], [0]]) ** 3, x)[0] * WEIGHTS, Y + 3),
+    gradient("TensorStridedSliceUpdate", lambda x, u: backwards(x, u) * WEIGHTS, Y, Z[:1]),
 ]

@@ -24,9 +24,9 @@ def define_operator(name: str, function: Callable[..., Any]) -> None:
     _OPERATORS[name] = function
 
 
-def apply_operator(name: str, *operands: Any) -> Any:
+def apply_operator(operator: str, /, *operands: Any, **options: Any) -> Any:
     """What an operator gives."""
-    return _OPERATORS[name](*operands)
+    return _OPERATORS[operator](*operands, **options)
 
 
 class TensorOperators:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from xlalite.framework.graph.default_session import evaluate_tensor
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import GraphError
-from xlalite.framework.graph.operators import TensorOperators
+from xlalite.framework.graph.operators import TensorOperators, apply_operator
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape
 from xlalite.hlo.errors import ShapeError
 
@@ -97,6 +98,17 @@ class Tensor(TensorOperators):
     def set_handle_data(self, data: HandleData) -> None:
         """Says which variable a `resource` tensor stands for."""
         self._handle_data = data
+
+    @property
+    def assign(self) -> Callable[..., Any]:
+        """Of a slice of a variable, `v[1:3]`: what replaces that part of the variable by a value.
+
+        Raises:
+            AttributeError: the tensor is nothing of that sort.
+        """
+        if self._op.type != "StridedSlice" or self._op.inputs[0].op.type != "ReadVariableOp":
+            raise AttributeError(f"tensor {self.name!r} is no slice of a variable, so it has no 'assign'")
+        return partial(apply_operator, "assign_slice", self)
 
     def get_shape(self) -> TensorShape:
         """The same as `shape`."""

@@ -76,5 +76,6 @@ def uninitialized(operation: Operation, data: HandleData) -> UninitializedError:
     return UninitializedError(
         None,
         operation,
-        f"variable {data.name!r} ({data.dtype.name}{data.shape}) has no value yet; run its initializer first",
+        f"variable {data.name!r} ({data.dtype.name}{data.shape}) has no value yet, it is uninitialized; "
+        "run its initializer first",
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.ops.declarations.training_ops import Update, declare_update
+from xlalite.ops.helpers.declare import FLOAT_OR_COMPLEX
 
 # Adagrad and Adadelta.
 
@@ -123,8 +124,8 @@ _SLOTS = ("update_slots",)
 _RMS = ("lr", "rho", "momentum", "epsilon", "grad")
 _PENALTIES = ("lr", "l1", "l2")
 _LINEAR = ("multiply_linear_by_lr",)
-declare_update("Adagrad", ("var", "accum"), ("lr", "grad"), _adagrad, _SLOTS)
-declare_update("AdagradV2", ("var", "accum"), ("lr", "epsilon", "grad"), _adagrad_v2, _SLOTS)
+declare_update("Adagrad", ("var", "accum"), ("lr", "grad"), _adagrad, _SLOTS, types=FLOAT_OR_COMPLEX)
+declare_update("AdagradV2", ("var", "accum"), ("lr", "epsilon", "grad"), _adagrad_v2, _SLOTS, types=FLOAT_OR_COMPLEX)
 declare_update(
     "AdagradDA",
     ("var", "gradient_accumulator", "gradient_squared_accumulator"),
@@ -132,9 +133,11 @@ declare_update(
     _adagrad_da,
     integers=("global_step",),
 )
-declare_update("Adadelta", ("var", "accum", "accum_update"), ("lr", "rho", "epsilon", "grad"), _adadelta)
-declare_update("RMSProp", ("var", "ms", "mom"), _RMS, _rms_prop)
-declare_update("CenteredRMSProp", ("var", "mg", "ms", "mom"), _RMS, _centered_rms_prop)
+declare_update(
+    "Adadelta", ("var", "accum", "accum_update"), ("lr", "rho", "epsilon", "grad"), _adadelta, types=FLOAT_OR_COMPLEX
+)
+declare_update("RMSProp", ("var", "ms", "mom"), _RMS, _rms_prop, types=FLOAT_OR_COMPLEX)
+declare_update("CenteredRMSProp", ("var", "mg", "ms", "mom"), _RMS, _centered_rms_prop, types=FLOAT_OR_COMPLEX)
 declare_update("ProximalGradientDescent", ("var",), ("alpha", "l1", "l2", "grad"), _proximal_gradient_descent)
 declare_update("ProximalAdagrad", ("var", "accum"), (*_PENALTIES, "grad"), _proximal_adagrad)
 declare_update("Ftrl", ("var", "accum", "linear"), ("grad", *_PENALTIES, "lr_power"), _ftrl, _LINEAR)

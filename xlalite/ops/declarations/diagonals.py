@@ -285,17 +285,20 @@ def _band_diag_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _sizes_of(longest: int, known: Sequence[Array], align: str) -> Band:
-    """The band `k` of a matrix whose sizes may be left open (-1), so that the diagonals just fit."""
+    """The band `k` of a matrix whose sizes may be left open (-1), so that the longest diagonal just fits.
+
+    Where one size is open, diagonals may lie outside of the matrix, as in TensorFlow: nothing of them is looked at.
+    """
     k, rows, columns = known
     low, high = int(np.ravel(k)[0]), int(np.ravel(k)[-1])
     least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
     height, width = int(rows), int(columns)
     if height == -1 and width == -1:
         height = width = max(least_rows, least_columns)
-    elif height == -1:
-        height = least_rows
-    elif width == -1:
-        width = least_columns
+    elif height == -1 and width >= least_columns:
+        return Band(least_rows, width, low, high, align)
+    elif width == -1 and height >= least_rows:
+        return Band(height, least_columns, low, high, align)
     return band_of(k, height, width, align)
 
 

@@ -188,13 +188,15 @@ def _cut(b: Builder, x: Handle, plan: SlicePlan) -> Handle:
     return b.reverse(b.slice(x, starts, limits, steps), backwards)
 
 
-def _constants(ctx: LoweringContext, op: Operation) -> tuple[Array, Array, Array]:
-    return ctx.constant(op, "begin"), ctx.constant(op, "end"), ctx.constant(op, "strides")
+def slice_plan_of(ctx: LoweringContext, op: Operation, dims: Sequence[int]) -> SlicePlan:
+    """The index that an operation's constant inputs and masks name, applied to known sizes."""
+    begin, end, strides = (ctx.constant(op, name) for name in ("begin", "end", "strides"))
+    return plan_slice(dims, begin, end, strides, _Masks.of(op))
 
 
 def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     x = inputs[0]
-    plan = plan_slice(x.dims, *_constants(ctx, op), _Masks.of(op))
+    plan = slice_plan_of(ctx, op, x.dims)
     return [ctx.builder.reshape(_cut(ctx.builder, x, plan), plan.result)]
 
 
@@ -241,18 +243,25 @@ def _grad_infer(op: Operation) -> Sequence[OutputType]:
     return [(op.inputs[4].dtype, constant_value_as_shape(op.inputs[0]))]
 
 
-def _grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-    b, dy = ctx.builder, inputs[0]
-    dims = tuple(int(size) for size in ctx.constant(op, "shape"))
-    plan = plan_slice(dims, *_constants(ctx, op), _Masks.of(op))
-    box = b.reshape(dy, [part.count for part in plan.dimensions])
-    box = b.reverse(box, [i for i, part in enumerate(plan.dimensions) if part.step < 0 and part.count > 1])
+def in_order(b: Builder, part: Handle, plan: SlicePlan) -> Handle:
+    """What a slice took, as it lies in its source: with dropped dimensions, without new ones, none backwards."""
+    box = b.reshape(part, [each.count for each in plan.dimensions])
+    return b.reverse(box, [i for i, each in enumerate(plan.dimensions) if each.step < 0 and each.count > 1])
+
+
+def put_back(b: Builder, part: Handle, dims: Sequence[int], plan: SlicePlan) -> Handle:
+    """What a slice took in an array of the source's sizes, zeros elsewhere."""
     padding = []
-    for size, part in zip(dims, plan.dimensions, strict=True):
-        low = min(part.start, part.start + (part.count - 1) * part.step) if part.count else 0
-        covered = (part.count - 1) * abs(part.step) + 1 if part.count else 0
-        padding.append((low, size - low - covered, abs(part.step) - 1))
-    return [b.pad(box, b.constant(np.zeros((), dy.dtype.numpy), dy.dtype), padding)]
+    for size, each in zip(dims, plan.dimensions, strict=True):
+        low = min(each.start, each.start + (each.count - 1) * each.step) if each.count else 0
+        covered = (each.count - 1) * abs(each.step) + 1 if each.count else 0
+        padding.append((low, size - low - covered, abs(each.step) - 1))
+    return b.pad(in_order(b, part, plan), b.constant(np.zeros((), part.dtype.numpy), part.dtype), padding)
+
+
+def _grad_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    dims = tuple(int(size) for size in ctx.constant(op, "shape"))
+    return [put_back(ctx.builder, inputs[0], dims, slice_plan_of(ctx, op, dims))]
 
 
 def _grad_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, int32, int64
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, DType, int32, int64
 from xlalite.framework.graph.errors import ElementTypeError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, VariableAccess, register
 from xlalite.framework.graph.operation import Operation
@@ -15,6 +15,7 @@ from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.variable_ops import check_update
+from xlalite.ops.helpers.declare import FLOAT_OR_COMPLEX
 from xlalite.ops.helpers.row_updates import update_rows
 from xlalite.ops.helpers.shape_rules import require_rank, require_scalar, require_type
 
@@ -52,6 +53,7 @@ def declare_update(
     rule: UpdateRule,
     attrs: tuple[str, ...] = (),
     integers: tuple[str, ...] = (),
+    types: Collection[DType] = FLOATING_TYPES,
 ) -> None:
     """Declares `ResourceApply<name>` with `handles` first and, among `inputs`, one called `grad`.
 
@@ -59,9 +61,9 @@ def declare_update(
     `ResourceSparseApply<name>`, the gradient's rows belong to those rows of the variable that `indices` behind it name.
     """
     split = inputs.index("grad") + 1
-    _declare_one(f"ResourceApply{name}", handles, inputs, rule, attrs, integers)
+    _declare_one(f"ResourceApply{name}", handles, inputs, rule, attrs, integers, types)
     by_rows = (*inputs[:split], "indices", *inputs[split:])
-    _declare_one(f"ResourceSparseApply{name}", handles, by_rows, rule, attrs, integers)
+    _declare_one(f"ResourceSparseApply{name}", handles, by_rows, rule, attrs, integers, types)
 
 
 def _declare_one(
@@ -71,15 +73,15 @@ def _declare_one(
     rule: UpdateRule,
     attrs: tuple[str, ...],
     integers: tuple[str, ...],
+    types: Collection[DType],
 ) -> None:
     count = len(handles)
 
     def infer(op: Operation) -> Sequence[OutputType]:
         data = handle_data_of(op.inputs[0])
-        if data.dtype not in FLOATING_TYPES:
-            raise ElementTypeError(
-                f"variable {data.name!r} has element type {data.dtype.name}; expected floating point"
-            )
+        if data.dtype not in types:
+            expected = "floating point" if types is FLOATING_TYPES else "floating point or complex"
+            raise ElementTypeError(f"variable {data.name!r} has element type {data.dtype.name}; expected {expected}")
         for slot in op.inputs[1:count]:
             if not handle_data_of(slot).shape.is_compatible_with(data.shape):
                 raise ShapeError(
@@ -216,10 +218,12 @@ def _power_sign(step: Update) -> Sequence[Handle]:
 
 _NESTEROV = ("use_nesterov",)
 _ADAM = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad")
-declare_update("GradientDescent", ("var",), ("alpha", "grad"), _gradient_descent)
-declare_update("Momentum", ("var", "accum"), ("lr", "grad", "momentum"), _momentum, _NESTEROV)
-declare_update("KerasMomentum", ("var", "accum"), ("lr", "grad", "momentum"), _keras_momentum, _NESTEROV)
-declare_update("Adam", ("var", "m", "v"), _ADAM, _adam, _NESTEROV)
+declare_update("GradientDescent", ("var",), ("alpha", "grad"), _gradient_descent, types=FLOAT_OR_COMPLEX)
+declare_update("Momentum", ("var", "accum"), ("lr", "grad", "momentum"), _momentum, _NESTEROV, types=FLOAT_OR_COMPLEX)
+declare_update(
+    "KerasMomentum", ("var", "accum"), ("lr", "grad", "momentum"), _keras_momentum, _NESTEROV, types=FLOAT_OR_COMPLEX
+)
+declare_update("Adam", ("var", "m", "v"), _ADAM, _adam, _NESTEROV, types=FLOAT_OR_COMPLEX)
 declare_update("AdamWithAmsgrad", ("var", "m", "v", "vhat"), _ADAM, _adam_with_amsgrad)
 declare_update("AdaMax", ("var", "m", "v"), ("beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"), _ada_max)
 declare_update("AddSign", ("var", "m"), ("lr", "alpha", "sign_decay", "beta", "grad"), _add_sign)

@@ -49,8 +49,7 @@ def function(
     @functools.wraps(func)
     def called(*args: Any, **kwargs: Any) -> Any:
         scope = jit_scope() if jit_compile or experimental_compile else nullcontext()
-        name = getattr(func, "__name__", "function").strip("<>")
-        return _as_a_whole(lambda: func(*args, **kwargs), name, scope)
+        return _as_a_whole(lambda: func(*args, **kwargs), _scope_name(func), scope)
 
     return called
 
@@ -70,7 +69,7 @@ class Defun:
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function as calls see it."""
-        name = self._options.get("func_name") or func.__name__.strip("<>")
+        name = self._options.get("func_name") or _scope_name(func)
         scope = functools.partial(jit_scope, bool(self._options.get("compiled", False)))
 
         @functools.wraps(func)
@@ -123,6 +122,11 @@ def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None
         return [result] if isinstance(result, Tensor) or hasattr(result, "_as_graph_element") else result
 
     return _as_a_whole(whole, "cluster", jit_scope())
+
+
+def _scope_name(func: Callable[..., Any]) -> str:
+    """The function's name without what a name scope cannot begin with."""
+    return getattr(func, "__name__", "").strip("<>_") or "function"
 
 
 def _as_a_whole(body: Callable[[], Any], name: str | None, scope: AbstractContextManager[Any]) -> Any:

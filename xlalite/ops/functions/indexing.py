@@ -11,8 +11,8 @@ from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations.strided_slice import MASKS
 from xlalite.ops.helpers.constant import as_existing_tensor, constant, convert_to_tensor
 from xlalite.ops.helpers.gradient_rules import shape_tensor
-from xlalite.ops.helpers.node import node
-from xlalite.ops.helpers.promotion import promote
+from xlalite.ops.helpers.node import node, operation
+from xlalite.ops.helpers.promotion import cast_to, promote
 
 newaxis = None
 """Makes a new dimension where it stands in an index."""
@@ -37,6 +37,17 @@ def index_tensor(tensor: Tensor, key: Any) -> Tensor:
         if index is not None:
             result = _gathered(result, _checked(index, tensor), axis)
     return result
+
+
+def assign_slice(part: Tensor, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
+    """Replaces what a slice of a variable took; gives the whole variable after it."""
+    source, *index = part.op.inputs
+    handle = source.op.inputs[0]
+    replacement = cast_to(convert_to_tensor(value, preferred_dtype=part.dtype), part.dtype)
+    masks = {mask: part.op.get_attr(mask) for mask in MASKS}
+    change = operation("ResourceStridedSliceAssign", [handle, *index, replacement], masks, name)
+    with part.graph.control_dependencies([change]):
+        return node("ReadVariableOp", [handle])
 
 
 def _result_axes(keys: tuple[Any, ...], found: list[Tensor | None], rank: int | None) -> list[int] | None:

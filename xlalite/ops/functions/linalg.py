@@ -168,7 +168,7 @@ def tridiagonal_solve(
             sequence of three (sequence; the outer ones may be shorter by one), or matrices `[..., m, m]` (matrix).
         rhs: `[..., m]`, or `[..., m, k]`.
         diagonals_format: compact, sequence or matrix.
-        transpose_rhs: Whether right-hand sides lie in rows, `[..., k, m]`, as the solutions do then.
+        transpose_rhs: Whether right-hand sides lie in rows, `[..., k, m]`; solutions lie in columns all the same.
         conjugate_rhs: Whether right-hand sides are conjugated first.
         name: Name scope.
         partial_pivoting: Whether rows are exchanged, for accuracy.
@@ -192,7 +192,7 @@ def tridiagonal_solve(
         found = node("TridiagonalSolve", [compact, sides], {"partial_pivoting": partial_pivoting})
         if is_vector:
             return node("Squeeze", [found], {"squeeze_dims": (-1,)})
-        return matrix_transpose(found) if transpose_rhs else found
+        return found
 
 
 def _compact(diagonals: Any, form: str) -> Tensor:
@@ -200,6 +200,8 @@ def _compact(diagonals: Any, form: str) -> Tensor:
         return convert_to_tensor(diagonals)
     if form == "matrix":
         whole = convert_to_tensor(diagonals)
+        if whole.shape.dims is not None and not whole.shape[-2:].is_compatible_with(whole.shape[:-3:-1]):
+            raise ShapeError(f"tridiagonal_solve: matrices of shape {whole.shape} are not square")
         parts: Any = [matrix_diag_part(whole, k=k) if k else matrix_diag_part(whole) for k in (1, 0, -1)]
     elif form == "sequence":
         parts = promote(*diagonals)

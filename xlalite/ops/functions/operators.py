@@ -8,7 +8,7 @@ from typing import Any
 from xlalite.framework.graph.operators import define_operator
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions import math
-from xlalite.ops.functions.indexing import index_tensor
+from xlalite.ops.functions.indexing import assign_slice, index_tensor
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.indexed_slices import dense
 from xlalite.ops.helpers.node import node
@@ -52,3 +52,4 @@ define_operator("abs", math.abs)
 define_operator("invert", _invert)
 define_operator("dense", dense)
 define_operator("getitem", lambda x, key: index_tensor(convert_to_tensor(x), key))
+define_operator("assign_slice", assign_slice)

@@ -310,8 +310,10 @@ class AssignedValue(TensorOperators):
         return self._value
 
 
-def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None) -> Any:
-    """Replaces a variable's value; gives the value after it."""
+def assign(
+    ref: Variable | Tensor, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None
+) -> Any:
+    """Replaces the value of a variable or of a slice of one; gives the variable's value after it."""
     return ref.assign(value, name=name)
 
 
