@@ -138,3 +138,25 @@ def test_bare_handles_know_their_variable():
 
 def test_a_single_number_is_counted():
     np.testing.assert_array_equal(_run(tf.bincount(tf.constant(2), minlength=4)), [0, 0, 1, 0])
+
+
+def test_what_is_compiled_comes_in_a_list_unless_it_is_one():
+    assert _run(tf.xla.experimental.compile(lambda: 1.0)) == [1.0]
+    assert _run(tf.xla.experimental.compile(lambda: np.array([1, 2])))[0].tolist() == [1, 2]
+    assert _run(tf.xla.experimental.compile(lambda: (1.0, 2.0))) == (1.0, 2.0)
+    assert tf.xla.experimental.compile(lambda: None).type == "NoOp"
+
+
+def test_a_stack_is_closed_and_a_trigger_waits():
+    def step():
+        stack = tf.raw_ops.StackV2(max_size=2, elem_type=tf.float32)
+        pushed = tf.raw_ops.StackPushV2(handle=stack, elem=1.0)
+        with tf.control_dependencies([pushed]):
+            closed = tf.raw_ops.StackCloseV2(handle=stack)
+        with tf.control_dependencies([closed]):
+            popped = tf.raw_ops.StackPopV2(handle=stack, elem_type=tf.float32)
+        with tf.control_dependencies([popped]):
+            return tf.raw_ops.ControlTrigger()
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the stack is empty"):
+        _run(step())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xlalite as tf
-from xlalite.framework.graph.errors import GraphError, InvalidArgumentError
+from xlalite.framework.graph.errors import ElementTypeError, GraphError, InvalidArgumentError
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.hlo.errors import ShapeError
 from xlalite.ops.helpers.gradients import gradients
@@ -68,3 +68,22 @@ def test_loops_over_nothing_give_nothing(run: Any) -> None:
     x = tf.placeholder(tf.float32, [None, 2])
     found = tf.map_fn(lambda row: tf.reduce_sum(row), x)
     assert run(found, {x: np.zeros((0, 2))}).shape == (0,)
+
+
+def test_what_arrives_at_an_array_adds_up(run: Any) -> None:
+    array = tf.TensorArray(np.float32, 3).write(1, [1.0, 2.0])
+    gradient = array.grad("a").write(1, [5.0, 1.0]).write(1, [2.0, 2.0]).write(0, [7.0, 7.0])
+    np.testing.assert_array_equal(run(array.stack()), [[0, 0], [1, 2], [0, 0]])
+    np.testing.assert_array_equal(run(gradient.stack()), [[7, 7], [7, 3], [0, 0]])
+    with pytest.raises(ShapeError, match="element_shape"):
+        tf.TensorArray(np.float32, 3).grad("a")
+
+
+def test_elements_have_the_type_of_the_array(graph: Any) -> None:
+    with pytest.raises(ElementTypeError, match="has element type int32; expected float32"):
+        tf.TensorArray(np.float32, 3).write(0, tf.constant([7]))
+
+
+def test_split_needs_a_vector_of_lengths(graph: Any) -> None:
+    with pytest.raises(ShapeError, match="known lengths"):
+        tf.TensorArray(np.float32, 3).split([1.0, 2.0, 3.0], 1)

@@ -134,16 +134,17 @@ declare_outputs(
 )
 
 
-# NoOp: only its control dependencies matter.
+# NoOp, ControlTrigger: only their control dependencies matter.
 
 
 def _nothing(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     return ()
 
 
-register(
-    OpSpec("NoOp", no_outputs, lower=_pass_on, host_kernel=_nothing, gradient=None, group=MOVEMENT, is_stateful=True)
-)
+for _name in ("NoOp", "ControlTrigger"):
+    register(
+        OpSpec(_name, no_outputs, lower=_pass_on, host_kernel=_nothing, gradient=None, group=MOVEMENT, is_stateful=True)
+    )
 
 
 # Assert(condition, data...): fails the step when the condition is false.

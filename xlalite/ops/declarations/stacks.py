@@ -13,6 +13,7 @@ from xlalite.framework.graph.tensor_shape import unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.ops.helpers.declare import declare_on_host
 from xlalite.ops.helpers.handles import handle_of, object_of, one_handle
+from xlalite.ops.helpers.shape_rules import no_outputs
 
 
 def _made(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
@@ -39,8 +40,14 @@ def _popped(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) 
     return [held.pop()]
 
 
+def _closed(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    object_of(op, inputs[0], list, "stack").clear()
+    return ()
+
+
 _WHY_HOST = "it keeps values of earlier iterations"
 
 declare_on_host("StackV2", ("max_size",), one_handle, _made, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
 declare_on_host("StackPushV2", ("handle", "elem"), _pushed_infer, _pushed, _WHY_HOST, is_stateful=True)
 declare_on_host("StackPopV2", ("handle",), _popped_infer, _popped, _WHY_HOST, attrs=("elem_type",), is_stateful=True)
+declare_on_host("StackCloseV2", ("handle",), no_outputs, _closed, _WHY_HOST, is_stateful=True)

@@ -119,7 +119,7 @@ def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None
 
     def whole() -> Any:
         result = computation(*[node("Identity", [each]) for each in given])
-        return [result] if isinstance(result, Tensor) or hasattr(result, "_as_graph_element") else result
+        return result if result is None or isinstance(result, list | tuple | dict | Operation) else [result]
 
     return _as_a_whole(whole, "cluster", jit_scope())
 

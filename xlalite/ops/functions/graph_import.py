@@ -27,7 +27,7 @@ _MAX_DEPTH: Final = 50
 _MAX_FUNCTION_NODES: Final = 1_000_000
 _ALIASES: Final = {
     **{"BatchMatMul": "BatchMatMulV2", "StatelessIf": "If", "StatelessWhile": "While", "PlaceholderV2": "Placeholder"},
-    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity", "ControlTrigger": "NoOp"},
+    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity"},
 }
 """Types that differ from ours in nothing that shows here."""
 

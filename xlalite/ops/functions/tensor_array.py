@@ -108,7 +108,7 @@ class TensorArray:
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with another tensor at a number."""
-        item = cast_to(convert_to_tensor(value, preferred_dtype=self.dtype), self.dtype)
+        item = convert_to_tensor(value, self.dtype)
         attrs = {"resize_if_index_out_of_bounds": self.grows}
         return self._with(node("TensorListSetItem", [self.flow, convert_to_tensor(index), item], attrs, name))
 
@@ -147,11 +147,23 @@ class TensorArray:
             ShapeError: the lengths differ, or are not known.
         """
         known = constant_value(convert_to_tensor(lengths))
-        if known is None or not known.size or (known != known[0]).any():
+        if known is None or known.ndim != 1 or not known.size or (known != known[0]).any():
             raise ShapeError("TensorArray.split needs known lengths, all the same")
         whole = convert_to_tensor(value)
         sizes = constant([known.size, int(known[0])])
         return self.unstack(reshape(whole, concat([sizes, shape(whole)[1:]], 0), name))
+
+    def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
+        """An array of as many zeros, in which writing adds to what is there; `source` is accepted for compatibility.
+
+        Raises:
+            ShapeError: nothing is known of the shape of the tensors.
+        """
+        if self.element_shape.rank is None:
+            raise ShapeError("TensorArray.grad: give the array an element_shape, or write to it first")
+        made: TensorArray = object.__new__(_AddingTensorArray)
+        object.__setattr__(made, "flow", node("ZerosLike", [self.flow if flow is None else flow], None, name))
+        return made
 
     def close(self, name: str | None = None) -> Any:
         """Does nothing: an array is a value."""
@@ -171,6 +183,16 @@ class _GrowingTensorArray(TensorArray):
 
     __slots__ = ()
     grows = True
+
+
+class _AddingTensorArray(TensorArray):
+    """An array in which writing adds, as what arrives at a tensor that is read several times."""
+
+    __slots__ = ()
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        place, item = convert_to_tensor(index), convert_to_tensor(value, self.dtype)
+        return super().write(place, gather(self.flow, place) + item, name)
 
 
 def _open_shape() -> Tensor:
