@@ -22,7 +22,8 @@ class XlaliteRep(BackendRep):  # type: ignore[misc]
     def run(self, inputs: Sequence[Input], **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for inputs by position, as a tuple with names; a mapping gives inputs by name."""
         outputs = self.model.run(inputs) if isinstance(inputs, dict) else _by_position(self.model, inputs)
-        return tuple(namedtupledict("Outputs", list(outputs))(*outputs.values()))
+        found: tuple[Any, ...] = namedtupledict("Outputs", list(outputs))(*outputs.values())
+        return found
 
 
 class XlaliteBackend(Backend):  # type: ignore[misc]

@@ -53,6 +53,13 @@ def operators() -> list[tuple[str, str]]:
     return sorted(_RULES)
 
 
+def filled(value: float, like: Handle) -> Handle:
+    """A number, rounded into the type of a value, at its sizes."""
+    with np.errstate(all="ignore"):
+        scalar = like.builder.constant(np.asarray(value).astype(like.dtype.numpy), like.dtype)
+    return like.builder.broadcast(scalar, like.dims)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     """A node that is being translated.
@@ -215,10 +222,6 @@ class NodeContext:
         """A constant of a type; floating-point numbers are rounded into it."""
         with np.errstate(all="ignore"):
             return self.builder.constant(np.asarray(value).astype(dtype.numpy), dtype)
-
-    def filled(self, value: float, like: Handle) -> Handle:
-        """A number at the sizes and in the type of a value."""
-        return self.builder.broadcast(self.constant(value, like.dtype), like.dims)
 
     def _attribute(self, name: str, kind: type[T] | tuple[type[T], ...], default: T | None) -> T:
         value = self.attributes.get(name, default)

@@ -20,6 +20,7 @@ from xlalite.interop.onnx.graph import Attributes, Function, Graph, ModelProgram
 from xlalite.interop.onnx.known_values import KnownValues, UnknownValueError
 from xlalite.interop.onnx.schema_functions import schema_function
 from xlalite.interop.onnx.scope import Scope, Value
+from xlalite.interop.onnx.tensors import LARGEST
 
 # What rules may stumble over in a model that breaks the rules of ONNX.
 _FAULTS_OF_MODELS = (ArithmeticError, LookupError, TypeError, ValueError, MemoryError, NotImplementedError)
@@ -82,7 +83,11 @@ class Importer:
                 values = self.run_node(node, inputs, attributes, scope)
                 if len(values) < len(node.outputs):
                     raise LoweringError(f"{len(node.outputs)} outputs are asked for, there are {len(values)}")
-                scope.names.update((name, value) for name, value in zip(node.outputs, values, strict=False) if name)
+                for name, value in zip(node.outputs, values, strict=False):
+                    if isinstance(value, Handle) and value.shape.element_count > LARGEST:
+                        raise LoweringError(f"{value.shape.text()} is too large")
+                    if name:
+                        scope.names[name] = value
 
     def run_node(
         self, node: Node, inputs: tuple[Value, ...], attributes: Attributes, scope: Scope

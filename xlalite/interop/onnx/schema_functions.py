@@ -24,7 +24,7 @@ def schema_function(node: Node, inputs: tuple[Value, ...], version: int) -> Func
         from onnx import defs
     except ImportError:
         return None
-    if not defs.has(node.op_type, node.domain):
+    if not defs.has(node.op_type, version, node.domain):
         return None
     schema = defs.get_schema(node.op_type, version, node.domain)
     if schema.has_function:

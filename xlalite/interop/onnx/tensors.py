@@ -47,8 +47,10 @@ ELEMENT_TYPES: dict[int, DType] = {
 }
 """ONNX's numbers of element types; strings (8) have no counterpart."""
 
+LARGEST = 1 << 40
+"""How many elements an array may have."""
+
 _STRING = 8
-_MOST_ELEMENTS = 1 << 40
 # Which field holds the values of a type that are not raw bytes; the others lie in `int32_data`, narrow ones packed.
 _FIELDS = {
     DType.F32: "float_data",
@@ -163,7 +165,7 @@ def checked_dims(message: ProtoMessage, dims: tuple[int, ...]) -> tuple[int, ...
     Raises:
         ParseError: One is negative, or there are too many elements.
     """
-    if any(size < 0 for size in dims) or math.prod(size or 1 for size in dims) > _MOST_ELEMENTS:
+    if any(size < 0 for size in dims) or math.prod(size or 1 for size in dims) > LARGEST:
         raise message.error(f"there is no array of sizes {list(dims)}")
     return dims
 

@@ -5,7 +5,6 @@ How many are chosen follows from the values, so that only the form that fills up
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 
@@ -16,12 +15,13 @@ from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape
-from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.framework.meaning.host import HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import max_axes
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.numerics.box_selection import choose_boxes
 from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 
 _WHY_HOST = "how many boxes it chooses depends on their values"
@@ -57,42 +57,6 @@ def _limits(op: Operation, inputs: Sequence[HostValue]) -> tuple[float, float, f
     return found[0], found[1], found[2]
 
 
-def _overlaps(boxes: Array, one: int, others: Sequence[int]) -> Array:
-    """Intersection over union of one box `[y, x, y, x]` with others; 0 where one is empty."""
-    chosen = boxes[[one, *others]]
-    low, high = np.minimum(chosen[:, :2], chosen[:, 2:]), np.maximum(chosen[:, :2], chosen[:, 2:])
-    areas = (high - low).prod(1)
-    sides = np.maximum(np.minimum(high[0], high[1:]) - np.maximum(low[0], low[1:]), 0)
-    common = sides.prod(1)
-    exists = (areas[0] > 0) & (areas[1:] > 0)
-    return np.asarray(np.where(exists, common / np.where(exists, areas[0] + areas[1:] - common, 1), 0))
-
-
-def _choose(
-    boxes: Array, scores: Array, most: int, overlap: float, least_score: float, sigma: float
-) -> tuple[list[int], list[float]]:
-    """The boxes in the order in which they are chosen, with their scores (Bodla et al. 2017 for `sigma` above 0)."""
-    waiting = [(-float(score), number, 0) for number, score in enumerate(scores) if score > least_score]
-    heapq.heapify(waiting)
-    chosen: list[int] = []
-    final: list[float] = []
-    while waiting and len(chosen) < most:
-        negative, number, compared = heapq.heappop(waiting)
-        similar = _overlaps(boxes, number, chosen[compared:])
-        if sigma > 0:
-            score = -negative * float(np.exp(-0.5 / sigma * similar * similar).prod())
-        elif (similar > overlap).any():
-            continue
-        else:
-            score = -negative
-        if score == -negative:
-            chosen.append(number)
-            final.append(score)
-        elif score > least_score:
-            heapq.heappush(waiting, (-score, number, len(chosen)))
-    return chosen, final
-
-
 def _on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     boxes, scores, count = (np.asarray(value) for value in inputs[:3])
     overlap, least_score, sigma = _limits(op, inputs)
@@ -100,7 +64,7 @@ def _on_host(context: HostContext, op: Operation, inputs: tuple[HostValue, ...])
         raise InvalidArgumentError(None, op, f"boxes of shape {boxes.shape} do not fit {len(scores)} scores")
     most = max(0, int(count))
     wide = boxes.astype(np.float32) if boxes.dtype.itemsize < 4 else boxes
-    chosen, final = _choose(wide, scores, most, overlap, least_score, sigma)
+    chosen, final = choose_boxes(wide, scores, most, overlap, least_score, sigma)
     filling = most - len(chosen) if _is_padded(op) else 0
     found = {
         "selected_indices": np.array([*chosen, *[0] * filling], np.int32),
@@ -150,7 +114,7 @@ def _lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> S
 
 
 def _overlaps_in_hlo(b: Builder, boxes: Handle, others: Handle) -> Handle:
-    """Row by row, as `_overlaps` has it."""
+    """Row by row, as `box_selection` has it."""
     number = boxes.dims[0]
 
     def corners(rows: Handle) -> tuple[Handle, Handle]:

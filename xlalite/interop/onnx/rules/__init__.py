@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.interop.onnx.rules import (
     activations,
+    boxes,
     control_flow,
     convolutions,
     elementwise,
@@ -11,16 +12,23 @@ from xlalite.interop.onnx.rules import (
     joining,
     losses,
     normalization,
+    ordering,
     pooling,
     products,
     quantization,
+    random_numbers,
+    recurrent,
     reductions,
+    resizing,
+    sampling,
     sequences,
     shaping,
+    signals,
 )
 
 FAMILIES = (
     activations,
+    boxes,
     control_flow,
     convolutions,
     elementwise,
@@ -28,11 +36,17 @@ FAMILIES = (
     joining,
     losses,
     normalization,
+    ordering,
     pooling,
     products,
     quantization,
+    random_numbers,
+    recurrent,
     reductions,
+    resizing,
+    sampling,
     sequences,
     shaping,
+    signals,
 )
 """The families, for whoever lists them."""

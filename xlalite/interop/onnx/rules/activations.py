@@ -7,7 +7,7 @@ import math
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import broadcast_to, max_axes, sum_axes
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 
@@ -15,7 +15,7 @@ _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 @rule("Relu")
 def _relu(context: NodeContext) -> Handle:
     x = context.operand(0)
-    return context.builder.op("maximum", (x, context.filled(0, x)))
+    return context.builder.op("maximum", (x, filled(0, x)))
 
 
 @rule("LeakyRelu")
@@ -35,8 +35,8 @@ def _prelu(context: NodeContext) -> Handle:
 @rule("ThresholdedRelu")
 def _thresholded_relu(context: NodeContext) -> Handle:
     b, x = context.builder, context.operand(0)
-    is_above = b.compare(x, context.filled(context.number("alpha", 1.0), x), "GT")
-    return b.select(is_above, x, context.filled(0, x))
+    is_above = b.compare(x, filled(context.number("alpha", 1.0), x), "GT")
+    return b.select(is_above, x, filled(0, x))
 
 
 @rule("Elu")
@@ -63,30 +63,30 @@ def _celu(context: NodeContext) -> Handle:
 
 @rule("HardSigmoid")
 def _hard_sigmoid(context: NodeContext) -> Handle:
-    return hard_sigmoid(context, context.operand(0), context.number("alpha", 0.2), context.number("beta", 0.5))
+    return hard_sigmoid(context.operand(0), context.number("alpha", 0.2), context.number("beta", 0.5))
 
 
 @rule("HardSwish")
 def _hard_swish(context: NodeContext) -> Handle:
     x = context.operand(0)
-    return x * hard_sigmoid(context, x, 1 / 6, 0.5)
+    return x * hard_sigmoid(x, 1 / 6, 0.5)
 
 
 @rule("Softplus")
 def _softplus(context: NodeContext) -> Handle:
-    return softplus(context, context.operand(0))
+    return softplus(context.operand(0))
 
 
 @rule("Softsign")
 def _softsign(context: NodeContext) -> Handle:
     x = context.operand(0)
-    return x / (context.builder.op("abs", (x,)) + context.filled(1, x))
+    return x / (context.builder.op("abs", (x,)) + filled(1, x))
 
 
 @rule("Mish")
 def _mish(context: NodeContext) -> Handle:
     x = context.operand(0)
-    return x * context.builder.op("tanh", (softplus(context, x),))
+    return x * context.builder.op("tanh", (softplus(x),))
 
 
 @rule("Swish")
@@ -107,7 +107,7 @@ def _gelu(context: NodeContext) -> Handle:
             share = context.builder.op("tanh", ((x + cube) * context.constant(math.sqrt(2 / math.pi), x.dtype),))
         case other:
             raise context.error(f"approximate must be none or tanh, found {other!r}")
-    return x * context.constant(0.5, x.dtype) * (share + context.filled(1, x))
+    return x * context.constant(0.5, x.dtype) * (share + filled(1, x))
 
 
 @rule("Shrink")
@@ -115,8 +115,8 @@ def _shrink(context: NodeContext) -> Handle:
     b, x = context.builder, context.operand(0)
     bound, bias = context.number("lambd", 0.5), context.constant(context.number("bias", 0.0), x.dtype)
     wide = x if not x.dtype.is_integral else b.convert(x, DType.F32)
-    above = b.select(b.compare(wide, context.filled(bound, wide), "GT"), x - bias, context.filled(0, x))
-    return b.select(b.compare(wide, context.filled(-bound, wide), "LT"), x + bias, above)
+    above = b.select(b.compare(wide, filled(bound, wide), "GT"), x - bias, filled(0, x))
+    return b.select(b.compare(wide, filled(-bound, wide), "LT"), x + bias, above)
 
 
 @rule("Softmax", "LogSoftmax", since=13)
@@ -157,18 +157,17 @@ def softmax(x: Handle, axes: object, *, logarithm: bool = False) -> Handle:
     return b.convert(power / broadcast_to(b, total, x.dims), x.dtype)
 
 
-def softplus(context: NodeContext, x: Handle) -> Handle:
+def softplus(x: Handle) -> Handle:
     """log(1 + e^x), without overflow."""
-    b = context.builder
+    b = x.builder
     tail = b.op("log-plus-one", (b.op("exponential", (-b.op("abs", (x,)),)),))
-    return b.op("maximum", (x, context.filled(0, x))) + tail
+    return b.op("maximum", (x, filled(0, x))) + tail
 
 
-def hard_sigmoid(context: NodeContext, x: Handle, alpha: float, beta: float) -> Handle:
-    """Alpha x + beta, held between 0 and 1."""
-    line = x * context.constant(alpha, x.dtype) + context.constant(beta, x.dtype)
-    bounded = context.builder.op("minimum", (line, context.filled(1, x)))
-    return context.builder.op("maximum", (bounded, context.filled(0, x)))
+def hard_sigmoid(x: Handle, alpha: float, beta: float) -> Handle:
+    """The line alpha x + beta, held between 0 and 1."""
+    line = x * filled(alpha, x) + filled(beta, x)
+    return x.builder.op("clamp", (filled(0, x), line, filled(1, x)))
 
 
 def _hardmax_along(x: Handle, axis: int) -> Handle:
@@ -185,7 +184,7 @@ def _hardmax_along(x: Handle, axis: int) -> Handle:
 
 
 def _where_negative(context: NodeContext, x: Handle, below: Handle, above: Handle) -> Handle:
-    return context.builder.select(context.builder.compare(x, context.filled(0, x), "LT"), below, above)
+    return context.builder.select(context.builder.compare(x, filled(0, x), "LT"), below, above)
 
 
 def _exp_minus_one(x: Handle) -> Handle:

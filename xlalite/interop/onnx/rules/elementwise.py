@@ -10,7 +10,7 @@ import ml_dtypes
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.scope import Value
 
 _UNARY = {
@@ -71,7 +71,7 @@ def _variadic_sum(context: NodeContext) -> Handle:
 
 @rule("Reciprocal")
 def _reciprocal(context: NodeContext) -> Handle:
-    return context.filled(1, context.operand(0)) / context.operand(0)
+    return filled(1, context.operand(0)) / context.operand(0)
 
 
 @rule("Where")
@@ -121,7 +121,7 @@ def _is_inf(context: NodeContext) -> Handle:
     found = b.full(False, DType.PRED, x.dims)
     for name, infinity in (("detect_positive", math.inf), ("detect_negative", -math.inf)):
         if context.integer(name, 1):
-            found = found | b.compare(x, context.filled(infinity, x), "EQ")
+            found = found | b.compare(x, filled(infinity, x), "EQ")
     return found
 
 
@@ -161,7 +161,7 @@ def cast(context: NodeContext, x: Handle, dtype: DType) -> Handle:
     if x.dtype is dtype:
         return x
     if dtype is DType.PRED:
-        return b.compare(x, context.filled(0, x), "NE")
+        return b.compare(x, filled(0, x), "NE")
     if dtype is DType.F8E8M0FNU:
         return _to_scale(context, x)
     if dtype.is_floating and dtype.bits <= 8:
@@ -178,7 +178,7 @@ def _to_narrow_float(context: NodeContext, x: Handle, dtype: DType, saturates: b
     if not saturates and dtype.bits == 8:
         return converted
     largest = float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
-    bounded = b.op("minimum", (b.op("maximum", (wide, context.filled(-largest, wide))), context.filled(largest, wide)))
+    bounded = b.op("minimum", (b.op("maximum", (wide, filled(-largest, wide))), filled(largest, wide)))
     return b.convert(bounded, dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.building.indexing import gather_rows
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.activations import softmax
 
 
@@ -26,14 +26,14 @@ def _loss(context: NodeContext, logarithms: Handle) -> Handle:
     classes = b.iota(targets.dtype, logarithms.dims, 1)
     others = [i for i in range(len(logarithms.dims)) if i != 1]
     is_target = b.compare(classes, b.broadcast(targets, logarithms.dims, others), "EQ")
-    chosen = sum_axes(b, b.select(is_target, logarithms, context.filled(0, logarithms)), [1])
-    share = context.filled(1, chosen)
+    chosen = sum_axes(b, b.select(is_target, logarithms, filled(0, logarithms)), [1])
+    share = filled(1, chosen)
     if weights is not None:
         bounded = b.op("maximum", (targets, b.full(0, targets.dtype, targets.dims)))
         share = gather_rows(b, weights, bounded, 0)
     if "ignore_index" in context.attributes:
         is_ignored = b.compare(targets, b.full(context.integer("ignore_index"), targets.dtype, targets.dims), "EQ")
-        share = b.select(is_ignored, context.filled(0, share), share)
+        share = b.select(is_ignored, filled(0, share), share)
     losses = -chosen * share
     match context.text("reduction", "mean"):
         case "none":

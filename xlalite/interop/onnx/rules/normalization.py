@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import accumulator_type, broadcast_to, sum_axes
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.reductions import mean
 
 
@@ -60,7 +60,7 @@ def _standardized(context: NodeContext, x: Handle, axes: Sequence[int]) -> tuple
     average = mean(x, along)
     centred = x - broadcast_to(b, average, x.dims)
     variance = mean(centred * centred, along)
-    inverse = context.filled(1, variance) / _root_of(context, variance)
+    inverse = filled(1, variance) / _root_of(context, variance)
     return centred * broadcast_to(b, inverse, x.dims), average, inverse
 
 
@@ -133,4 +133,4 @@ def _lp_normalization(context: NodeContext) -> Handle:
     else:
         norm = b.op("sqrt", (sum_axes(b, x * x, axis, True),))
     norm = broadcast_to(b, norm, x.dims)
-    return b.select(b.compare(norm, 0, "EQ"), context.filled(0, x), x / norm)
+    return b.select(b.compare(norm, 0, "EQ"), filled(0, x), x / norm)

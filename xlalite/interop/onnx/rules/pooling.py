@@ -17,7 +17,7 @@ from xlalite.hlo.building.pooling import (
     window_sums,
 )
 from xlalite.hlo.types.window import WindowDimension
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.reductions import mean
 from xlalite.interop.onnx.rules.windows import SpatialWindow, spatial_window
 
@@ -78,14 +78,14 @@ def _power(context: NodeContext, x: Handle) -> Handle:
     """|x|^p."""
     p = context.integer("p", 2)
     size = context.builder.op("abs", (x,))
-    return size if p == 1 else x * x if p == 2 else context.builder.op("power", (size, context.filled(p, x)))
+    return size if p == 1 else x * x if p == 2 else context.builder.op("power", (size, filled(p, x)))
 
 
 def _root(context: NodeContext, x: Handle) -> Handle:
     p = context.integer("p", 2)
     if p in (1, 2):
         return x if p == 1 else context.builder.op("sqrt", (x,))
-    return context.builder.op("power", (x, context.filled(1 / p, x)))
+    return context.builder.op("power", (x, filled(1 / p, x)))
 
 
 @rule("MaxUnpool")
@@ -119,4 +119,4 @@ def _lrn(context: NodeContext) -> Handle:
     window[1] = WindowDimension(size, 1, (size - 1) // 2, size // 2)
     total = window_sums(x * x, window) * context.constant(context.number("alpha", 1e-4) / size, x.dtype)
     norm = total + context.constant(context.number("bias", 1.0), x.dtype)
-    return x / context.builder.op("power", (norm, context.filled(context.number("beta", 0.75), x)))
+    return x / context.builder.op("power", (norm, filled(context.number("beta", 0.75), x)))

@@ -8,7 +8,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import accumulator_type, broadcast_to, sum_axes
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.ops.helpers.factors import lapack
 
 
@@ -155,7 +155,7 @@ def _det(context: NodeContext) -> Handle:
     packed, pivots, _ = lapack(b, "getrf", (x,), [(x.dtype, x.dims), *integers])
     rank = len(batch)
     on_diagonal = b.compare(b.iota(DType.S32, x.dims, rank), b.iota(DType.S32, x.dims, rank + 1), "EQ")
-    product = b.reduce(b.select(on_diagonal, packed, context.filled(1, x)), 1, [rank, rank + 1], "multiply")
+    product = b.reduce(b.select(on_diagonal, packed, filled(1, x)), 1, [rank, rank + 1], "multiply")
     places = b.broadcast(b.iota(DType.S32, (size,), 0) + 1, pivots.dims, [rank])
     exchanged = sum_axes(b, b.convert(b.compare(pivots, places, "NE"), DType.S32), [rank])
     is_odd = b.compare(exchanged & 1, 1, "EQ")

@@ -9,7 +9,7 @@ from xlalite.hlo.building.common import max_axes, reduce_axes
 from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.convolutions import biased, convolution
 from xlalite.interop.onnx.rules.elementwise import cast
 from xlalite.interop.onnx.rules.products import matmul
@@ -51,8 +51,8 @@ def quantized(context: NodeContext, x: Handle, scale: Handle, zero: Handle | Non
     if zero is not None:
         ratio = ratio + b.convert(zero, wide)
     low, high = integer_range(dtype)
-    bounded = b.op("maximum", (ratio, context.filled(low, ratio)))
-    bounded = b.op("minimum", (bounded, context.filled(high, ratio)))
+    bounded = b.op("maximum", (ratio, filled(low, ratio)))
+    bounded = b.op("minimum", (bounded, filled(high, ratio)))
     return b.convert(b.convert(bounded, DType.S32) if dtype.bits < 32 else bounded, dtype)
 
 

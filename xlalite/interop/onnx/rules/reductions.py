@@ -11,7 +11,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import accumulator_type, broadcast_to, max_axes, reduce_axes, sum_axes
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 
 Reduction = Callable[[NodeContext, Handle, tuple[int, ...]], Handle]
 
@@ -80,7 +80,7 @@ def _log_sum_exp(context: NodeContext, x: Handle, axes: tuple[int, ...]) -> Hand
     b = context.builder
     wide = b.convert(x, _floating(accumulator_type(x.dtype)))
     largest = max_axes(b, wide, axes, True)
-    base = b.select(b.op("is-finite", (largest,)), largest, context.filled(0, largest))
+    base = b.select(b.op("is-finite", (largest,)), largest, filled(0, largest))
     power = b.op("exponential", (wide - broadcast_to(b, base, wide.dims),))
     return b.convert(b.op("log", (_sum(context, power, axes),)) + base, x.dtype)
 

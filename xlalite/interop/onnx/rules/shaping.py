@@ -10,7 +10,8 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.building.resampling import Taps
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
+from xlalite.interop.onnx.tensors import LARGEST
 
 _CONSTANTS = {"value_float": np.float32, "value_int": np.int64, "value_floats": np.float32, "value_ints": np.int64}
 
@@ -147,6 +148,8 @@ def _pad(context: NodeContext) -> Handle:
     axes = context.normalized_all(axes, rank)
     if len(pads) != 2 * len(axes):
         raise context.error(f"{len(pads)} pads for {len(axes)} axes")
+    if max(map(abs, pads), default=0) > LARGEST:
+        raise context.error(f"pads {list(pads)}")
     sides = [(0, 0)] * rank
     for axis, low, high in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         sides[axis] = (low, high)
@@ -224,7 +227,7 @@ def _trilu(context: NodeContext) -> Handle:
     shift = max(-(1 << 40), min(1 << 40, shift))
     rows, columns = b.iota(DType.S64, x.dims, rank - 2), b.iota(DType.S64, x.dims, rank - 1)
     kept = b.compare(columns - rows, shift, "GE" if context.integer("upper", 1) else "LE")
-    return b.select(kept, x, context.filled(0, x))
+    return b.select(kept, x, filled(0, x))
 
 
 @rule("EyeLike")
