@@ -38,6 +38,22 @@ def run(program: str, *, platforms: str = "xlalite,cpu", **variables: str) -> st
     return done.stdout
 
 
+def test_calls_do_not_enter_python() -> None:
+    run("""
+    import sys
+    step = jax.jit(lambda x, y: (x * 2 + y, x.sum()), donate_argnums=1)
+    x, y = jnp.ones(8), jnp.ones(8)
+    for _ in range(3):
+        y, total = step(x, y)
+    entered = []
+    sys.setprofile(lambda frame, event, _: event == "call" and entered.append(frame.f_code.co_qualname))
+    for _ in range(3):
+        y, total = step(x, y)
+    sys.setprofile(None)
+    assert not entered, entered
+    """)
+
+
 def test_programs_give_what_numpy_gives() -> None:
     run("""
     assert jax.devices()[0].platform == "xlalite"

@@ -63,6 +63,8 @@ class LoadedProgram:
             call=self.call.record_address,
             num_inputs=len(self.call.signature.inputs),
             num_outputs=len(self.outputs),
+            num_replicas=options.replica_count,
+            num_partitions=options.num_partitions,
             specs=self._specs(),
             input_bytes=self.kept(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
             is_donated=self._donated(),
@@ -215,16 +217,6 @@ def _name(arguments: Any) -> None:
 @function("Executable_Fingerprint", "LoadedExecutable_Fingerprint")
 def _fingerprint(arguments: Any) -> None:
     put_text(arguments, _program(arguments).fingerprint)
-
-
-@function("Executable_NumReplicas")
-def _replicas(arguments: Any) -> None:
-    arguments.number = _program(arguments).options.replica_count
-
-
-@function("Executable_NumPartitions")
-def _partitions(arguments: Any) -> None:
-    arguments.number = _program(arguments).options.num_partitions
 
 
 @function("Executable_SizeOfGeneratedCodeInBytes")

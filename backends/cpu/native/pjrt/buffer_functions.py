@@ -5,10 +5,19 @@ from __future__ import annotations
 import ctypes
 
 from xlalite.backends.codegen.llvm import I1, I8, I32, I64, PTR, VOID, Function, FunctionBuilder, Value
-from xlalite.backends.cpu.native.heap import allocate, release
+from xlalite.backends.cpu.native.heap import release
 from xlalite.backends.cpu.native.pjrt.abi import ErrorCode, Semantics
 from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Place
-from xlalite.backends.cpu.native.pjrt.writer import AWAITED, DONE, NO_MEMORY, Writer, forget_event, make_block, narrow
+from xlalite.backends.cpu.native.pjrt.writer import (
+    AWAITED,
+    DONE,
+    NO_MEMORY,
+    Writer,
+    forget_event,
+    make_block,
+    narrow,
+    new_record,
+)
 from xlalite.backends.cpu.native.record import NULL, Record
 
 ALIGNMENT = 16
@@ -155,7 +164,7 @@ def _write_from_host(writer: Writer) -> None:
         may_stay = fb.icmp("sge", arguments.load("semantics"), Semantics.ZERO_COPY)
         stays = fb.if_else(fb.and_(is_aligned, may_stay))
         with stays.then():
-            event = Record(fb, Event, allocate(fb, fb.constant(I64, ctypes.sizeof(Event))))
+            event = Record(fb, Event, new_record(fb, fb.constant(I64, ctypes.sizeof(Event))))
             event.store("references", 2)
             event.store("state", 0)
             arguments.store("done_with_host_buffer", event.pointer)

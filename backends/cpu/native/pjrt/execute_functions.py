@@ -15,8 +15,14 @@ _WRONG_ARGUMENTS = "the arguments are not those of the program: their number or 
 
 def write_execute_functions(writer: Writer) -> None:
     """Adds the functions to a module."""
-    with writer.function("Executable_NumOutputs") as (fb, arguments):
-        arguments.store("number", Record(fb, Loaded, arguments.load("executable")).load("num_outputs"))
+    # jaxlib asks for these at each call.
+    for name, field in (
+        ("NumOutputs", "num_outputs"),
+        ("NumReplicas", "num_replicas"),
+        ("NumPartitions", "num_partitions"),
+    ):
+        with writer.function(f"Executable_{name}") as (fb, arguments):
+            arguments.store("number", Record(fb, Loaded, arguments.load("executable")).load(field))
     with writer.function("LoadedExecutable_IsDeleted") as (fb, arguments):
         arguments.store("is_deleted", narrow(fb, Record(fb, Loaded, arguments.load("executable")).load("is_deleted")))
     with writer.function("LoadedExecutable_Delete") as (fb, arguments):

@@ -87,6 +87,8 @@ class Loaded(ctypes.Structure):
         ("call", ctypes.c_void_p),
         ("num_inputs", ctypes.c_int64),
         ("num_outputs", ctypes.c_int64),
+        ("num_replicas", ctypes.c_int64),
+        ("num_partitions", ctypes.c_int64),
         ("specs", ctypes.c_void_p),
         ("input_bytes", ctypes.c_void_p),
         ("is_donated", ctypes.c_void_p),

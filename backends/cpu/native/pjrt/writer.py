@@ -26,7 +26,7 @@ from xlalite.backends.codegen.llvm import (
     array,
 )
 from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
-from xlalite.backends.cpu.native.heap import allocate, release
+from xlalite.backends.cpu.native.heap import PLAIN_ALIGNMENT_BYTES, allocate, release
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
 from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Shared
 from xlalite.backends.cpu.native.record import NULL, Record
@@ -35,6 +35,7 @@ SHARED = "xlalite_pjrt"
 NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("error", "block", "buffer"))
 DELETED = "an array was deleted or donated before"
 NO_MEMORY = "there is no memory for an array"
+_MOST_INLINE_BYTES = 512
 DONE, AWAITED = 2, 1
 """States of an event: it has happened, somebody wants to know."""
 
@@ -105,7 +106,7 @@ class Writer:
     def _write_new_error(self) -> Function:
         with self.helper(NEW_ERROR, PTR, (I64, PTR, I64), public=True) as fb:
             code, text, length = fb.parameters
-            error = Record(fb, ErrorRecord, allocate(fb, fb.add(length, ctypes.sizeof(ErrorRecord))))
+            error = Record(fb, ErrorRecord, new_record(fb, fb.add(length, ctypes.sizeof(ErrorRecord))))
             error.store("code", code)
             error.store("length", length)
             fb.memcpy(error.end, text, length)
@@ -124,13 +125,19 @@ class Writer:
         return fb.function
 
     def _write_new_block(self) -> Function:
-        """Memory of its own, or null."""
+        """Memory of its own, or null; what is small lies behind the record."""
         with self.helper(NEW_BLOCK, PTR, (I64,), public=True) as fb:
             (size,) = fb.parameters
+            self.shared(fb).atomic_rmw("add", "bytes_in_use", size, "monotonic")
+            with fb.if_(fb.icmp("ule", size, _MOST_INLINE_BYTES)):
+                block = Record(fb, Block, new_record(fb, fb.add(size, ctypes.sizeof(Block))))
+                with fb.if_(fb.icmp("ne", block.pointer, NULL)):
+                    _fill_block(block, block.end, size, NULL)
+                fb.ret(block.pointer)
             data = fb.call(self.malloc, NULL, size)
             with fb.if_(fb.icmp("eq", data, NULL)):
+                self.shared(fb).atomic_rmw("sub", "bytes_in_use", size, "monotonic")
                 fb.ret(NULL)
-            self.shared(fb).atomic_rmw("add", "bytes_in_use", size, "monotonic")
             fb.ret(make_block(fb, data, size, NULL))
         return fb.function
 
@@ -144,7 +151,8 @@ class Writer:
             is_own = fb.if_else(fb.icmp("eq", event, NULL))
             with is_own.then():
                 self.shared(fb).atomic_rmw("sub", "bytes_in_use", block.load("size_bytes"), "monotonic")
-                fb.call(self.free, NULL, block.load("data"), 0)
+                with fb.if_(fb.icmp("ne", block.load("data"), block.end)):
+                    fb.call(self.free, NULL, block.load("data"), 0)
             with is_own.otherwise():
                 fb.call(self.fire, event)
             release(fb, block.pointer)
@@ -156,7 +164,7 @@ class Writer:
         with self.helper(NEW_BUFFER, PTR, (PTR, I64, I32, I64, PTR, PTR, PTR), public=True) as fb:
             block, size, kind, rank, dims, device, memory = fb.parameters
             dims_bytes = fb.shl(rank, 3)
-            buffer = Record(fb, Buffer, allocate(fb, fb.add(dims_bytes, ctypes.sizeof(Buffer))))
+            buffer = Record(fb, Buffer, new_record(fb, fb.add(dims_bytes, ctypes.sizeof(Buffer))))
             values = {
                 "block": block,
                 "size_bytes": size,
@@ -211,10 +219,19 @@ class Writer:
 
 def make_block(fb: FunctionBuilder, data: Value, size: Value, event: Value) -> Value:
     """A block with one owner."""
-    block = Record(fb, Block, allocate(fb, fb.constant(I64, ctypes.sizeof(Block))))
+    block = Record(fb, Block, new_record(fb, fb.constant(I64, ctypes.sizeof(Block))))
+    _fill_block(block, data, size, event)
+    return block.pointer
+
+
+def _fill_block(block: Record, data: Value, size: Value, event: Value) -> None:
     for name, value in (("references", 1), ("data", data), ("size_bytes", size), ("host_event", event)):
         block.store(name, value)
-    return block.pointer
+
+
+def new_record(fb: FunctionBuilder, size: Value) -> Value:
+    """Memory for what handles stand for."""
+    return allocate(fb, size, PLAIN_ALIGNMENT_BYTES)
 
 
 def forget_event(fb: FunctionBuilder, event: Record) -> None:
