@@ -18,7 +18,7 @@ from xlalite.interop.torch.lowering import NodeDeclinedError, is_known, lower, r
 from xlalite.interop.torch.memory_order import MemoryOrder, memory_order
 from xlalite.interop.torch.partition import Stage, stages_of
 from xlalite.interop.torch.segment import Segment
-from xlalite.interop.torch.views import base_of, is_worth_a_view, view_maker
+from xlalite.interop.torch.views import base_of, is_same, is_worth_a_view, view_maker
 
 Step = Callable[[list[Any]], None]
 
@@ -119,7 +119,11 @@ class GraphProgram:
             self.segments.append(segment)
             self._add_segment(segment, [self._slots[node] for node in parts.inputs], list(parts.outputs))
         for node, base in parts.views.items():
-            self._add_call(node, view_maker(node, base), self._slots[base])
+            is_made_here = base in parts.outputs
+            if is_made_here and is_same(node, base):
+                self._slots[node] = self._slots[base]
+            else:
+                self._add_call(node, view_maker(node, base, is_made_here), self._slots[base])
         for node in stage.eager:
             self._add_eager(node)
 

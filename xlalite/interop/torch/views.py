@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection
 
 import torch
@@ -17,13 +18,17 @@ _NAMES = frozenset(
         *("alias.default", "detach.default", "diagonal.default"),
     )
 )
+_PARTS = ("aten.split_with_sizes.default",)
 _reinterpreted = torch._C._dynamo.guards._reinterpret_tensor
 
 
 def base_of(node: Node, compiled: Collection[Node]) -> Node:
     """The value that a compiled one is a view of; itself if it is none."""
-    while node in compiled and str(node.target) in _NAMES:
-        node = node.args[0]
+    while node in compiled:
+        viewed = node.args[0] if node.target is operator.getitem else node
+        if str(viewed.target) not in (_PARTS if viewed is not node else _NAMES):
+            break
+        node = viewed.args[0]
     return node
 
 
@@ -34,14 +39,27 @@ def is_worth_a_view(node: Node, base: Node, outside: Collection[Node]) -> bool:
     return fills_memory and mine.dtype == its.dtype and (base in outside or mine.numel() >= its.numel())
 
 
-def view_maker(node: Node, base: Node) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What makes the view, of the base as it lies in memory."""
+def is_same(node: Node, base: Node) -> bool:
+    """Whether a view shows just what its base is."""
+    mine, its = node.meta["val"], base.meta["val"]
+    places = mine.stride() == its.stride() and mine.storage_offset() == its.storage_offset()
+    return bool(mine.shape == its.shape and places)
+
+
+def view_maker(node: Node, base: Node, lies_well: bool) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What makes the view, of the base as it lies in memory.
+
+    Args:
+        node: The view.
+        base: What it is a view of.
+        lies_well: Whether the base lies as the graph says at every call.
+    """
     mine, its = node.meta["val"], base.meta["val"]
     order = memory_order(its.shape, its.stride())
     size, strides, offset = tuple(mine.shape), mine.stride(), mine.storage_offset() - its.storage_offset()
 
     def view(held: torch.Tensor) -> torch.Tensor:
-        if not order.describes(held.shape, held.stride()):
+        if not lies_well and not order.describes(held.shape, held.stride()):
             held = torch.empty_strided(order.sizes, order.strides, dtype=held.dtype).copy_(held)
         made: torch.Tensor = _reinterpreted(held, size, strides, offset)
         return made

@@ -104,15 +104,28 @@ def div(op: Operation, x: Operand, y: Operand) -> Handle:
 @rule("aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def div_mode(op: Operation, x: Operand, y: Operand, rounding_mode: str | None = None) -> Handle:
     """Division, truncated or rounded down."""
+    dtype = wide_dtype(op.dtype)
     if rounding_mode is None:
         return div(op, x, y)
-    dtype = wide_dtype(op.dtype)
     if dtype.kind is not Kind.FLOAT:
-        raise Declined("division by zero among integers is an error")
+        _check_divisor(y)
+        quotient = op.binary("divide", x, y)
+        return quotient if rounding_mode == "trunc" else quotient - op.cast(_is_off(op, x, y), op.dtype)
     if rounding_mode == "floor":
         return op.cast(_floor_quotient(op, x, y, dtype), op.dtype)
-    quotient = op.binary("divide", x, y, dtype)
-    return op.cast(_truncated(op, quotient), op.dtype)
+    return _truncated(op, div(op, x, y))
+
+
+def _check_divisor(y: Operand) -> None:
+    if isinstance(y, Handle) or y == 0:
+        raise Declined("division of integers by zero is an error")
+
+
+def _is_off(op: Operation, x: Operand, y: Operand) -> Handle:
+    """Where the remainder of integers is not zero and has another sign than the divisor."""
+    b, remainder = op.builder, op.binary("remainder", x, y)
+    negative = b.compare(op.expand(op.cast(y, op.dtype), op.dims), 0, "LT")
+    return b.compare(remainder, 0, "NE") & (b.compare(remainder, 0, "LT") ^ negative)
 
 
 def _floor_quotient(op: Operation, x: Operand, y: Operand, dtype: DType) -> Handle:
@@ -154,27 +167,21 @@ def trunc(op: Operation, x: Handle) -> Handle:
 @rule("aten.fmod.Tensor", "aten.fmod.Scalar")
 def fmod(op: Operation, x: Operand, y: Operand) -> Handle:
     """Remainder with the dividend's sign."""
-    dtype = _float_only(op)
-    return op.cast(op.binary("remainder", x, y, dtype), op.dtype)
+    if op.dtype.kind is not Kind.FLOAT:
+        _check_divisor(y)
+    return op.cast(op.binary("remainder", x, y, wide_dtype(op.dtype)), op.dtype)
 
 
 @rule("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
 def remainder(op: Operation, x: Operand, y: Operand) -> Handle:
     """Remainder with the divisor's sign."""
     dtype, b = wide_dtype(op.dtype), op.builder
-    if dtype.kind is not Kind.FLOAT and (isinstance(y, Handle) or y == 0):
-        raise Declined("division by zero among integers is an error")
+    if dtype.kind is not Kind.FLOAT:
+        _check_divisor(y)
     found = op.binary("remainder", x, y, dtype)
     divisor = op.expand(op.cast(y, dtype), op.dims)
     wrong = b.compare(found, 0, "NE") & (b.compare(found, 0, "LT") ^ b.compare(divisor, 0, "LT"))
     return op.cast(b.select(wrong, found + divisor, found), op.dtype)
-
-
-def _float_only(op: Operation) -> DType:
-    dtype = wide_dtype(op.dtype)
-    if dtype.kind is not Kind.FLOAT:
-        raise Declined("division by zero among integers is an error")
-    return dtype
 
 
 @rule("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
@@ -266,9 +273,27 @@ def isnan(op: Operation, x: Handle) -> Handle:
 def isinf(op: Operation, x: Handle) -> Handle:
     """Whether x is infinite."""
     if x.dtype.kind is not Kind.FLOAT:
-        raise Declined(f"isinf of {x.dtype.value}")
+        return op.full(False, DType.PRED, op.dims)
     magnitude = op.builder.op("abs", (op.wide(x, x.dtype),))
     return op.builder.compare(magnitude, math.inf, "EQ")
+
+
+@rule("aten.round.decimals")
+def round_decimals(op: Operation, x: Handle, *, decimals: int) -> Handle:
+    """Rounded to so many places behind the point, half to even."""
+    if x.dtype.kind is not Kind.FLOAT:
+        raise Declined(f"decimals of {x.dtype.value}")
+    wide, ten = op.wide(x), 10.0 ** abs(decimals)
+    scaled = op.builder.op("round-nearest-even", (wide * ten if decimals > 0 else wide / ten,))
+    return op.cast(scaled / ten if decimals > 0 else scaled * ten, op.dtype)
+
+
+@rule("prims.fma.default")
+def fma(op: Operation, x: Operand, y: Operand, z: Operand) -> Handle:
+    """X y + z."""
+    dtype = wide_dtype(op.dtype)
+    product = op.binary("multiply", x, y, dtype)
+    return op.cast(product + op.expand(op.cast(z, dtype), op.dims), op.dtype)
 
 
 @rule("aten.relu.default")

@@ -33,6 +33,12 @@ def addmm(op: Operation, bias: Handle, x: Handle, y: Handle, *, beta: Number = 1
     return _biased(op, bias, dot(op, x, y, 0), beta, alpha)
 
 
+@rule("aten.addmv.default")
+def addmv(op: Operation, bias: Handle, x: Handle, y: Handle, *, beta: Number = 1, alpha: Number = 1) -> Handle:
+    """Beta bias + alpha x y for a vector y."""
+    return _biased(op, bias, mv(op, x, y), beta, alpha)
+
+
 @rule("aten.baddbmm.default")
 def baddbmm(op: Operation, bias: Handle, x: Handle, y: Handle, *, beta: Number = 1, alpha: Number = 1) -> Handle:
     """Beta bias + alpha x y, for each matrix of a batch."""

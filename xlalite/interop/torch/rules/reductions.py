@@ -150,6 +150,32 @@ def extremum(op: Operation, x: Handle, dim: int | None, keep: bool, direction: s
     return b.reshape(pair[0], dims), b.reshape(pair[1], dims)
 
 
+@rule("aten.linalg_vector_norm.default")
+def vector_norm(
+    op: Operation, x: Handle, ord: Number = 2, dim: Axes = None, keepdim: bool = False, *, dtype: object = None
+) -> Handle:
+    """Norm of the elements along axes."""
+    if x.dtype.kind is not Kind.FLOAT:
+        raise Declined(f"norm of {x.dtype.value}")
+    b, axes = op.builder, op.axes(dim, len(x.dims))
+    size = b.op("abs", (op.wide(x),))
+    match ord:
+        case math.inf:
+            found = op.reduce(size, axes, "maximum", 0, keepdim)
+        case _ if ord == -math.inf:
+            found = op.reduce(size, axes, "minimum", math.inf, keepdim)
+        case 0:
+            found = op.reduce(op.cast(b.compare(size, 0, "NE"), size.dtype), axes, "add", 0, keepdim)
+        case 1:
+            found = op.reduce(size, axes, "add", 0, keepdim)
+        case 2:
+            found = b.op("sqrt", (op.reduce(size * size, axes, "add", 0, keepdim),))
+        case _:
+            assert not isinstance(ord, complex), "ATen declares a real number"
+            found = op.reduce(size ** float(ord), axes, "add", 0, keepdim) ** (1 / float(ord))
+    return op.cast(found, op.dtype)
+
+
 @rule("aten._softmax.default", "aten._log_softmax.default")
 def softmax(op: Operation, x: Handle, dim: int, half_to_float: bool) -> Handle:
     """Softmax along an axis, or its logarithm."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -43,7 +44,11 @@ def rule(*names: str) -> Callable[[R], R]:
 
 def find_rule(name: str) -> Rule | None:
     """The rule of an overload."""
-    if not _RULES:
-        for family in FAMILIES:
-            importlib.import_module(f"xlalite.interop.torch.rules.{family}")
+    _load_families()
     return _RULES.get(name)
+
+
+@functools.cache
+def _load_families() -> None:
+    for family in FAMILIES:
+        importlib.import_module(f"xlalite.interop.torch.rules.{family}")

@@ -198,7 +198,7 @@ def scalar_tensor(op: Operation, value: Operand, **_: object) -> Handle:
     return op.full(value, op.dtype, op.dims)
 
 
-@rule("aten.empty.memory_format", "aten.empty_strided.default", "aten.new_empty_strided.default")
+@rule("aten.empty.memory_format", "aten.empty_strided.default", "aten.empty_permuted.default")
 def empty(op: Operation, *_: object, **__: object) -> Handle:
     """Any values: zeros."""
     return op.full(0, op.dtype, op.dims)
