@@ -15,10 +15,11 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS, host_transfer
 from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.types.decision import Decision
 from xlalite.passes.fusion.kernel_shape import whole_array_kind
 from xlalite.passes.simplify.constant_folding import is_uniform
 
-_OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "sizes known at run time are refused if they do not fit"}
+_OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "the program has failed, and the evaluator says why"}
 _TRANSFERS = frozenset(op.name for op in host_transfer.OPS)
 
 
@@ -43,6 +44,14 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         if missing:
             return f"no kernel computes {', '.join(missing)} for each element"
     return None
+
+
+def evaluated_decision(instruction: HloInstruction, reason: str, size_bytes: int) -> Decision:
+    """The record of a call of the evaluator; one that only says why a program has failed computes nothing."""
+    subject, work = (instruction.name,), {"bytes": size_bytes}
+    if instruction.opcode == "custom-call" and instruction.attrs.custom_call_target == REFUSE:
+        return Decision("kernel planner", subject, "refused", reason, work)
+    return Decision("kernel planner", subject, "evaluated", reason, {"opcode": instruction.opcode, **work})
 
 
 def _without_rule(computation: HloComputation, has_kernel: HloInstruction | None = None) -> list[str]:

@@ -38,7 +38,12 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.emission.collective_code import CollectiveCode, plan_folds, rank_of
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
-from xlalite.backends.cpu.emission.evaluated import evaluated_module, evaluator_symbol, why_evaluated
+from xlalite.backends.cpu.emission.evaluated import (
+    evaluated_decision,
+    evaluated_module,
+    evaluator_symbol,
+    why_evaluated,
+)
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
@@ -363,11 +368,8 @@ class _ModuleEmitter:
     def _emit_evaluator_call(self, instruction: HloInstruction, reason: str) -> None:
         self._emit_waiting()
         operands, results = self._arrays(instruction)
-        work: dict[str, Number] = {
-            "opcode": instruction.opcode,
-            "bytes": sum(piece.size_bytes for piece in (*operands, *results)),
-        }
-        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "evaluated", reason, work))
+        size = sum(piece.size_bytes for piece in (*operands, *results))
+        self._emitted.decisions.append(evaluated_decision(instruction, reason, size))
         self._slots.write_back(operands)
         self._fail(self._ask_evaluator(instruction))
         self._slots.read_back(results)
