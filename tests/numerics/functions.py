@@ -92,6 +92,38 @@ def _remainder(x: mpmath.mpf, y: mpmath.mpf) -> mpmath.mpf | None:
     return MP.sign(x) * (abs(x) - MP.floor(abs(x) / abs(y)) * abs(y)) if y else None
 
 
+def _extended_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The sum over (q + k)^-s by Euler and Maclaurin: 32 terms, and 20 of Bernoulli's numbers for the others."""
+    first = np.longdouble(32)
+    total = sum((q + np.longdouble(k)) ** -s for k in range(31, -1, -1))
+    x = q + first
+    power = x**-s
+    rest = power * x / (s - 1) + power / 2
+    factor = s * power / x
+    for j in range(1, 21):
+        rest += factor * _extended_number(MP.bernoulli(2 * j) / MP.factorial(2 * j))
+        factor = factor * (s + (2 * j - 1)) * (s + 2 * j) / (x * x)
+    return np.where((s > 1) & (q > 0), total + rest, np.nan)
+
+
+def _extended_polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """By zeta; the digamma function by its recurrence and asymptotic series, near its root by mpmath."""
+    size = np.array([_extended_number(MP.factorial(int(k))) for k in n]) * _extended_zeta(n + 1, x)
+    result = np.where(n % 2 == 0, -size, size)
+    far = x + np.longdouble(32)
+    digamma = np.log(far) - 1 / (2 * far) - sum(1 / (x + np.longdouble(k)) for k in range(31, -1, -1))
+    for j in range(1, 21):
+        digamma -= _extended_number(MP.bernoulli(2 * j) / (2 * j)) / far ** (2 * j)
+    for i in np.flatnonzero((n == 0) & (abs(x - 1.4616321) < 0.05)):
+        digamma[i] = _extended_number(MP.digamma(MP.mpf(float(x[i]))))
+    return np.where(n == 0, digamma, result)
+
+
+def _extended_number(value: mpmath.mpf) -> np.longdouble:
+    high = float(value)
+    return np.longdouble(high) + np.longdouble(float(value - high))
+
+
 REAL: dict[str, Function] = {
     "exponential": Function(MP.exp, np.exp),
     "exponential-minus-one": Function(MP.expm1, np.expm1),
@@ -124,8 +156,10 @@ SPECIAL: dict[str, Function] = {
     "lgamma": Function(lambda x: MP.re(MP.loggamma(x)), _library("lgammal"), dialect="chlo", bits=200),
     "digamma": Function(MP.digamma, dialect="chlo", bits=200),
     "bessel_i1e": Function(lambda x: MP.besseli(1, x) * MP.exp(-abs(x)), dialect="chlo", bits=200),
-    "zeta": Function(lambda s, q: MP.zeta(s, q) if s > 1 and q > 0 else None, None, 2, "chlo", 900),
-    "polygamma": Function(lambda n, x: MP.polygamma(int(n), x) if n >= 0 else None, None, 2, "chlo", 900),
+    "zeta": Function(lambda s, q: MP.zeta(s, q) if s > 1 and q > 0 else None, _extended_zeta, 2, "chlo", 900),
+    "polygamma": Function(
+        lambda n, x: MP.polygamma(int(n), x) if n >= 0 else None, _extended_polygamma, 2, "chlo", 900
+    ),
 }
 
 

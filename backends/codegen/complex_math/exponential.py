@@ -100,17 +100,22 @@ def logistic(fb: FunctionBuilder, z: Complex) -> Complex:
     return real, imaginary
 
 
-def _sinh_and_cosh(fb: FunctionBuilder, a: Value) -> tuple[Value, Value, Value]:
-    """2^-k sinh a, 2^-k cosh a and the integer k, with e^|a| - 1 as a pair."""
-    size = fb.fabs(a)
+def _sinh_and_cosh_pairs(fb: FunctionBuilder, size: Value) -> tuple[dd.Pair, dd.Pair, Value]:
+    """2^(1-k) sinh, 2^(1-k) cosh of a number that is not negative and the integer k, with e^size - 1 as a pair."""
     m, above = expm1_pair(fb, at_most(fb, size, _LIMIT), 1000.0)
-    one = fb.constant(a.type, 1.0)
+    one = fb.constant(size.type, 1.0)
     power = dd.add_float(fb, m, one)
-    sine = fb.fmul(dd.collapse(fb, dd.add(fb, m, dd.divide(fb, m, power))), 0.5)
-    sine = fb.select(fb.fcmp("olt", size, 2.0**-28), size, sine)
-    inverse = dd.divide(fb, (one, fb.constant(a.type, 0.0)), power)
-    cosine = fb.fmul(dd.collapse(fb, dd.add(fb, power, inverse)), 0.5)
-    return with_sign_of(fb, sine, a), cosine, _integer(fb, above)
+    sine = dd.add(fb, m, dd.divide(fb, m, power))
+    twice = fb.fadd(size, size), fb.constant(size.type, 0.0)
+    inverse = dd.divide(fb, (one, twice[1]), power)
+    return choose(fb, fb.fcmp("olt", size, 2.0**-28), twice, sine), dd.add(fb, power, inverse), _integer(fb, above)
+
+
+def _sinh_and_cosh(fb: FunctionBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """2^-k sinh a, 2^-k cosh a and the integer k."""
+    sine, cosine, exponent = _sinh_and_cosh_pairs(fb, fb.fabs(a))
+    half_sine, half_cosine = (fb.fmul(dd.collapse(fb, pair), 0.5) for pair in (sine, cosine))
+    return with_sign_of(fb, half_sine, a), half_cosine, exponent
 
 
 def hyperbolic_sine(fb: FunctionBuilder, z: Complex) -> Complex:
@@ -143,19 +148,20 @@ def hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
     a, b = z
     one = fb.constant(a.type, 1.0)
     size = fb.fabs(a)
-    t, (s, c, _) = emit_math(fb, "tan", b), _sinh_and_cosh(fb, at_most(fb, size, 20.0))
+    t, (s, c, _) = emit_math(fb, "tan", b), _sinh_and_cosh_pairs(fb, at_most(fb, size, 20.0))
     q = fb.fma(t, t, 1.0)
-    # Five roundings one after the other would be 4 ulp.
-    squared, squared_low = dd.two_product(fb, q, fb.fmul(s, s))
-    divisor, divisor_low = dd.two_sum(fb, squared, one)
-    product, product_low = dd.two_product(fb, fb.fmul(q, c), s)
-    quotient = dd.divide(fb, (product, product_low), (divisor, fb.fadd(divisor_low, squared_low)))
-    near = dd.collapse(fb, quotient)
+    # In pairs, for where the quotient is near 1 all roundings count twice; both products are four times theirs.
+    weighted = dd.multiply(fb, s, (q, fb.constant(a.type, 0.0)))
+    square, dividend = (
+        (fb.fmul(high, 0.25), fb.fmul(low, 0.25)) for high, low in (dd.multiply(fb, weighted, x) for x in (s, c))
+    )
+    divisor = dd.add_float(fb, square, one)
+    near = dd.collapse(fb, dd.divide(fb, dividend, divisor))
     decay = emit_math(fb, "exponential", fb.fmul(size, -2.0))
     far_part = fb.fmul(fb.fmul(fb.fdiv(t, q), 4.0), decay)
     far = fb.fcmp("ogt", size, 20.0)
     real = with_sign_of(fb, fb.select(far, one, near), a)
-    imaginary = fb.select(far, far_part, fb.fdiv(t, divisor))
+    imaginary = fb.select(far, far_part, fb.fdiv(t, divisor[0]))
     at_infinity = fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b)))
     # tan b is unbounded and NaN stands for it; only beside a = 0 is the real part known.
     real = fb.select(is_zero(fb, a), a, fb.select(fb.fcmp("uno", t, a), fb.fadd(t, a), real))

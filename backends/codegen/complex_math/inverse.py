@@ -26,6 +26,8 @@ from xlalite.backends.codegen.math import emit_math
 
 # From here on 1 does not count beside the square of the larger part.
 _HUGE = 2.0**400
+# From here down squares may underflow; above, one root of a product has fewer roundings than a product of roots.
+_TINY = 2.0**-400
 
 
 def _is_huge(fb: FunctionBuilder, z: Complex) -> Value:
@@ -52,11 +54,10 @@ def _cosine_and_height(fb: FunctionBuilder, z: Complex) -> tuple[Value, Value]:
     cosine = fb.select(outer, outside, inside)
     slope = fb.fmul(fb.fadd(to_far, ratio), 0.5)
     # x < 1: A - 1 = y * slope. x >= 1: A - 1 = (y * to_far + near + (x - 1)) / 2.
-    below = emit_math(
-        fb,
-        "log-plus-one",
-        fb.fma(y, slope, fb.fmul(fb.sqrt(y), fb.sqrt(fb.fmul(slope, fb.fadd(half_sum, 1.0))))),
-    )
+    steep = fb.fmul(slope, fb.fadd(half_sum, 1.0))
+    apart = fb.fmul(fb.sqrt(y), fb.sqrt(steep))
+    rising = fb.select(fb.fcmp("olt", y, _TINY), apart, fb.sqrt(fb.fmul(y, steep)))
+    below = emit_math(fb, "log-plus-one", fb.fma(y, slope, rising))
     twice = fb.fma(y, to_far, to_near)
     root = fb.sqrt(fb.fmul(twice, fb.fmul(fb.fadd(half_sum, 1.0), 0.5)))
     above = emit_math(fb, "log-plus-one", fb.fma(twice, 0.5, root))

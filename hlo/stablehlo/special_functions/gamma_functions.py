@@ -92,13 +92,13 @@ def _stirling(y: Handle) -> Handle:
 
 
 def digamma(x: Handle) -> Handle:
-    """The derivative of lgamma; reflection below 1/2.
+    """The derivative of lgamma; reflection of what is not positive.
 
-    On [1, 2] a polynomial times the distance from the root, where steps take all from 1/2 to 5. Beyond, steps up to 10,
+    On [1, 2] a polynomial times the distance from the root, where steps take all from 0 to 5. Beyond, steps up to 10,
     and there the asymptotic series.
     """
     builder = x.builder
-    reflected = builder.compare(x, 0.5, "LT")
+    reflected = builder.compare(x, 0.0, "LE")
     y = builder.select(reflected, 1.0 - x, x)
     right = builder.select(builder.compare(y, 5.0, "LT"), _digamma_near_root(y), _digamma_beyond(y))
     right = builder.select(builder.compare(x, math.inf, "EQ"), x, right)
@@ -110,7 +110,7 @@ def digamma(x: Handle) -> Handle:
 
 
 def _digamma_near_root(y: Handle) -> Handle:
-    """For y from 0.5 to 5."""
+    """For y from 0 to 5."""
     builder = y.builder
     low = builder.compare(y, 1.0, "LT")
     step = builder.select(low, -1.0 / y, y * 0.0)
@@ -132,7 +132,7 @@ def _digamma_beyond(y: Handle) -> Handle:
         y = builder.select(below, y + 1.0, y)
     inverse = 1.0 / y
     square = inverse * inverse
-    return unary("log", y) - inverse * 0.5 - polynomial(square, _DIGAMMA) * square - shift
+    return unary("log", y) - (shift + (inverse * 0.5 + polynomial(square, _DIGAMMA) * square))
 
 
 def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
@@ -140,18 +140,17 @@ def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     builder = s.builder
     count, corrections = terms
     power_of = _power_of_sum if terms == _ZETA_TERMS else _short_power_of_sum
-    sums = [power_of(q, float(k), s) for k in range(count)]
+    sums, lost = map(list, zip(*(power_of(q, float(k), s) for k in range(count)), strict=True))
     end = q + float(count)
-    power = power_of(q, float(count), s)
+    power, _ = power_of(q, float(count), s)
     rest = power * 0.5
     factor = power * s / end
     for j, coefficient in enumerate(_EULER_MACLAURIN[:corrections], start=1):
         rest = rest + factor * coefficient
         factor = factor * ((s + float(2 * j - 1)) / end) * ((s + float(2 * j)) / end)
-    sums.append(power * end / (s - 1.0) + rest)
-    while len(sums) > 1:  # in pairs, so that fewer roundings follow each other
-        sums = [sum(sums[k + 1 : k + 2], sums[k]) for k in range(0, len(sums), 2)]
-    total = sums[0]
+    # s - 1 is exact, and a power of it has fewer roundings than a product with the one above.
+    tail, tail_lost = (part / (s - 1.0) for part in power_of(q, float(count), s - 1.0))
+    total = _sum([*sums, tail], [*lost, tail_lost, rest])
     nan, infinity = s * math.nan, unary("abs", s) * math.inf
     whole = builder.compare(unary("floor", q), q, "EQ")
     pole = builder.op("and", (builder.compare(q, 0.0, "LE"), whole))
@@ -162,21 +161,34 @@ def zeta(s: Handle, q: Handle, terms: tuple[int, int] = _ZETA_TERMS) -> Handle:
     return builder.select(builder.compare(s, 1.0, "EQ"), infinity, total)
 
 
-def _short_power_of_sum(q: Handle, k: float, s: Handle) -> Handle:
-    """(q + k)^-s."""
-    return q.builder.op("power", (q + k, -s))
+def _sum(numbers: list[Handle], small: list[Handle]) -> Handle:
+    """The sum of numbers, of what their sum loses in rounding, and of numbers that are small beside them."""
+    total, rest = numbers[-1], sum(small[1:], small[0])
+    for number in reversed(numbers[:-1]):
+        larger = total + number
+        part = larger - total
+        rest = rest + ((total - (larger - part)) + (number - part))
+        total = larger
+    # Nothing is lost of an infinite sum.
+    builder = total.builder
+    return builder.select(builder.compare(rest, rest, "EQ"), total + rest, total)
 
 
-def _power_of_sum(q: Handle, k: float, s: Handle) -> Handle:
-    """(q + k)^-s; what the sum loses in rounding would count s times."""
+def _short_power_of_sum(q: Handle, k: float, s: Handle) -> tuple[Handle, Handle]:
+    """(q + k)^-s, and nothing."""
+    return q.builder.op("power", (q + k, -s)), q.builder.zeros(q.shape)
+
+
+def _power_of_sum(q: Handle, k: float, s: Handle) -> tuple[Handle, Handle]:
+    """(q + k)^-s of the rounded sum, and what is missing in it: what the sum loses counts s times."""
     builder, total = q.builder, q + k
-    power = _short_power_of_sum(q, k, s)
+    power, nothing = _short_power_of_sum(q, k, s)
     if not k:
-        return power
+        return power, nothing
     part = total - q
     lost = (q - (total - part)) + (k - part)
     # The rest of a sum that is exact is none, even if it is 0 or its power infinite.
-    return builder.select(builder.compare(lost, 0.0, "EQ"), power, power - power * (s * lost / total))
+    return power, builder.select(builder.compare(lost, 0.0, "EQ"), nothing, -power * (s * lost / total))
 
 
 def short_zeta(s: Handle, q: Handle) -> Handle:
