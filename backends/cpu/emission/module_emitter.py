@@ -15,7 +15,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSo
 from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
-from xlalite.backends.codegen.kernels.kernel import ArrayPlace, Declined, Kernel
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.loop import LoopKernel
@@ -48,6 +48,7 @@ from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, m
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
+from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
@@ -67,8 +68,6 @@ _LINES_IN_MODULE = 20_000
 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
-
-_ADDRESSES_IN_REGISTERS = 12
 
 
 def emit_module(
@@ -262,7 +261,7 @@ class _ModuleEmitter:
         if isinstance(folds, Declined):
             self._emit_evaluator_call(instruction, folds.reason)
             return
-        self._emitted.meets = True
+        self._emitted.meets = self._computes = True
         operands, results = self._arrays(instruction)
         self._slots.write_back(operands)
         CollectiveCode(
@@ -326,8 +325,8 @@ class _ModuleEmitter:
             constants = map(self._constant_pointer, shared.constants)
             pointers = [*map(self._pointer, operands), *constants, *map(self._pointer, results)]
             self._emitted.decisions.append(_shared_decision(instruction, shared))
-        elif plan.kernel.takes_places and _share_addresses([*operands, *results]):
-            allocations, places = _places([*operands, *results])
+        elif plan.kernel.takes_places and share_addresses([*operands, *results]):
+            allocations, places = places_of([*operands, *results])
             plan = replace(plan, kernel=plan.kernel.at_places(places))
             pointers = [*map(self._base, allocations)]
         else:
@@ -466,21 +465,6 @@ class _ModuleEmitter:
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
             view.write(emitter.math, (), element)
-
-
-def _share_addresses(slices: list[BufferSlice]) -> bool:
-    """Whether a kernel of its own that knows where arrays lie in their allocations is worth it.
-
-    Addresses beyond those that registers hold are stored by the caller, loaded, spilled and loaded again.
-    """
-    return len(slices) - len({piece.allocation.number for piece in slices}) > _ADDRESSES_IN_REGISTERS
-
-
-def _places(slices: list[BufferSlice]) -> tuple[list[Allocation], tuple[ArrayPlace, ...]]:
-    """The allocations that hold some arrays, and where in them each lies."""
-    allocations = list({piece.allocation.number: piece.allocation for piece in slices}.values())
-    numbers = {allocation.number: number for number, allocation in enumerate(allocations)}
-    return allocations, tuple(ArrayPlace(numbers[piece.allocation.number], piece.offset) for piece in slices)
 
 
 def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decision:
