@@ -30,8 +30,8 @@ class Machine:
         self.store = VariableStore()
         self.cache = CompilationCache(options.cache_bytes)
         self.builder = PlanBuilder(
-            lambda operations, fetched, fed: (
-                cluster_operations(operations, fetched, fed, EVERYTHING) if clusters else None
+            lambda operations, fetched, fed, devices: (
+                cluster_operations(operations, fetched, fed, EVERYTHING, devices) if clusters else None
             ),
             self.cache,
             options,

@@ -2,8 +2,8 @@
 
 `Accepted` settings, and what is inside settings without effect, are taken so that existing programs run unchanged: what
 they steer does not exist here. HLO passes do what TensorFlow's graph optimizations did, shapes are inferred when an
-operation is made, every device name means this computer's processors, the operations of a step run in one order, and
-variables always belong to their session.
+operation is made, every device name means this computer's processors unless `device_count` asks for several CPUs, the
+operations of a device run in one order, and variables always belong to their session.
 
 xlalite's own knobs are in `ConfigProto.xlalite`; for each of them the session's value wins over the flag of the same
 meaning in `XLALITE_FLAGS`, which wins over the default.
@@ -204,6 +204,8 @@ class ConfigProto(Settings):
         graph_options: Holds the JIT level.
         xlalite: xlalite's own knobs.
         log_device_placement: Prints the device of each operation of the graphs that run.
+        device_count: `{"CPU": n}` makes n devices of this computer's processors; a step runs on all of them at once.
+        allow_soft_placement: With several devices, operations that ask for one that there is not lie on the first.
         operation_timeout_in_ms: When runs that say nothing themselves are given up; 0 for never.
     """
 
@@ -214,7 +216,7 @@ class ConfigProto(Settings):
     device_filters = repeated(Text())
     inter_op_parallelism_threads = Accepted(Integer())
     gpu_options = Nested(GPUOptions)
-    allow_soft_placement = Accepted(Boolean())
+    allow_soft_placement = Single(Boolean())
     log_device_placement = Single(Boolean())
     use_per_session_threads = Accepted(Boolean())
     graph_options = Nested(GraphOptions)

@@ -24,13 +24,13 @@ from xlalite.flags import flags_from_environment
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.default_session import default_session, push_default_session, remove_default_session
 from xlalite.framework.graph.graph import Graph
-from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.host import Array
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.jit_report import JitReport
+from xlalite.runtime.placement import Placer, device_names
 from xlalite.runtime.plan import Plan, PlanRequest
 from xlalite.runtime.trace import StepTrace
 
@@ -92,7 +92,9 @@ class Session:
         if config is not None:
             self._config.CopyFrom(config)
         self._options: SessionOptions = settle(self._config, flags_from_environment())
-        self._runtime = SessionRuntime(self._options)
+        self._devices = device_names(self._config.device_count.get("CPU", 1))
+        several = Placer(self._devices, self._config.allow_soft_placement) if len(self._devices) > 1 else None
+        self._runtime = SessionRuntime(self._options, several)
         self._store = self._runtime.store
         self._timeout_ms = self._config.operation_timeout_in_ms
         self._dump = _session_dump(self._options)
@@ -198,9 +200,9 @@ class Session:
         return handle.run(fetches, feed_dict, self._runtime.store)
 
     def list_devices(self) -> list[DeviceAttributes]:
-        """The devices: this computer's processors."""
+        """The devices: as many as the configuration asks for, each of them this computer's processors."""
         self._require_open()
-        return [DeviceAttributes(CPU_DEVICE, "CPU")]
+        return [DeviceAttributes(name, "CPU") for name in self._devices]
 
     def jit_report(self) -> JitReport:
         """How much of what ran so far was compiled; its text is one line."""
@@ -277,7 +279,7 @@ class Session:
                     raise FeedError(f"Tensor {tensor.name!r} is fed twice")
             plan = self._runtime.builder.build(PlanRequest(tensors, resolved.tensors, resolved.targets))
             if self._config.log_device_placement:
-                _log_placement(plan.operations)
+                _log_placement(plan)
             prepared = self._prepared[key] = _PreparedRun(plan, feeds, resolved)
             if len(self._prepared) > _MOST_PLANS:
                 self._prepared.popitem(last=False)
@@ -344,6 +346,7 @@ def _require_mapping(feed_dict: object) -> None:
         raise FeedTypeError(f"feed_dict must be a dictionary, found {type(feed_dict).__name__}")
 
 
-def _log_placement(operations: Sequence[Operation]) -> None:
-    for operation in operations:
-        print(f"{operation.name}: ({operation.type}): {CPU_DEVICE}", file=sys.stderr)
+def _log_placement(plan: Plan) -> None:
+    for operation in plan.operations:
+        device = CPU_DEVICE if plan.placement is None else plan.placement.device[operation]
+        print(f"{operation.name}: ({operation.type}): {device}", file=sys.stderr)

@@ -19,8 +19,11 @@ CPU_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 def step_stats(trace: StepTrace) -> StepStats:
     """The statistics of a step."""
-    nodes = [_node(node, trace.start_ns) for node in trace.nodes]
-    return StepStats(dev_stats=[DeviceStepStats(device=CPU_DEVICE, node_stats=nodes)])
+    devices: dict[str, list[NodeExecStats]] = {}
+    for node in trace.nodes:
+        devices.setdefault(node.device or CPU_DEVICE, []).append(_node(node, trace.start_ns))
+    stats = [DeviceStepStats(device=device, node_stats=nodes) for device, nodes in sorted(devices.items())]
+    return StepStats(dev_stats=stats or [DeviceStepStats(device=CPU_DEVICE)])
 
 
 def _node(node: NodeTrace, step_start_ns: int) -> NodeExecStats:

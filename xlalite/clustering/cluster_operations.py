@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xlalite.clustering.candidates import LeftOut, Refusal, find_refusals, is_marked
 from xlalite.clustering.clusters import Clustering
@@ -22,6 +22,7 @@ def cluster_operations(
     fetched: Iterable[Tensor] = (),
     fed: Iterable[Tensor] = (),
     options: ClusteringOptions | None = None,
+    devices: Mapping[Operation, str] | None = None,
 ) -> Clustering:
     """Divides operations into clusters to compile and operations to run by themselves.
 
@@ -30,6 +31,7 @@ def cluster_operations(
         fetched: Tensors that are wanted after the run.
         fed: Tensors whose values are given, whoever produces them.
         options: Sizes, lists and whether to cluster without being asked; the defaults cluster what is marked.
+        devices: Where the operations lie; by default they lie where they ask for.
 
     Raises:
         ClusteringError: the options name an operation type that does not exist.
@@ -43,7 +45,7 @@ def cluster_operations(
     needs = find_constant_needs(operations, given, refusals.keys())
     refusals.update(needs.refusals)
     dependencies = find_dependencies(operations, given, refusals.keys())
-    merging = merge_candidates(dependencies, refusals.keys(), needs.separated, settled)
+    merging = merge_candidates(dependencies, refusals.keys(), needs.separated, settled, devices)
     choices = sorted(
         (choose(dependencies, group.members, settled) for group in merging.groups), key=lambda choice: choice.members
     )

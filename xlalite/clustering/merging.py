@@ -11,7 +11,7 @@ runs, and TensorFlow's deadness analysis has no counterpart.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence, Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from xlalite.clustering.contractible_graph import ContractibleGraph
@@ -96,6 +96,7 @@ def merge_candidates(
     refused: AbstractSet[Operation],
     separated: AbstractSet[tuple[Operation, Operation]],
     options: ClusteringOptions,
+    devices: Mapping[Operation, str] | None = None,
 ) -> Merging:
     """Joins the candidates.
 
@@ -104,8 +105,9 @@ def merge_candidates(
         refused: Operations that stay outside.
         separated: (producer, consumer) pairs that can never share a cluster.
         options: Sizes, and whether scopes count.
+        devices: Where the operations lie; by default they lie where they ask for.
     """
-    return _Merger(dependencies, refused, separated, options).run()
+    return _Merger(dependencies, refused, separated, options, devices).run()
 
 
 @dataclass(slots=True)
@@ -130,8 +132,10 @@ class _Merger:
         refused: AbstractSet[Operation],
         separated: AbstractSet[tuple[Operation, Operation]],
         options: ClusteringOptions,
+        devices: Mapping[Operation, str] | None,
     ) -> None:
         self._dependencies = dependencies
+        self._devices = {op: op.device for op in dependencies.operations} if devices is None else devices
         self._options = options
         operations = dependencies.operations
         outside = {*refused, *dependencies.copied}
@@ -161,8 +165,8 @@ class _Merger:
         dependencies = self._dependencies
         operation = dependencies.operations[position]
         scope = None if self._options.global_jit else operation.attrs.get(XLA_SCOPE)
-        producers = [dependencies.operations[i].device for i in dependencies.predecessors[position]]
-        return ClusterCandidate([position], scope, requests([operation.device]), requests(producers))
+        producers = [self._devices[dependencies.operations[i]] for i in dependencies.predecessors[position]]
+        return ClusterCandidate([position], scope, requests([self._devices[operation]]), requests(producers))
 
     def _asks_for_shape(self, producer: int, consumer: int) -> bool:
         """Whether the edge leads to a question about a shape that is still alone."""

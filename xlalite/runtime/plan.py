@@ -15,6 +15,7 @@ from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.operation_step import PlanRegisters, PlanStep
+from xlalite.runtime.placement import Placement
 from xlalite.runtime.trace import StepTrace, tensor_label
 from xlalite.runtime.variables import VariableStore
 
@@ -37,44 +38,52 @@ class PlanRequest:
     targets: tuple[Operation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PlanParts:
+    """What a plan is made of.
+
+    Attributes:
+        request: What it computes from what.
+        operations: The operations that run.
+        placement: Where they run; None where there is only one device.
+        clustering: How they were clustered.
+        steps: The steps in order.
+        registers: The registers at the start; the feeds come first.
+        fetched: The registers of the fetches.
+        copied: Registers whose arrays somebody else may hold, so that a fetch gives a copy.
+    """
+
+    request: PlanRequest
+    operations: tuple[Operation, ...]
+    placement: Placement | None
+    clustering: Clustering | None
+    steps: tuple[PlanStep, ...]
+    registers: Sequence[HostValue | None]
+    fetched: tuple[int, ...]
+    copied: frozenset[int]
+
+
 class Plan:
     """Steps over registers. Runs may overlap: each has registers of its own.
 
     Attributes:
         request: What it computes from what.
         operations: The operations it runs, in creation order.
+        placement: Where they run; None where there is only one device.
         clustering: How they were clustered; None when nothing was to be.
         steps: The steps in order.
     """
 
-    def __init__(
-        self,
-        request: PlanRequest,
-        operations: Sequence[Operation],
-        clustering: Clustering | None,
-        steps: Sequence[PlanStep],
-        registers: Sequence[HostValue | None],
-        fetched: Sequence[int],
-        copied: frozenset[int],
-    ) -> None:
-        """Takes what the builder made.
-
-        Args:
-            request: What it computes from what.
-            operations: The operations that run.
-            clustering: How they were clustered.
-            steps: The steps in order.
-            registers: The registers at the start; the feeds come first.
-            fetched: The registers of the fetches.
-            copied: Registers whose arrays somebody else may hold, so that a fetch gives a copy.
-        """
-        self.request = request
-        self.operations = tuple(operations)
-        self.clustering = clustering
-        self.steps = tuple(steps)
-        self._registers = list(registers)
-        self._fetched = tuple(fetched)
-        self._copied = tuple(position for position, number in enumerate(fetched) if number in copied)
+    def __init__(self, made: PlanParts) -> None:
+        """Takes what the builder made."""
+        self.request = made.request
+        self.operations = made.operations
+        self.placement = made.placement
+        self.clustering = made.clustering
+        self.steps = made.steps
+        self._registers = list(made.registers)
+        self._fetched = made.fetched
+        self._copied = tuple(position for position, number in enumerate(made.fetched) if number in made.copied)
 
     @property
     def cluster_steps(self) -> tuple[ClusterStep, ...]:
@@ -84,8 +93,13 @@ class Plan:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """What clustering and compilation decided so far."""
+        placed = () if self.placement is None else self.placement.decisions
         clustered = () if self.clustering is None else self.clustering.decisions
-        return (*clustered, *(decision for step in self.cluster_steps for decision in step.compiler.history.decisions))
+        return (
+            *placed,
+            *clustered,
+            *(decision for step in self.cluster_steps for decision in step.compiler.history.decisions),
+        )
 
     def run(
         self,
@@ -107,14 +121,20 @@ class Plan:
         """
         registers: PlanRegisters = self._registers.copy()
         registers[: len(feeds)] = feeds
-        if trace is not None:
-            for tensor, value in zip(self.request.feeds, feeds, strict=True):
-                trace.record(tensor_label(tensor), "_Arg", (), trace.now(), (value,))
+        self._trace_feeds(feeds, trace)
         for step in self.steps:
             step.run(registers, store, trace)
             if deadline is not None:
                 deadline.check()
-        results = [registers[number] for number in self._fetched]
+        return self._results([registers[number] for number in self._fetched])
+
+    def _trace_feeds(self, feeds: Sequence[Array], trace: StepTrace | None) -> None:
+        if trace is not None:
+            for tensor, value in zip(self.request.feeds, feeds, strict=True):
+                trace.record(tensor_label(tensor), "_Arg", (), trace.now(), (value,))
+
+    def _results(self, results: list[HostValue | None]) -> list[HostValue]:
+        """What was fetched, nothing of it shared with anybody."""
         for position in self._copied:
             results[position] = _private_copy(results[position])
         return results  # type: ignore[return-value]  # the steps have set all of them

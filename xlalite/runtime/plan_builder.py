@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from xlalite.framework.graph.operation import Operation
@@ -13,10 +13,12 @@ from xlalite.framework.meaning.op_execution import run_operation_on_host
 from xlalite.framework.meaning.variable_use import begin_states
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.compilation import CompilationCache
+from xlalite.runtime.device_plan import DevicePlan, Division
 from xlalite.runtime.measured_step import MeasuredClusterStep
 from xlalite.runtime.operation_step import OperationStep, PlanRegisters, PlanStep, ReleaseStep
 from xlalite.runtime.options import RuntimeOptions
-from xlalite.runtime.plan import Plan, PlanRequest
+from xlalite.runtime.placement import Placement, Placer
+from xlalite.runtime.plan import Plan, PlanParts, PlanRequest
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.variables import VariableStore
 
@@ -28,9 +30,13 @@ class Partition(Protocol):
     """Divides pruned operations into clusters and operations that run by themselves."""
 
     def __call__(
-        self, operations: Sequence[Operation], fetched: Sequence[Tensor], fed: Sequence[Tensor]
+        self,
+        operations: Sequence[Operation],
+        fetched: Sequence[Tensor],
+        fed: Sequence[Tensor],
+        devices: Mapping[Operation, str] | None,
     ) -> Clustering | None:
-        """The division; None when every operation runs by itself."""
+        """The division, clusters on one of the given devices each; None when every operation runs by itself."""
         ...
 
 
@@ -38,8 +44,15 @@ class PlanBuilder:
     """Makes the plans of one session."""
 
     def __init__(
-        self, partition: Partition, cache: CompilationCache, options: RuntimeOptions, store: VariableStore
+        self,
+        partition: Partition,
+        cache: CompilationCache,
+        options: RuntimeOptions,
+        store: VariableStore,
+        placer: Placer | None = None,
     ) -> None:
+        """Plans for one device, or for those of `placer`."""
+        self._placer = placer
         self._partition = partition
         self._cache = cache
         self._options = options
@@ -51,33 +64,42 @@ class PlanBuilder:
         operations = needed_operations(request.fetches, request.targets, request.feeds)
         begin_states(operations, self._store)
         fetched = [tensor for tensor in request.fetches if tensor not in request.feeds]
-        clustering = self._partition(operations, fetched, request.feeds)
+        placement = None if self._placer is None else self._placer.place(operations)
+        clustering = self._partition(
+            operations, fetched, request.feeds, None if placement is None else placement.device
+        )
         parts = operations if clustering is None else clustering.parts
         registers = _RegisterFile(request.feeds, self._store)
-        steps: list[PlanStep] = []
-        used: list[tuple[int, ...]] = []
+        pieces: list[tuple[Operation | Cluster, PlanStep]] = []
         for part in parts:
             if isinstance(part, Operation):
                 step: PlanStep | None = None if registers.fill(part) else registers.operation_step(part)
             else:
                 step = self._cluster(part, registers)
             if step is not None:
-                steps.append(step)
-                used.append(tuple(registers.number(tensor) for tensor in (*part.inputs, *part.outputs)))
+                pieces.append((part, step))
         fetched_numbers = [registers.number(tensor) for tensor in request.fetches]
         own = {registers.number(t) for part in parts if not isinstance(part, Operation) for t in part.outputs}
         fed_numbers = range(len(request.feeds))
         copied = frozenset(number for number in fetched_numbers if number not in own and number not in fed_numbers)
         kept = {*fetched_numbers, *registers.known}
-        return Plan(
+        division = None if placement is None else _divided(pieces, placement, request, operations, registers, kept)
+        if division is None:
+            used = [tuple(map(registers.number, (*part.inputs, *part.outputs))) for part, _ in pieces]
+            steps = _with_releases([step for _, step in pieces], used, kept)
+        else:
+            steps = [step for its_own in division.steps.values() for step in its_own]
+        made = PlanParts(
             request,
-            operations,
+            tuple(operations),
+            placement,
             clustering,
-            _with_releases(steps, used, kept),
+            tuple(steps),
             registers.values,
-            fetched_numbers,
+            tuple(fetched_numbers),
             copied,
         )
+        return Plan(made) if division is None else DevicePlan(made, division)
 
     def _cluster(self, cluster: Cluster, registers: _RegisterFile) -> ClusterStep:
         def make_fallback() -> Sequence[PlanStep]:
@@ -90,6 +112,27 @@ class PlanBuilder:
         number = next(self._cluster_numbers)
         kind = MeasuredClusterStep if self._options.keep_faster else ClusterStep
         return kind(cluster, number, numbers, make_fallback, self._cache, self._options)
+
+
+def _divided(
+    pieces: Sequence[tuple[Operation | Cluster, PlanStep]],
+    placement: Placement,
+    request: PlanRequest,
+    operations: Sequence[Operation],
+    registers: _RegisterFile,
+    kept: set[int],
+) -> Division | None:
+    """The steps of each device; None if only one has any."""
+    from xlalite.clustering.dependencies import find_dependencies  # only sessions of several devices need it
+    from xlalite.runtime.device_parts import divide
+
+    dependencies = find_dependencies(operations, frozenset(request.feeds), frozenset())
+    meeting = registers.added()
+    parts = divide(pieces, placement.device, registers.number, dependencies, meeting)
+    if len(parts.steps) < 2:
+        return None
+    steps = {device: tuple(_with_releases(steps, parts.used[device], kept)) for device, steps in parts.steps.items()}
+    return Division(steps, parts.homes, meeting)
 
 
 class _RegisterFile:
@@ -119,6 +162,11 @@ class _RegisterFile:
                 self.known.add(found)
         return found
 
+    def added(self) -> int:
+        """One more register, of no tensor."""
+        self.values.append(None)
+        return len(self.values) - 1
+
     def fill(self, operation: Operation) -> bool:
         """Puts the outputs of a constant into their registers; whether the operation need not run."""
         if operation.spec.is_constant:
@@ -146,8 +194,7 @@ class _RegisterFile:
 
     def _discard(self) -> int:
         if self._discarded is None:
-            self._discarded = len(self.values)
-            self.values.append(None)
+            self._discarded = self.added()
         return self._discarded
 
 

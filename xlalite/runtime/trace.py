@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -42,6 +43,7 @@ class NodeTrace:
         end_ns: When it was done.
         thread_id: The native thread.
         outputs: What it made.
+        device: Where it ran; empty where there is only one device.
     """
 
     name: str
@@ -51,6 +53,7 @@ class NodeTrace:
     end_ns: int
     thread_id: int
     outputs: tuple[OutputTrace, ...] = ()
+    device: str = ""
 
     @property
     def label(self) -> str:
@@ -63,10 +66,16 @@ class StepTrace:
 
     def __init__(self) -> None:
         self.nodes: list[NodeTrace] = []
-        self._thread_id = threading.get_native_id()
+        self._device = ""
         # A monotonic clock, moved to the epoch once: durations stay right when the system's clock is set.
         self._offset_ns = time.time_ns() - time.perf_counter_ns()
         self.start_ns = self.now()
+
+    def on(self, device: str) -> StepTrace:
+        """The same trace for what runs on one device."""
+        its_own = copy.copy(self)
+        its_own._device = device
+        return its_own
 
     def now(self) -> int:
         """Nanoseconds since the epoch."""
@@ -86,7 +95,8 @@ class StepTrace:
         described = tuple(
             _describe(slot, value) for slot, value in enumerate(outputs) if hasattr(value, "__array_interface__")
         )
-        self.nodes.append(NodeTrace(name, op_type, tuple(inputs), start_ns, end_ns, self._thread_id, described))
+        thread_id = threading.get_native_id()
+        self.nodes.append(NodeTrace(name, op_type, tuple(inputs), start_ns, end_ns, thread_id, described, self._device))
 
 
 def tensor_label(tensor: Tensor) -> str:
