@@ -13,12 +13,10 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 
 from xlalite.interop.torch.graph_program import GraphProgram
+from xlalite.interop.torch.rules.registry import find_rule
 from xlalite.interop.torch.specialising import is_symbolic, sizes_of, specialised
 
 Compiled = Callable[[list[Any]], list[Any]]
-
-_KEPT = ("_scaled_dot_product_flash_attention_for_cpu.default",)
-"""Operations that have rules and whose decomposition would lose something: that of attention has no backward."""
 
 _numbers = itertools.count()
 _observers: list[Callable[[GraphProgram], None]] = []
@@ -82,8 +80,9 @@ def _autograd() -> Any:
 
 
 def _decompositions() -> Mapping[Any, Callable[..., Any]]:
-    table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
-    for name in _KEPT:
-        packet, overload = name.split(".")
-        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
-    return table
+    """How operations are taken apart for which there is no rule."""
+    return {
+        operation: function
+        for operation, function in core_aten_decompositions().items()
+        if find_rule(str(operation)) is None
+    }

@@ -48,6 +48,8 @@ def reason_to_decline(node: Node) -> str:
         return ""
     if find_rule(str(node.target)) is None:
         return "no rule"
+    if any(_is_lazy(source) for source in node.all_input_nodes):
+        return "it takes a tensor whose numbers torch has yet to conjugate or negate"
     values = [value for source in (node, *node.all_input_nodes) for value in _leaves(source.meta.get("val"))]
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -110,6 +112,14 @@ def _shape(value: Any) -> Shape | None:
 
 def _leaves(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _is_lazy(node: Node) -> bool:
+    """Whether a tensor is not what its memory holds; what rules make always is."""
+    value = node.meta.get("val")
+    return (
+        isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg()) and find_rule(str(node.target)) is None
+    )
 
 
 def _metadata(node: Node) -> Metadata:

@@ -12,7 +12,10 @@ from xlalite.hlo.errors import LoweringError
 Rule = Callable[..., Any]
 R = TypeVar("R", bound=Rule)
 
-FAMILIES = ("attention", "elementwise", "products", "reductions", "shapes")
+FAMILIES = (
+    *("attention", "complex_numbers", "convolution", "elementwise", "indexing", "normalization", "ordering"),
+    *("pooling", "products", "reductions", "resizing", "shapes"),
+)
 """The files of rules beside this one."""
 
 _RULES: dict[str, Rule] = {}

@@ -154,24 +154,6 @@ def _replaced(op: Operation, x: Handle, source: Handle, axis: int, first: int, l
     return op.builder.select(mask, spread, x)
 
 
-@rule("aten.diagonal.default")
-def diagonal(op: Operation, x: Handle, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Handle:
-    """The diagonal of two axes as the last axis."""
-    b, rank = op.builder, len(x.dims)
-    row, column = op.axis(dim1, rank), op.axis(dim2, rank)
-    others = [i for i in range(rank) if i not in (row, column)]
-    matrix = b.transpose(x, [*others, row, column])
-    count = op.dims[-1]
-    top, left = max(0, -offset), max(0, offset)
-    square = part(op, part(op, matrix, rank - 2, top, top + count), rank - 1, left, left + count)
-    if not count:
-        return b.reshape(square, op.dims)
-    eye = b.compare(b.iota(DType.S64, square.dims, rank - 2), b.iota(DType.S64, square.dims, rank - 1), "EQ")
-    if x.dtype is DType.PRED:
-        return op.reduce(square & eye, (rank - 1,), "or", False)
-    return op.reduce(b.select(eye, square, 0), (rank - 1,), "add", 0)
-
-
 @rule("aten.constant_pad_nd.default")
 def constant_pad_nd(op: Operation, x: Handle, pad: Sequence[int], value: Number = 0) -> Handle:
     """A value around the tensor, the last axis first; negative amounts cut."""
