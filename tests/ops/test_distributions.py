@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 
 import xlalite as tf
@@ -49,6 +50,17 @@ def test_stateless_numbers_follow_from_the_seed(run: Any) -> None:
     assert fits(first[1], scipy.stats.norm)
     assert fits(first[2], scipy.stats.truncnorm(-2, 2))
     assert set(first[3]) == set(range(-2, 5))
+
+
+def test_gamma_numbers_grow_with_their_parameter_while_their_probability_stays(run: Any) -> None:
+    alpha = tf.constant([0.5, 4.0, 30.0], tf.float64)
+    drawn = tf.random_gamma([2, 5], alpha, dtype=tf.float64, seed=1)
+    weights = np.arange(30.0).reshape(2, 5, 3) + 1
+    numbers, gradient = run([drawn, tf.gradients(drawn * weights, alpha)[0]])
+    a = run(alpha)
+    place = scipy.special.gammainc(a, numbers)
+    slopes = (scipy.special.gammaincinv(a + 1e-5, place) - scipy.special.gammaincinv(a - 1e-5, place)) / 2e-5
+    np.testing.assert_allclose(gradient, (slopes * weights).sum((0, 1)), rtol=1e-6)
 
 
 def test_gamma_and_poisson_numbers(run: Any) -> None:

@@ -66,3 +66,9 @@ def test_wrong_names_are_errors(graph: Any) -> None:
 def test_every_public_operation_has_a_function(graph: Any) -> None:
     assert set(dir(tf.raw_ops)) == {name for name in OP_SPECS if not name.startswith("_")}
     assert all("inputs: " in getattr(tf.raw_ops, name).__doc__ for name in dir(tf.raw_ops))
+
+
+def test_products_are_computed_in_the_type_asked_for(run: Any) -> None:
+    x = np.full((3, 16), 16, np.int8)
+    product = tf.matmul(x, x, transpose_b=True, output_type=np.int32)
+    np.testing.assert_array_equal(run(product), np.full((3, 3), 16**3, np.int32))

@@ -32,9 +32,9 @@ T > T _: TopK
 T T > T: Add AddV2 Atan2 BatchMatMulV2 BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor BroadcastArgs Conv2D Conv3D
     DepthwiseConv2dNative Dilation2D Div DivNoNan EluGrad FloorDiv FloorMod Igamma IgammaGradA Igammac InvGrad
     LeakyReluGrad LeftShift MatMul MatrixSetDiag MatrixSolve MatrixTriangularSolve Maximum Minimum Mod Mul MulNoNan
-    NextAfter Polygamma Pow RealDiv ReciprocalGrad Relu6Grad ReluGrad RightShift RsqrtGrad SeluGrad SigmoidGrad
-    SoftplusGrad SoftsignGrad SqrtGrad SquaredDifference Sub TanhGrad TridiagonalSolve TruncateDiv TruncateMod Xdivy
-    XlaDot XlaReduce Xlog1py Xlogy Zeta
+    NextAfter Polygamma Pow RandomGammaGrad RealDiv ReciprocalGrad Relu6Grad ReluGrad RightShift RsqrtGrad SeluGrad
+    SigmoidGrad SoftplusGrad SoftsignGrad SqrtGrad SquaredDifference Sub TanhGrad TridiagonalSolve TruncateDiv
+    TruncateMod Xdivy XlaDot XlaReduce Xlog1py Xlogy Zeta
 T T > _: ApproximateEqual Equal Greater GreaterEqual Less LessEqual NotEqual
 T _ > T: AdjustContrastv2 AdjustHue AdjustSaturation NthElement ResizeNearestNeighbor ResizeNearestNeighborGrad
 T _ > _: ResizeArea ResizeBicubic ResizeBilinear
@@ -109,7 +109,14 @@ T T T T > T T T: QuantizeAndDequantizeV4Grad
 T T Targmax > T: MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax
 T Tlabels > T T: SparseSoftmaxCrossEntropyWithLogits
 T Tpaddings > T: MirrorPad MirrorPadGrad Pad SpaceToBatch
-T Tseed > dtype: StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal
+T Tseed > dtype: StatelessRandomNormal StatelessRandomUniform StatelessRandomUniformFullInt StatelessTruncatedNormal
+Tseed > _ _: StatelessRandomGetKeyCounter
+Tseed > _ _ _: StatelessRandomGetKeyCounterAlg
+Tshape _ _ _ > dtype: StatelessRandomNormalV2 StatelessRandomUniformFullIntV2 StatelessRandomUniformV2
+    StatelessTruncatedNormalV2
+Tshape _ _ _ dtype dtype > dtype: StatelessRandomUniformIntV2
+_ _ shape_dtype > dtype: StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt
+_ _ shape_dtype dtype dtype > dtype: StatefulUniformInt
 _ > output_type: ExtractJpegShape
 _ Tindices T > : ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate
 _ _ _ > dtypes*: RestoreV2
@@ -187,6 +194,8 @@ _ _ _ T Tindices T T T _ > : ResourceSparseApplyAdagradDA
 T Tblock_shape Tpaddings > T: SpaceToBatchND
 element_dtype shape_type > _: TensorListFromTensor
 Index Index Index Index T > T: StridedSliceGrad
+T Index Index Index T > T: TensorStridedSliceUpdate
+_ Index Index Index T > : ResourceStridedSliceAssign
 _ _ _ T Tindices T T T T T > : ResourceSparseApplyFtrlV2
 _ _ _ _ T T T T T Tindices > : ResourceSparseApplyCenteredRMSProp
 Tparams Tindices Taxis > Tparams: GatherV2

@@ -2,9 +2,10 @@
 
 import numpy as np
 import scipy.special as sp
+import scipy.stats as st
 from ops.cases.case import gradient, value
 
-from xlalite.ops.functions import special as s
+from xlalite.ops.functions import raw_ops as R, special as s
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.node import node
 
@@ -38,6 +39,14 @@ VALUES = [
         OTHER[:5],
         expected=lambda a, x: (sp.gammainc(a + 1e-5, x) - sp.gammainc(a - 1e-5, x)) / 2e-5,
         tolerance=1e-8,
+    ),
+    value(
+        "RandomGammaGrad",
+        lambda a, x: R.RandomGammaGrad(alpha=a, sample=x),
+        POSITIVE[1:],
+        OTHER[1:],
+        expected=lambda a, x: -(sp.gammainc(a + 1e-5, x) - sp.gammainc(a - 1e-5, x)) / 2e-5 / st.gamma(a).pdf(x),
+        tolerance=1e-6,
     ),
     value(
         "Betainc",

@@ -228,6 +228,16 @@ declare_binary("Igammac", _in_f64(lambda a, x: _incomplete_gamma(a, x, True)), _
 declare_binary("IgammaGradA", _in_f64(_gamma_slope), None, FLOATING_TYPES)
 
 
+def _sample_slope(alpha: Handle, sample: Handle) -> Handle:
+    """How a gamma-distributed number grows with its parameter while its probability stays (Figurnov et al. 2018)."""
+    b = alpha.builder
+    log_density = (alpha - 1.0) * b.op("log", (sample,)) - sample - lgamma(alpha)
+    return -_gamma_slope(alpha, sample) / b.op("exponential", (log_density,))
+
+
+declare_binary("RandomGammaGrad", _in_f64(_sample_slope), None, FLOATING_TYPES)
+
+
 # Betainc(a, b, x).
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES
+from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, int32
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.framework.meaning.static_value import constant_value_as_shape
@@ -16,7 +17,10 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.random_numbers import Draw, Stream, full_integers, integers
+from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import declare
+from xlalite.ops.helpers.gradient_rules import OneOutputGradient, of_one_output
+from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.random_stream import WHY_HOST, stream_for
 from xlalite.ops.helpers.shape_rules import require_rank, require_same_type, require_type
 
@@ -69,7 +73,10 @@ _declare("StatelessRandomUniformInt", integers, ("minval", "maxval"))
 
 
 def _distributed(
-    name: str, parameter: str, draw: Callable[[np.random.Generator, Array, tuple[int, ...]], Array]
+    name: str,
+    parameter: str,
+    draw: Callable[[np.random.Generator, Array, tuple[int, ...]], Array],
+    gradient: OneOutputGradient | None = None,
 ) -> None:
     def infer(op: Operation) -> Sequence[OutputType]:
         shape, given = op.inputs
@@ -94,7 +101,7 @@ def _distributed(
             inputs=("shape", parameter),
             attrs=("seed", "seed2", "dtype"),
             host_kernel=kernel,
-            gradient=None,
+            gradient=None if gradient is None else of_one_output(gradient),
             group=None,
             is_stateful=True,
             why_host=WHY_HOST,
@@ -102,5 +109,18 @@ def _distributed(
     )
 
 
-_distributed("RandomGamma", "alpha", lambda rng, alpha, sizes: np.asarray(rng.standard_gamma(alpha, sizes)))
+def _gamma_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    """Each number with its parameter while its probability stays, summed over the numbers of one parameter."""
+    sizes, alpha = op.inputs
+    slope = grad * node("RandomGammaGrad", [alpha, op.outputs[0]])
+    leading = node("Range", [constant(0), node("Size", [sizes], {"out_type": int32}), constant(1)])
+    return [None, node("Sum", [slope, leading], {"keep_dims": False})]
+
+
+_distributed(
+    "RandomGamma",
+    "alpha",
+    lambda rng, alpha, sizes: np.asarray(rng.standard_gamma(alpha, sizes)),
+    _gamma_gradient,
+)
 _distributed("RandomPoissonV2", "rate", lambda rng, rate, sizes: np.asarray(rng.poisson(rate, sizes)))

@@ -194,13 +194,16 @@ def matmul(
     adjoint_a: bool = False,
     adjoint_b: bool = False,
     name: str | None = None,
+    output_type: Any = None,
 ) -> Tensor:
     """Matrix product `[..., m, k] x [..., k, n] -> [..., m, n]`; leading dimensions are broadcast.
+
+    With an `output_type` the factors are converted to it first.
 
     Raises:
         ShapeError: the contracting sizes differ, or an operand has fewer than two dimensions.
     """
-    x, y = promote(a, b)
+    x, y = promote(a, b) if output_type is None else (cast(a, output_type), cast(b, output_type))
     if 2 in (x.shape.rank, y.shape.rank) and x.shape.rank in (2, None) and y.shape.rank in (2, None):
         if (adjoint_a or adjoint_b) and x.dtype.is_complex:
             x = elementwise_binary.conjugate(x) if adjoint_a else x

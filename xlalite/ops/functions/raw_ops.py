@@ -36,6 +36,7 @@ RENAMED_INPUTS_AND_ATTRS: Final[Mapping[str, Mapping[str, str]]] = {
     "ExpandDims": {"axis": "dim"},
     "NextAfter": {"x1": "x", "x2": "y"},
     "Split": {"axis": "split_dim"},
+    "RandomGammaGrad": {"alpha": "x", "sample": "y"},
     "SplitV": {"axis": "split_dim"},
     "Squeeze": {"axis": "squeeze_dims"},
     "Zeta": {"q": "y"},
