@@ -8,7 +8,7 @@ from xlalite.hlo.building.indexing import scatter_slices
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.interop.onnx.context import NodeContext, rule
-from xlalite.interop.onnx.rules.windows import spatial_window
+from xlalite.interop.onnx.rules.windows import channels_last, channels_second, spatial_window
 
 
 @rule("Conv")
@@ -20,17 +20,22 @@ def convolution(context: NodeContext, image: Handle, filters: Handle) -> Handle:
     """The convolution of a node, without what is added to it."""
     window = spatial_window(context, image.dims[2:], filters.dims[2:]).dimensions
     sizes = Window(window).output_sizes(image.dims[2:])
-    space = "".join(map(str, range(len(window))))
-    at = Convolution(
-        f"bf{space}",
-        f"oi{space}",
-        window,
-        image.dims,
-        filters.dims,
-        (image.dims[0], filters.dims[0], *sizes),
-        context.integer("group", 1),
-    )
-    return at.forward(image, filters)
+    labels, filter_labels = _labels(len(window))
+    own, kernel = channels_last(image), _filters_last(filters)
+    output = (image.dims[0], *sizes, filters.dims[0])
+    groups = context.integer("group", 1)
+    at = Convolution(labels, filter_labels, window, own.dims, kernel.dims, output, groups)
+    return channels_second(at.forward(own, kernel))
+
+
+def _labels(rank: int) -> tuple[str, str]:
+    space = "".join(map(str, range(rank)))
+    return f"b{space}f", f"{space}io"
+
+
+def _filters_last(filters: Handle) -> Handle:
+    """`[outputs, inputs, space...]` as `[space..., inputs, outputs]`."""
+    return filters.builder.transpose(filters, [*range(2, len(filters.dims)), 1, 0])
 
 
 def biased(context: NodeContext, x: Handle, position: int) -> Handle:
@@ -66,10 +71,11 @@ def _conv_transpose(context: NodeContext) -> Handle:
             lows.append(pads[i])
             sizes.append(covered[i] + extra[i] - pads[i] - pads[rank + i])
     window = tuple(WindowDimension(kernel[i], strides[i], lows[i], 0, rhs_dilate=dilations[i]) for i in range(rank))
-    space = "".join(map(str, range(rank)))
-    image = (x.dims[0], filters.dims[1] * groups, *sizes)
-    at = Convolution(f"bf{space}", f"oi{space}", window, image, filters.dims, x.dims, groups)
-    return biased(context, at.to_image(filters, x), 2)
+    labels, filter_labels = _labels(rank)
+    own, kernel_last = channels_last(x), _filters_last(filters)
+    image = (x.dims[0], *sizes, filters.dims[1] * groups)
+    at = Convolution(labels, filter_labels, window, image, kernel_last.dims, own.dims, groups)
+    return biased(context, channels_second(at.to_image(kernel_last, own)), 2)
 
 
 @rule("Col2Im")

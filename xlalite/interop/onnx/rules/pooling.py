@@ -8,7 +8,7 @@ import numpy as np
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import max_axes, sum_axes
-from xlalite.hlo.building.indexing import scatter_slices
+from xlalite.hlo.building.indexing import gather_rows, scatter_slices
 from xlalite.hlo.building.pooling import (
     window_averages,
     window_counts,
@@ -19,9 +19,9 @@ from xlalite.hlo.building.pooling import (
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.reductions import mean
-from xlalite.interop.onnx.rules.windows import SpatialWindow, spatial_window
+from xlalite.interop.onnx.rules.windows import SpatialWindow, channels_last, channels_second, spatial_window
 
-_STILL = (WindowDimension(1), WindowDimension(1))
+_STILL = WindowDimension(1)
 
 
 def _window(context: NodeContext, x: Handle) -> SpatialWindow:
@@ -32,28 +32,30 @@ def _window(context: NodeContext, x: Handle) -> SpatialWindow:
 def _average_pool(context: NodeContext) -> Handle:
     x = context.operand(0)
     window = _window(context, x)
-    whole = (*_STILL, *window.dimensions)
-    counted = [(0, 0), (0, 0), *window.pads] if context.integer("count_include_pad", 0) else None
-    return window_averages(x, whole, window_counts(whole, x.dims, counted))
+    own, whole = channels_last(x), (_STILL, *window.dimensions, _STILL)
+    counted = [(0, 0), *window.pads, (0, 0)] if context.integer("count_include_pad", 0) else None
+    return channels_second(window_averages(own, whole, window_counts(whole, own.dims, counted)))
 
 
 @rule("MaxPool")
 def _max_pool(context: NodeContext) -> tuple[Handle, ...]:
     b, x = context.builder, context.operand(0)
-    window = (*_STILL, *_window(context, x).dimensions)
+    window = (_STILL, *_window(context, x).dimensions, _STILL)
+    own = channels_last(x)
     if len(context.node.outputs) < 2:
-        return (window_largest(x, window),)
+        return (channels_second(window_largest(own, window)),)
     places = np.arange(math.prod(x.dims[2:]))
     space = places.reshape(x.dims[2:], order="F" if context.integer("storage_order", 0) else "C")
     outer = np.arange(math.prod(x.dims[:2])).reshape(*x.dims[:2], *[1] * space.ndim) * places.size
-    return tuple(window_largest_with(x, b.constant(np.asarray(outer + space, np.int64)), window))
+    numbers = channels_last(b.constant(np.asarray(outer + space, np.int64)))
+    return tuple(channels_second(found) for found in window_largest_with(own, numbers, window))
 
 
 @rule("LpPool")
 def _lp_pool(context: NodeContext) -> Handle:
     x = context.operand(0)
-    window = (*_STILL, *_window(context, x).dimensions)
-    return _root(context, window_sums(_power(context, x), window))
+    window = (_STILL, *_window(context, x).dimensions, _STILL)
+    return channels_second(_root(context, window_sums(channels_last(_power(context, x)), window)))
 
 
 @rule("GlobalAveragePool")
@@ -103,8 +105,6 @@ def _max_unpool(context: NodeContext) -> Handle:
         position = b.reshape(indices, (count,))
         places = np.indices(inferred).reshape(len(inferred), -1)
         moved = np.ravel_multi_index(tuple(np.minimum(p, d - 1) for p, d in zip(places, dims, strict=True)), dims)
-        from xlalite.hlo.building.indexing import gather_rows
-
         indices = gather_rows(b, b.constant(moved.astype(np.int64)), position, 0)
     zeros = b.full(0, x.dtype, (math.prod(dims),))
     filled = scatter_slices(b, zeros, b.reshape(indices, (count, 1)), b.reshape(x, (count,)), "assign")

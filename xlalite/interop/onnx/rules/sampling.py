@@ -19,6 +19,7 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.convolutions import biased
 from xlalite.interop.onnx.rules.reductions import mean
+from xlalite.interop.onnx.rules.windows import channels_last, channels_second
 
 _SHARPNESS = -0.75
 
@@ -81,15 +82,6 @@ def _sampled(image: Handle, batch: Handle, taps: Sequence[Sequence[_Tap]], fills
     return total
 
 
-def _channels_last(x: Handle) -> Handle:
-    return x.builder.transpose(x, [0, *range(2, len(x.dims)), 1])
-
-
-def _channels_second(x: Handle) -> Handle:
-    rank = len(x.dims)
-    return x.builder.transpose(x, [0, rank - 1, *range(1, rank - 1)])
-
-
 @rule("GridSample")
 def _grid_sample(context: NodeContext) -> Handle:
     """At places of a grid whose last dimension has them from the last spatial dimension to the first, from -1 to 1."""
@@ -123,8 +115,8 @@ def _grid_sample(context: NodeContext) -> Handle:
         if border == "reflection":
             own = [_Tap(_reflected(tap.position, size, aligned), tap.weight) for tap in own]
         taps.append(own)
-    image = _channels_last(x)
-    return _channels_second(_sampled(image, batch, taps, fills=border == "zeros"))
+    image = channels_last(x)
+    return channels_second(_sampled(image, batch, taps, fills=border == "zeros"))
 
 
 def _held(place: Handle, size: int, border: str, aligned: bool) -> Handle:
@@ -171,7 +163,7 @@ def _deform_conv(context: NodeContext) -> Handle:
     # Each group of channels has offsets of its own: groups are examples while pixels are read.
     split = b.reshape(x, (batch * own_groups, channels // own_groups, *x.dims[2:]))
     example = b.iota(DType.S64, dims, 0) * own_groups + b.iota(DType.S64, dims, 1)
-    found = _sampled(_channels_last(split), example, taps, fills=True)
+    found = _sampled(channels_last(split), example, taps, fills=True)
     if context.has(4):
         mask = b.reshape(context.operand(4), dims)
         found = found * b.broadcast(mask, found.dims, range(len(dims)))
@@ -204,7 +196,7 @@ def _roi_align(context: NodeContext) -> Handle:
     spans = [high - low for low, high in zip(lows, highs, strict=True)]
     if not half:
         spans = [b.op("maximum", (span, filled(1, span))) for span in spans]
-    image = _channels_last(x)
+    image = channels_last(x)
     examples = b.convert(context.operand(2), DType.S64)
     if ratio > 0:
         return _pooled(context, image, examples, lows, spans, (rows, columns), (ratio, ratio), mode)
@@ -250,4 +242,4 @@ def _pooled(
     is_inside = b.broadcast(reduce(and_, inside), found.dims, range(5))
     found = b.select(is_inside, found, b.full(0, found.dtype, found.dims))
     pooled = mean(found, (3, 4)) if mode == "avg" else max_axes(b, found, (3, 4), True)
-    return _channels_second(b.reshape(pooled, (count, *sizes, image.dims[-1])))
+    return channels_second(b.reshape(pooled, (count, *sizes, image.dims[-1])))

@@ -1,9 +1,14 @@
-"""Windows over the spatial dimensions, as convolutions and pooling state them."""
+"""Windows over the spatial dimensions, as convolutions and pooling state them.
+
+ONNX has channels in the second dimension. Here they are the last one below a window, where vectors run along them; what
+stands between two windows is moved by the compiler into the same order, so that nothing is transposed in the end.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext
 
@@ -19,6 +24,17 @@ class SpatialWindow:
 
     dimensions: tuple[WindowDimension, ...]
     pads: tuple[tuple[int, int], ...]
+
+
+def channels_last(x: Handle) -> Handle:
+    """`[n, channels, space...]` as `[n, space..., channels]`."""
+    return x.builder.transpose(x, [0, *range(2, len(x.dims)), 1])
+
+
+def channels_second(x: Handle) -> Handle:
+    """`[n, space..., channels]` as `[n, channels, space...]`."""
+    last = len(x.dims) - 1
+    return x.builder.transpose(x, [0, last, *range(1, last)])
 
 
 def spatial_window(context: NodeContext, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> SpatialWindow:
