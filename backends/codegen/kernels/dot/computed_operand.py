@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.arrays.types import to_memory
+from xlalite.backends.codegen.arrays.types import representation, to_memory
 from xlalite.backends.codegen.elements.elements import ElementSource, always
 from xlalite.backends.codegen.kernels.dot.finish import split_position
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, numbers_of
@@ -69,6 +69,11 @@ def computing_cycles(dot: HloInstruction, target: TargetInfo) -> tuple[float, fl
         for operand in memory_of(dot)
     )
     return lhs, rhs
+
+
+def bytes_for_computing(dot: HloInstruction) -> int:
+    """Bytes that computed operands are made of; to read them is in the cycles of computing."""
+    return sum(_bytes_read(operand) for operand in memory_of(dot) if is_computed_operand(operand))
 
 
 class ComputedOperand:
@@ -142,10 +147,16 @@ def _minor_axis(dot: HloInstruction, number: int) -> tuple[int, ...] | None:
     return found.outer if minor is None else None
 
 
+def _bytes_read(operand: HloInstruction) -> int:
+    read = {source for one in _computed(operand) for source in one.operands if source.opcode == "parameter"}
+    return sum(map(bytes_read, read))
+
+
 def _cycles(operand: HloInstruction, lanes: int, target: TargetInfo) -> float:
     costs = [CostAnalysis().of_instruction(one) for one in _computed(operand)]
-    read = {source for one in _computed(operand) for source in one.operands if source.opcode == "parameter"}
-    size = sum(map(bytes_read, read))
+    # What is narrower than the registers it is computed in is rounded and widened again each time.
+    roundings = 2 if representation(operand.shape.dtype).is_narrow_float else 1
+    size = _bytes_read(operand)
     time_ns = size / bytes_per_ns(size, target.cache_bytes)
-    time_ns += sum(cost.flops / FLOPS_PER_NS + cost.transcendentals / TRANSCENDENTALS_PER_NS for cost in costs)
+    time_ns += sum(roundings * one.flops / FLOPS_PER_NS + one.transcendentals / TRANSCENDENTALS_PER_NS for one in costs)
     return 1.0 + time_ns * MULTIPLY_ADDS_PER_NS * lanes / operand.shape.element_count

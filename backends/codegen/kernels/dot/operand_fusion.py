@@ -6,10 +6,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.dot.computed_operand import bytes_for_computing
 from xlalite.backends.codegen.kernels.dot.kernel import plan_dot_kernel
 from xlalite.backends.codegen.kernels.estimate import kernel_work
-from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.kernels.loop import plan_loop
+from xlalite.backends.codegen.kernels.throughput import (
+    FLOPS_PER_NS,
+    MULTIPLY_ADDS_PER_NS,
+    TRANSCENDENTALS_PER_NS,
+    bytes_per_ns,
+)
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
@@ -102,11 +109,22 @@ class DotOperandFusion(HloPass):
         return self._time_ns(body, kind)
 
     def _time_ns(self, body: HloComputation, kind: KernelKind) -> float | Declined:
-        """What a kernel takes on one core."""
+        """What a kernel takes on one core: loops hide what is shorter, arithmetic or traffic; tiles wait for lines."""
         request = KernelRequest(collapse(body), target=self.target)
         shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is kind)
-        kernel = (plan_dot_kernel if kind is KernelKind.DOT else plan_loop)(request, shape)
-        return kernel.estimate_ns(kernel_work(request.body, shape)) if isinstance(kernel, Kernel) else kernel
+        work = kernel_work(request.body, shape)
+        if kind is KernelKind.DOT:
+            kernel = plan_dot_kernel(request, shape)
+            if isinstance(kernel, Declined):
+                return kernel
+            moved = work.bytes_moved - bytes_for_computing(kernel.dot)
+            return self._moving_ns(moved) + kernel.plan.cycles / MULTIPLY_ADDS_PER_NS
+        loop = plan_loop(request, shape)
+        arithmetic = work.flops / FLOPS_PER_NS + work.transcendentals / TRANSCENDENTALS_PER_NS
+        return loop if isinstance(loop, Declined) else max(self._moving_ns(work.bytes_moved), arithmetic)
+
+    def _moving_ns(self, size_bytes: int) -> float:
+        return size_bytes / bytes_per_ns(size_bytes, self.target.cache_bytes)
 
 
 def _operands_of_product(reader: HloInstruction) -> tuple[int, ...]:

@@ -104,6 +104,15 @@ def test_dequantised_weights_are_never_whole_in_memory(check: Any, kernels: Any)
     assert kernels(check(DEQUANTISED, *whole(DEQUANTISED), debug=debug, use_cache=False)) == ["loop", "dot"]
 
 
+def test_narrow_numbers_for_few_rows_are_written_once(check: Any, kernels: Any) -> None:
+    text = DEQUANTISED.replace("f32[", "bf16[").replace("2048", "1024")
+    executable = check(text, *whole(text, most=2), use_cache=False)
+    assert verdicts(executable) == ["not joined: an operand written once is as quick"]
+    assert kernels(executable) == ["loop", "dot"]
+    text = text.replace("bf16[1,", "bf16[8,")
+    assert kernels(check(text, *whole(text, most=2), use_cache=False)) == ["dot"]
+
+
 def test_a_slice_that_a_loop_counter_chooses_is_read_where_it_lies(check: Any, kernels: Any) -> None:
     text = """HloModule m
 ENTRY e {
