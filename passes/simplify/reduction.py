@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.building.construct import broadcast, reshape, transpose
+from xlalite.hlo.building.construct import broadcast, compare, convert, element, iota, reshape, scalar, transpose
 from xlalite.hlo.building.create import create
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.extreme import recognise_extreme
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.reduction import ReduceAttrs
+from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
 from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
@@ -120,6 +125,53 @@ def exact_reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
     return reduce_of_reshape(instruction) if _is_exact(instruction) else None
 
 
+def reduce_with_short_positions(instruction: HloInstruction) -> RuleResult:
+    """The arg max of A counts in 32 bits, its result in 64: arg(A, iota s64) = convert(arg(A, iota s32)).
+
+    Vectors then have as many positions as values.
+    """
+    operands, function = instruction.operands, instruction.called_computations[0]
+    if len(operands) != 4 or operands[1].opcode != "iota" or operands[1].shape.dtype not in (DType.S64, DType.U64):
+        return None
+    counted, first = operands[1], splat_literal(operands[3])
+    dimension, last = counted.attrs.iota_dimension, integer_range(DType.S32)[1]
+    if instruction.attrs.dimensions != (dimension,) or counted.shape.dims[dimension] > last:
+        return None
+    if first is None or not -last <= int(first.value) <= last or recognise_extreme(function) is None:
+        return None
+    short = _with_positions(function, DType.S32)
+    if short is None:
+        return Declined("the reducer does more with positions than to compare and choose")
+    if instruction.module is not None:
+        instruction.module.add(short)
+    start = scalar(int(first.value), DType.S32)
+    arrays = operands[0], iota(DType.S32, counted.shape.dims, dimension), operands[2], start
+    found = create("reduce", arrays, instruction.attrs, (short,))
+    return create("tuple", (element(found, 0), convert(element(found, 1), counted.shape.dtype)))
+
+
+def _with_positions(function: HloComputation, dtype: DType) -> HloComputation | None:
+    """A computation on values and positions whose positions have another type; None if it does other things to them."""
+    copies: dict[HloInstruction, HloInstruction] = {}
+    body = HloComputation(function.name)
+    positions = function.parameters[1].shape.dtype
+    for one in function.post_order():
+        operands = [copies[operand] for operand in one.operands]
+        if one.opcode == "parameter" and one.attrs.number % 2:
+            copies[one] = create("parameter", (), one.attrs, shape=Shape.array(dtype), name=one.name)
+        elif not any(part.shape.dtype is positions for part in (one, *one.operands)):
+            copies[one] = one.clone(operands)
+        elif one.opcode == "compare":
+            copies[one] = compare(operands[0], operands[1], one.attrs.direction)
+        elif one.opcode in ("select", "tuple"):
+            copies[one] = create(one.opcode, operands)
+        else:
+            return None
+        body.add(copies[one])
+    body.set_root(copies[function.root])
+    return body
+
+
 def sort_of_one(instruction: HloInstruction) -> RuleResult:
     """sort(A) along a dimension of size 1 or less = A."""
     first = instruction.operand(0)
@@ -169,5 +221,6 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("reduce", reduce_of_reduce, Strictness.REDUCTION_ORDER),
     RewriteRule("reduce", reduce_of_transpose, Strictness.REDUCTION_ORDER),
     RewriteRule("reduce", reduce_of_reshape, Strictness.REDUCTION_ORDER),
+    RewriteRule("reduce", reduce_with_short_positions),
     RewriteRule("sort", sort_of_one),
 )

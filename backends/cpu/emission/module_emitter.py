@@ -261,7 +261,7 @@ class _ModuleEmitter:
         if isinstance(folds, Declined):
             self._emit_evaluator_call(instruction, folds.reason)
             return
-        self._emitted.meets = self._computes = True
+        self._emitted.meets = True
         operands, results = self._arrays(instruction)
         self._slots.write_back(operands)
         CollectiveCode(

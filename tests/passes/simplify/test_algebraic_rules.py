@@ -15,6 +15,8 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.conversion import ReducePrecisionAttrs
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
+from xlalite.hlo.ops.reduction import ReduceAttrs
+from xlalite.hlo.ops.reshaping import IotaAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
 from xlalite.hlo.ops.sorting import SortAttrs
 from xlalite.hlo.types.dtype import DType
@@ -98,6 +100,21 @@ class Values:
 
     def red(self, value: Handle, name: str, start: Number, *dimensions: int) -> Handle:
         return self.b.reduce(value, start, dimensions, name)
+
+    def arg(self, dtype: DType, start: int) -> Handle:
+        """The position of the largest of each row of x, the last of equals."""
+        positions = self.b.op("iota", (), IotaAttrs(1), shape=Shape.array(dtype, DIMS))
+        kinds = (Shape.array(F32), Shape.array(dtype))
+
+        def later(b: Builder, p: tuple[Handle, ...]) -> Handle:
+            wins = b.compare(p[2], p[0], "GT") | b.compare(p[2], p[2], "NE")
+            ties = b.compare(p[2], p[0], "EQ") & b.compare(p[3], p[1], "GT")
+            return b.tuple((b.select(wins, p[2], p[0]), b.select(wins | ties, p[3], p[1])))
+
+        starts = self.b.constant(-np.inf, F32), self.b.constant(start, dtype)
+        called = (self.b.subcomputation("later", (*kinds, *kinds), later),)
+        found = self.b.op("reduce", (self.x, positions, *starts), ReduceAttrs((1,)), called)
+        return self.b.element(found, 1)
 
     def dot(self, lhs: Handle, rhs: Handle, left: tuple[int, ...], right: tuple[int, ...]) -> Handle:
         return self.b.op("dot", (lhs, rhs), DotAttrs(lhs_contracting_dims=left, rhs_contracting_dims=right))
@@ -515,6 +532,7 @@ CASES = (
         lambda v: v.red(v.rs(v.i, 3, 2), "add", 0, 0, 1),
         lambda v: v.red(v.rs(v.i, 3, 2), "add", 0, 0),
     ),
+    Case("reduce_with_short_positions", lambda v: v.arg(DType.S64, 0), lambda v: v.arg(DType.S64, 2**31)),
     Case("sort_of_one", lambda v: v.sort(v.column, 1), lambda v: v.sort(v.column, 0)),
     # dot
     Case("dot_of_nothing", lambda v: v.dot(v.empty, v.empty, (1,), (1,)), lambda v: v.dot(v.x, v.y, (1,), (1,))),
