@@ -51,7 +51,10 @@ class Convolution:
         for dim, size, count in self._along_space():
             low = dim.dilated_size - 1 - dim.pad_low
             high = size + dim.dilated_size - 1 - low - ((count - 1) * dim.stride + 1)
-            window.append(WindowDimension(dim.size, 1, low, high, dim.stride, dim.rhs_dilate, reversal=True))
+            # A single gradient has neighbours at no distance: at this one each result sees one element of the filter.
+            is_alone = count == 1 and dim.rhs_dilate == 1 and dim.stride < dim.size <= size
+            spread = dim.size if is_alone else dim.stride
+            window.append(WindowDimension(dim.size, 1, low, high, spread, dim.rhs_dilate, reversal=True))
         labels = (self.labels, self.filter_labels.translate(_INPUT_FOR_OUTPUT), self.labels)
         return _convolution(grad, self._turned(filters), window, labels, feature_group_count=self.groups, **precision)
 

@@ -31,7 +31,9 @@ def numbers(*dims: int) -> Array:
 
 @pytest.mark.parametrize("labels", [("bf01", "oi01"), ("b01f", "01io"), ("b0f1", "o01i")])
 @pytest.mark.parametrize("groups", [1, 2])
-@pytest.mark.parametrize("window", [(2, 1, 1, 0, 1), (3, 2, 0, 2, 2), (1, 3, -1, 1, 1)])
+@pytest.mark.parametrize(
+    "window", [(2, 1, 1, 0, 1), (3, 2, 0, 2, 2), (1, 3, -1, 1, 1), (8, 1, 0, 0, 1), (7, 2, 0, 0, 1), (8, 1, 1, -1, 1)]
+)
 def test_derivatives_of_a_convolution_are_its_adjoints(
     labels: tuple[str, str], groups: int, window: tuple[int, ...]
 ) -> None:
@@ -46,6 +48,17 @@ def test_derivatives_of_a_convolution_are_its_adjoints(
     x, w, g = numbers(*image), numbers(*filters), numbers(*output)
     product = np.vdot(run(at.forward, x, w), g)
     assert product == np.vdot(x, run(at.to_image, w, g)) == np.vdot(w, run(at.to_filters, x, g))
+
+
+def test_the_derivative_of_filters_as_large_as_the_image_takes_each_element_of_them_once() -> None:
+    """Infinite weights show what else would be multiplied."""
+    whole = (WindowDimension(8), WindowDimension(2, 1, 1, 1))
+    at = Convolution("b01f", "01io", whole, (3, 8, 7, 4), (8, 2, 4, 6), (3, 1, 8, 6))
+    w, g = numbers(8, 2, 4, 6), np.abs(numbers(3, 1, 8, 6)) + 1
+    w[5, :, :, :] = np.inf
+    found = run(at.to_image, w, g)
+    assert np.isinf(found[:, 5]).all()
+    assert np.isfinite(np.delete(found, 5, 1)).all()
 
 
 def test_averages_below_windows_have_their_adjoint() -> None:
