@@ -70,7 +70,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "estimator": {
-        "xlalite.client.estimator": "Estimator, train_and_evaluate",
+        "xlalite.client.estimator": "Estimator",
+        "xlalite.client.train_and_evaluate": "FinalExporter, LatestExporter, train_and_evaluate",
         "xlalite.client.estimator_spec": "EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec, WarmStartSettings",
     },
     "estimator.export": {

@@ -112,6 +112,52 @@ def test_train_and_evaluate_gives_the_metrics(tmp_path):
     assert results["global_step"] == 4
 
 
+@pytest.mark.parametrize(("throttle", "expected"), [(0, [2, 4, 5]), (600, [2, 5])])
+def test_evaluation_follows_checkpoints_unless_the_last_is_not_long_ago(tmp_path, throttle, expected):
+    steps = []
+
+    class Exporter:
+        name = "best"
+
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            steps.append((int(eval_result["global_step"]), checkpoint_path[-1:], is_the_final_export))
+            return export_path
+
+    made = estimator(tmp_path, config=tf.estimator.RunConfig(save_checkpoints_steps=2))
+    train = tf.estimator.TrainSpec(batches(None), max_steps=5)
+    spec = tf.estimator.EvalSpec(batches(), exporters=Exporter(), throttle_secs=throttle)
+    results, exports = tf.estimator.train_and_evaluate(made, train, spec)
+    assert steps == [(step, str(step), step == 5) for step in expected]
+    assert results["global_step"] == 5
+    assert exports == [str(tmp_path / "export" / "best")]
+    tf.estimator.train_and_evaluate(made, train, spec)
+    assert steps[len(expected) :] == [(5, "5", True)]
+
+
+def test_models_are_exported_after_evaluations(tmp_path):
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([1, 2])})
+    exporters = [
+        tf.estimator.LatestExporter("latest", receiver, exports_to_keep=1),
+        tf.estimator.FinalExporter("final", receiver),
+    ]
+    made = estimator(tmp_path, config=tf.estimator.RunConfig(save_checkpoints_steps=1))
+    train = tf.estimator.TrainSpec(batches(None), max_steps=3)
+    spec = tf.estimator.EvalSpec(batches(), exporters=exporters, throttle_secs=0)
+    _, exports = tf.estimator.train_and_evaluate(made, train, spec)
+    for name, path in zip(("latest", "final"), exports, strict=True):
+        assert [str(each) for each in (tmp_path / "export" / name).iterdir()] == [path.decode()]
+        assert (tmp_path / "export" / name / path.decode() / "saved_model.pb").exists()
+    with pytest.raises(ValueError, match="positive"):
+        tf.estimator.LatestExporter("latest", receiver, exports_to_keep=0)
+
+
+def test_listeners_hear_of_a_saver_that_was_given(tmp_path):
+    saver = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2)
+    train = tf.estimator.TrainSpec(batches(None), max_steps=2, hooks=[saver])
+    results, _ = tf.estimator.train_and_evaluate(estimator(tmp_path), train, tf.estimator.EvalSpec(batches()))
+    assert results["global_step"] == 2
+
+
 def test_tpu_estimator_tells_batch_sizes_and_measures_with_a_function(tmp_path):
     sizes = {}
 

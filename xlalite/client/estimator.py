@@ -19,12 +19,10 @@ import numpy as np
 from xlalite import program_logging as logging
 from xlalite.client.estimator_spec import (
     EstimatorSpec,
-    EvalSpec,
     ModeKeys,
     PredictOutput,
     RunConfig,
     ServingInputReceiver,
-    TrainSpec,
     WarmStartSettings,
 )
 from xlalite.client.hooks import (
@@ -277,7 +275,10 @@ class Estimator:
         if config.save_summary_steps:
             hooks.append(SummarySaverHook(config.save_summary_steps, output_dir=self.model_dir, scaffold=scaffold))
         seconds, every = config.save_checkpoints_secs, config.save_checkpoints_steps
-        if not any(isinstance(each, CheckpointSaverHook) for each in hooks):
+        given = [each for each in hooks if isinstance(each, CheckpointSaverHook)]
+        if given:
+            given[0].listen(listeners)
+        else:
             seconds = 600 if seconds is None and every is None else seconds
             hooks.append(CheckpointSaverHook(self.model_dir, seconds, every, scaffold=scaffold, listeners=listeners))
         creator = ChiefSessionCreator(scaffold, config=config.session_config, checkpoint_dir=self.model_dir)
@@ -303,17 +304,6 @@ class Estimator:
         writer = FileWriterCache.get(folder)
         writer.add_summary(CLASSES["Summary"](value=values), results["global_step"])
         writer.flush()
-
-
-def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> tuple[Any, Any]:
-    """Trains to the last step, evaluates, and gives the metrics.
-
-    Training stops for an evaluation where a checkpoint is due by `throttle_secs`; here all computers are this one, so
-    that there is one evaluation, at the end.
-    """
-    estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps)
-    results = estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks, name=eval_spec.name)
-    return results, []
 
 
 def _call(model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, **known: Any) -> Any:

@@ -246,6 +246,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._saver, self._scaffold = saver, scaffold
         self._listeners = list(listeners or ())
 
+    def listen(self, listeners: Any) -> None:
+        """Adds listeners; None adds none."""
+        self._listeners += listeners or ()
+
     def begin(self) -> None:
         """Makes the saver, if need be."""
         for listener in self._listeners:
