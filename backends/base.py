@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.errors import SerializationError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
@@ -132,6 +132,14 @@ class Executable(ABC):
             XlaliteError: A call would raise it.
         """
 
+    def serialize(self) -> bytes:
+        """Code, constants and signature, which `Backend.load_executable` makes callable again without compiling.
+
+        Raises:
+            SerializationError: The backend makes no code.
+        """
+        raise SerializationError(f"{self.name}: an executable of the {self.backend_name} backend has no code to keep")
+
     @abstractmethod
     def as_text(self, stage: str) -> str:
         """The program at a stage, as `Backend.compile_to` shows it; `Backend.stages` has the names.
@@ -239,6 +247,14 @@ class Backend(ABC):
             PassError: A pass failed.
             CodegenError: No code could be made.
         """
+
+    def load_executable(self, data: bytes) -> Executable:
+        """The executable that `Executable.serialize` made bytes of. The bytes are a program: load none of strangers.
+
+        Raises:
+            SerializationError: They are no executable, or one of another kind of processor or version of xlalite.
+        """
+        raise SerializationError(f"the {self.name} backend has no code to load")
 
     @property
     def passes(self) -> Mapping[str, type[HloPass]]:

@@ -102,6 +102,10 @@ class CacheError(XlaliteError, OSError):
     """A cache directory that was asked for by name cannot be used."""
 
 
+class SerializationError(XlaliteError, ValueError):
+    """Bytes that are no executable, or one that cannot run on this machine or with this version of xlalite."""
+
+
 class DumpError(XlaliteError, OSError):
     """A dump directory that cannot be made or written to."""
 

@@ -2,7 +2,7 @@
 
 from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
 from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
-from xlalite.client.compilation import compile as compile
+from xlalite.client.compilation import compile as compile, load_executable as load_executable
 from xlalite.client.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
     OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
 from xlalite.backends.cpu.compilation.compile import compile_request
+from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
@@ -67,7 +68,11 @@ class CpuBackend(Backend):
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
         """Verifies, optimises and compiles a module, or finds its code in the cache."""
         request = CompileRequest.of(module, options)
-        return CpuExecutable(request, compile_request(request))
+        return CpuExecutable(Interface.of(request), compile_request(request), request)
+
+    def load_executable(self, data: bytes) -> Executable:
+        """The executable that bytes hold; no pass runs, and nothing is compiled."""
+        return CpuExecutable.loaded(data)
 
     def code_cache(self) -> CodeCache:
         """The cache of object code, as the environment has it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
+from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.linking import LinkedCode
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.device_run import run_on_devices
@@ -17,7 +18,9 @@ from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
 from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.evaluation.spmd import check_devices
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
@@ -28,6 +31,9 @@ from xlalite.passes.core.pass_record import PassRecord
 if TYPE_CHECKING:
     from xlalite.backends.cpu.compilation.compilation import Compilation
 
+Program = Callable[[], CompileRequest] | None
+"""Gives what an executable was compiled from; None if nobody knows."""
+
 _RELEASE_LOCK_BYTES = 1 << 16
 """Calls that move less than this keep the interpreter lock; taking it again would cost more than the work."""
 
@@ -37,19 +43,23 @@ class CpuExecutable(Executable):
 
     backend_name = "cpu"
 
-    def __init__(self, request: CompileRequest, linked: LinkedCode) -> None:
+    def __init__(
+        self, interface: Interface, linked: LinkedCode, source: CompileRequest | ObjectCode, program: Program = None
+    ) -> None:
         """Makes linked code callable.
 
         Args:
-            request: What it is the code of.
+            interface: How it is called.
             linked: The code.
+            source: What it is the code of; of an executable that was loaded, what was loaded.
+            program: What gives the source of an executable that was loaded, when it is needed.
         """
-        self.name = request.given.name
-        self._request = request.undumped()
+        self.name = interface.name
+        self._interface, self._source, self._program = interface, source, program
         self._compilation: Compilation | None = None
         record = linked.record
         self._code_bytes, self._arena_bytes = linked.code_bytes, record.arena_bytes
-        shape = request.given.entry_computation.program_shape
+        shape = interface.shape
         is_dynamic = any(s.is_dynamic for s in (*shape.parameters, shape.result))
         signature = CallSignature(
             inputs=bounded_leaves(shape.parameters),
@@ -62,7 +72,7 @@ class CpuExecutable(Executable):
         entry = EntryPoint(
             linked.module,
             ENTRY,
-            get_pool(request.num_threads),
+            get_pool(interface.num_threads),
             record.arena_bytes,
             releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
             failures=linked.failures,
@@ -88,16 +98,41 @@ class CpuExecutable(Executable):
         self, arguments: Sequence[Sequence[object]], *, transfers: Sequence[HostTransfers] = ()
     ) -> tuple[object, ...]:
         """Runs the code on a thread for each device; they meet in native code."""
-        config = self._request.given.config
-        check_devices(config.replica_count, config.num_partitions, len(arguments), len(transfers))
-        counts, pool = (config.replica_count, config.num_partitions), self.call.entry.pool.address
+        counts, pool = (self._interface.replica_count, self._interface.num_partitions), self.call.entry.pool.address
+        check_devices(*counts, len(arguments), len(transfers))
         return run_on_devices(self._run_on_device, arguments, counts, pool, transfers)
+
+    @staticmethod
+    def loaded(data: bytes, program: Program = None) -> CpuExecutable:
+        """The executable that `serialize` made bytes of; `program` gives what it was compiled from, if that is known.
+
+        Raises:
+            SerializationError: The bytes are no executable, or one that cannot run here.
+        """
+        from xlalite.backends.cpu.compilation.serialized import from_bytes
+
+        code, interface, linked = from_bytes(data)
+        try:
+            return CpuExecutable(interface, linked, code, program)
+        except (XlaliteError, LookupError, TypeError, ValueError) as error:
+            raise SerializationError(f"loading an executable: {error}") from error
+
+    def serialize(self) -> bytes:
+        """The code, its constants and how it is called."""
+        # Few executables are kept.
+        from xlalite.backends.cpu.compilation.compile import object_code
+        from xlalite.backends.cpu.compilation.serialized import self_contained, to_bytes
+
+        source = self._source
+        if isinstance(source, CompileRequest):
+            source = self_contained(object_code(source), source)
+        return to_bytes(source)
 
     def as_text(self, stage: str) -> str:
         """The program at one of the backend's stages, compiled again up to there."""
         from xlalite.backends.cpu.compilation.stages import compile_to
 
-        return compile_to(stage, self._request).text
+        return compile_to(stage, self._request()).text
 
     def memory_analysis(self) -> MemoryAnalysis:
         """Memory of one call, as buffer assignment laid it out."""
@@ -135,12 +170,24 @@ class CpuExecutable(Executable):
         """What each pass did."""
         return tuple(self._compiled_again().instrumentation.records)
 
+    def _request(self) -> CompileRequest:
+        """What the code was made from.
+
+        Raises:
+            ExecutionError: Nobody knows.
+        """
+        if isinstance(self._source, CompileRequest):
+            return self._source.undumped()
+        if self._program is None:
+            raise ExecutionError(f"{self.name}: an executable that was loaded knows its code, not its program")
+        return self._program()
+
     def _compiled_again(self) -> Compilation:
         """The steps up to the LLVM IR, taken once more when somebody first asks what they made; calls need none."""
         if self._compilation is None:
             from xlalite.backends.cpu.compilation.stages import EMITTED, run_to
 
-            self._compilation, _ = run_to(EMITTED, self._request)
+            self._compilation, _ = run_to(EMITTED, self._request())
         return self._compilation
 
     def _run_on_device(self, context: int, arguments: Sequence[object]) -> object:

@@ -1,6 +1,9 @@
-"""`xlalite.compile`: an HLO module to something that can be called."""
+"""`xlalite.compile` and `load_executable`: an HLO module, or what was made of one, to something that can be called."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.flags import Flags, debug_options, flags_from_environment
@@ -29,6 +32,22 @@ def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | N
     if options is None:
         options = compile_options(flags_from_environment())
     return get_backend(backend).compile(module, options)
+
+
+def load_executable(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> Executable:
+    """The executable that `Executable.serialize` made bytes of; no pass runs, and nothing is compiled.
+
+    The bytes are machine code, which runs when it is called: load none that you would not run as a program.
+
+    Args:
+        source: The bytes, or the path of a file that holds them.
+
+    Raises:
+        SerializationError: They are no executable, or one of another kind of processor or version of xlalite.
+        OSError: The file cannot be read.
+    """
+    data = Path(source).read_bytes() if isinstance(source, str | os.PathLike) else bytes(source)
+    return get_backend("cpu").load_executable(data)
 
 
 def compile_options(flags: Flags, num_threads: int | None = None) -> CompileOptions:

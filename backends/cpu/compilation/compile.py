@@ -29,6 +29,12 @@ def compile_request(request: CompileRequest) -> LinkedCode:
     return linked
 
 
+def object_code(request: CompileRequest) -> ObjectCode:
+    """The code of a module that was compiled before, out of the cache if that has it still."""
+    found = default_cache().use(request.cache_key(), lambda code: code) if request.may_be_cached else None
+    return found or _object_code(request)
+
+
 def _object_code(request: CompileRequest) -> ObjectCode:
     with no_fork:
         # Passes and code generation are most of what a process would load, and a cache hit needs none of it.

@@ -32,8 +32,8 @@ class LinkedCode:
     failures: tuple[EvaluatorCall, ...]
 
 
-def link_code(code: ObjectCode, given: HloModule) -> LinkedCode:
-    """The code of a module in memory.
+def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:
+    """The code of a module in memory; None for the module if the code takes no constants from it.
 
     Raises:
         CodegenError: A symbol is missing.
@@ -42,7 +42,8 @@ def link_code(code: ObjectCode, given: HloModule) -> LinkedCode:
         ValueError: The record holds a pair that is none.
     """
     record = CodeRecord.from_json(code.record)
-    constants = pooled({**code.constants, **find_constants(record.given_constants, given)})
+    of_module = find_constants(record.given_constants, given) if given is not None else {}
+    constants = pooled({**code.constants, **of_module})
     calls = bind_evaluator_calls(record.evaluator_calls)
     imports = {**runtime_imports(), RANDOM_STATE: random_state_address()}
     if record.meets:

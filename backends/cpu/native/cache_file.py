@@ -11,7 +11,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from typing import Any, BinaryIO
 
 from xlalite.backends.cpu.native.aligned_memory import ALIGNMENT_BYTES, ByteArray, aligned_bytes
@@ -61,7 +61,7 @@ def write_entry(file: BinaryIO, key: str, code: ObjectCode) -> int:
     return _HEADER_BYTES + len(description) + len(code.image) + constant_bytes
 
 
-def read_entry(file: BufferedReader, file_bytes: int, key: str) -> ObjectCode:
+def read_entry(file: BufferedReader | BytesIO, file_bytes: int, key: str) -> ObjectCode:
     """The code in a file of a known size.
 
     Raises:

@@ -56,10 +56,10 @@ def host_fingerprint() -> str:
     """
     libraries = sorted(Path(llvmlite.__path__[0], "binding").glob("*llvmlite.*"))
     sizes = [library.stat().st_size for library in libraries]
-    return f"llvmlite {llvmlite.__version__} {sizes}; {_processor()}; caches {host_cache_bytes()}"
+    return f"llvmlite {llvmlite.__version__} {sizes}; {processor()}; caches {host_cache_bytes()}"
 
 
-def _processor() -> str:
+def processor() -> str:
     """The first processor as Linux describes it; elsewhere as LLVM does."""
     try:
         with PROCESSOR.open(encoding="latin-1") as file:

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.call.dispatch import native_call, run_address
 from xlalite.backends.cpu.native.call.python_call import raise_status
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ELEMENT_TYPES, ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
 from xlalite.backends.cpu.native.pjrt.records import Loaded, OutputSpec
+from xlalite.hlo.errors import SerializationError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.stablehlo.bytecode.reader import read_bytecode
 from xlalite.hlo.stablehlo.importer import module_of
@@ -29,7 +31,8 @@ from xlalite.interop.jax.registry import function
 _MLIR = b"mlir"
 # Taken, but not obeyed: what they say is about XLA's own code.
 _XLA_OPTIONS = ("xla_", "exec_time_optimization_effort", "memory_fitting_", "optimization_level")
-_SAVED = b"xlalite program 1\n"
+_SAVED = b"xlalite program 2\n"
+_COMPILE_OPTIONS = CompileOptions(donate_arguments=True)
 
 
 class LoadedProgram:
@@ -38,19 +41,15 @@ class LoadedProgram:
     Attributes:
         options: What was asked of it.
         code: The program as it was given.
-        module: The program as HLO.
         executable: The compiled program.
         address: The record's address: the handle.
     """
 
-    def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes) -> None:
-        """Compiles a program."""
+    def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes, serialized: bytes = b"") -> None:
+        """Compiles a program, unless the executable is there, serialized by this version on such a machine."""
         self.code, self.options, self.raw_options = code, options, raw_options
-        module = _module(code, options)
-        self.name, self.module = module.name, module
-        executable = get_backend("cpu").compile(module, CompileOptions(donate_arguments=True))
-        assert isinstance(executable, CpuExecutable)
-        self.executable = executable
+        self.executable = executable = _loaded(code, options, serialized) or _compiled(code, options)
+        self.name = executable.name
         self.call = native_call(executable.call)
         self.fingerprint = hashlib.blake2b(code + raw_options, digest_size=16).hexdigest()
         self.outputs = self.call.signature.outputs
@@ -103,6 +102,22 @@ class LoadedProgram:
         return self.kept(flags)
 
 
+def _compiled(code: bytes, options: ProgramOptions) -> CpuExecutable:
+    executable = get_backend("cpu").compile(_module(code, options), _COMPILE_OPTIONS)
+    assert isinstance(executable, CpuExecutable)
+    return executable
+
+
+def _loaded(code: bytes, options: ProgramOptions, serialized: bytes) -> CpuExecutable | None:
+    """The executable in the bytes, if there is one that runs here."""
+    if not serialized:
+        return None
+    try:
+        return CpuExecutable.loaded(serialized, lambda: CompileRequest.of(_module(code, options), _COMPILE_OPTIONS))
+    except SerializationError:
+        return None
+
+
 def _module(code: bytes, options: ProgramOptions) -> HloModule:
     """The program of one device, with tokens of its signature as the arrays that jax passes for them."""
     program, source = read_bytecode(code, DEFAULT_LIMITS)
@@ -123,7 +138,7 @@ def _module(code: bytes, options: ProgramOptions) -> HloModule:
 _programs: dict[int, LoadedProgram] = {}
 
 
-def _load(code: bytes, raw_options: bytes) -> int:
+def _load(code: bytes, raw_options: bytes, serialized: bytes = b"") -> int:
     """Compiles a program; frees those that jaxlib has destroyed meanwhile."""
     _sweep()
     options = read_options(raw_options)
@@ -133,7 +148,7 @@ def _load(code: bytes, raw_options: bytes) -> int:
     unknown = [name for name in options.overrides if not name.startswith(_XLA_OPTIONS)]
     if unknown:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, f"No such compile option: '{unknown[0]}'")
-    program = LoadedProgram(code, options, raw_options)
+    program = LoadedProgram(code, options, raw_options, serialized)
     native().shared.run = run_address()
     _programs[program.address] = program
     return program.address
@@ -179,18 +194,29 @@ def _compile(arguments: Any) -> None:
 @function("Executable_Serialize")
 def _serialize(arguments: Any) -> None:
     program = _program(arguments)
-    put_bytes(arguments, _SAVED + len(program.raw_options).to_bytes(8, "little") + program.raw_options + program.code)
+    parts = (program.raw_options, program.code, program.executable.serialize())
+    put_bytes(arguments, _SAVED + b"".join(len(part).to_bytes(8, "little") + part for part in parts))
 
 
 @function("Executable_DeserializeAndLoad")
 def _deserialize(arguments: Any) -> None:
     data = ctypes.string_at(arguments.bytes, arguments.size)
-    if not data.startswith(_SAVED):
+    parts, at = list[bytes](), len(_SAVED)
+    while at < len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
+        parts.append(data[at + 8 : end])
+        at = end
+    if not data.startswith(_SAVED) or at != len(data) or len(parts) != 3:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, "these bytes are no program that xlalite has serialized")
-    start = len(_SAVED) + 8
-    end = start + int.from_bytes(data[len(_SAVED) : start], "little")
-    given = ctypes.string_at(arguments.options, arguments.options_size) if arguments.options_size else data[start:end]
-    arguments.executable = _load(data[end:], given)
+    options, code, serialized = parts
+    given = ctypes.string_at(arguments.options, arguments.options_size) if arguments.options_size else options
+    arguments.executable = _load(code, given, serialized if _is_for(options, given) else b"")
+
+
+def _is_for(saved: bytes, given: bytes) -> bool:
+    """Whether code compiled with some options does for others: they may name other devices, but as many."""
+    ours, theirs = read_options(saved), read_options(given)
+    return (ours.replica_count, ours.num_partitions) == (theirs.replica_count, theirs.num_partitions)
 
 
 @function("LoadedExecutable_GetExecutable")
