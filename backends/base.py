@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from xlalite.backends.compile_report import CompileReport
 from xlalite.hlo.errors import SerializationError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
@@ -168,6 +169,10 @@ class Executable(ABC):
     @abstractmethod
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did: changed or not, time, instruction counts."""
+
+    @abstractmethod
+    def compile_report(self) -> CompileReport:
+        """Time of each phase, measured by compiling once more without a cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
     ),
     "xlalite.backends": (
+        ("compile_report",),
         (
             "arguments",
             "base",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
+from xlalite.backends.compile_report import CompileReport
 from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.linking import LinkedCode
 from xlalite.backends.cpu.compilation.request import CompileRequest
@@ -169,6 +170,12 @@ class CpuExecutable(Executable):
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did."""
         return tuple(self._compiled_again().instrumentation.records)
+
+    def compile_report(self) -> CompileReport:
+        """Time of each phase, from the copy of the module to the call."""
+        from xlalite.backends.cpu.compilation.phases import time_phases
+
+        return time_phases(self._request(), CpuExecutable)
 
     def _request(self) -> CompileRequest:
         """What the code was made from.

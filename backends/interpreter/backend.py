@@ -10,6 +10,7 @@ import numpy as np
 
 from xlalite.backends.arguments import Array, flatten_arguments, nested_value, to_array
 from xlalite.backends.base import Backend, CompileOptions, Executable, MemoryAnalysis, StageOutput, checked_stage
+from xlalite.backends.compile_report import CompileReport, PhaseClock
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.evaluation.spmd import evaluate_spmd
@@ -124,6 +125,15 @@ class InterpreterExecutable(Executable):
     def pass_records(self) -> Sequence[PassRecord]:
         """None: no pass runs."""
         return ()
+
+    def compile_report(self) -> CompileReport:
+        """Time to verify and copy the module."""
+        clock = PhaseClock()
+        verify(self._module)
+        clock.end("verification")
+        self._module.clone()
+        clock.end("copy")
+        return clock.report(self.name)
 
 
 def _own(value: Value, arguments: Sequence[Array]) -> Value:

@@ -30,6 +30,17 @@ def test_bench_as_json_on_tuples(hlo_file: Callable[..., Path], xlalite: Callabl
         assert 0 < measured["best_us"] <= measured["median_us"]
 
 
+def test_bench_phases_add_up(softmax: Path, xlalite: Callable[..., object]) -> None:
+    shown = xlalite("bench", softmax, "--phases", "--num_threads=1").out.splitlines()
+    times = {line[:20].strip(): float(line[20:31]) for line in shown[1:]}
+    steps = ["copy", "fingerprint", "verification", "passes", "buffer assignment", "LLVM IR", "machine code"]
+    assert [*times] == [*steps, "linking", "call", "total"]
+    total = times.pop("total")
+    assert abs(total - sum(times.values())) < 0.01
+    (line,) = xlalite("bench", softmax, "--phases", "--json", "--platform=interpreter").out.splitlines()
+    assert [*json.loads(line)["phases"]] == ["verification", "copy"]
+
+
 def test_bench_wrong_use(softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("bench", softmax, "--min_time=forever")
     assert ran.code == 2

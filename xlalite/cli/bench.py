@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.compile_report import CompileReport
 from xlalite.cli.arguments import CommandParser, add_file, add_platform, add_threads
 from xlalite.cli.cache import shown_bytes
 from xlalite.cli.random_inputs import random_value
@@ -71,12 +72,26 @@ def run(words: Sequence[str]) -> int:
     options = compile_options(flags, arguments.num_threads)
     for path in arguments.files:
         module = read_module(path)
+        if arguments.phases:
+            report = quickest_compilation(module, arguments.platform, options)
+            if arguments.json:
+                print(json.dumps({"file": path, "module": module.name, "phases": report.phases}))
+            else:
+                print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{report.table()}")
+            continue
         measured = measure(module, arguments.platform, options, arguments.min_time)
         if arguments.json:
             print(json.dumps({"file": path, "module": module.name, **dataclasses.asdict(measured)}))
         else:
             print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{measured}")
     return 0
+
+
+def quickest_compilation(module: HloModule, platform: str, options: CompileOptions) -> CompileReport:
+    """The phases of the quickest of a few compilations without any cache."""
+    executable = get_backend(platform).compile(module, options)
+    reports = [executable.compile_report() for _ in range(_COMPILATIONS)]
+    return min(reports, key=lambda report: report.total_ms)
 
 
 def measure(module: HloModule, platform: str, options: CompileOptions, min_seconds: float) -> Measurement:
@@ -114,6 +129,9 @@ def _parser() -> CommandParser:
     add_threads(parser)
     parser.add_argument(
         "--min_time", type=_seconds, default=0.5, metavar="SECONDS", help="how long to run calls (default: 0.5)"
+    )
+    parser.add_argument(
+        "--phases", action="store_true", help="instead: the time of each phase of the quickest compilation"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
     return parser

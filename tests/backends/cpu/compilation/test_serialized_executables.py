@@ -141,7 +141,13 @@ assert not (found := [name for name in heavy if name in sys.modules]), found
 
 def test_loaded_executable_says_that_it_knows_no_program(data):
     loaded = xl.load_executable(data)
-    for ask in (loaded.memory_analysis, loaded.cost_analysis, loaded.decisions, lambda: loaded.as_text("hlo")):
+    for ask in (
+        loaded.memory_analysis,
+        loaded.compile_report,
+        loaded.cost_analysis,
+        loaded.decisions,
+        lambda: loaded.as_text("hlo"),
+    ):
         with pytest.raises(ExecutionError, match="knows its code, not its program"):
             ask()
 

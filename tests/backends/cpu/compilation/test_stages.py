@@ -131,3 +131,13 @@ def test_a_dump_holds_the_stages_under_their_names(tmp_path: Path) -> None:
     for name, path in dumped.items():
         assert path.read_text() == executable.as_text(name), name
     assert len(list(tmp_path.glob("module_*.record.json"))) == 1, "showing a text dumps nothing"
+
+
+def test_report_names_every_phase_and_pass():
+    text = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] exponential(x)\n}\n"
+    executable = get_backend("cpu").compile(parse(text), CompileOptions())
+    report = executable.compile_report()
+    assert report.total_ms == sum(report.phases.values())
+    assert sum(record.time_ms for record in report.pass_records) < report.phases["passes"]
+    assert {record.name for record in report.pass_records} == {record.name for record in executable.pass_records()}
+    assert "machine code" in str(report)
