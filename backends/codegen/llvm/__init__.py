@@ -25,7 +25,7 @@ Compiling the text is no business of this package.
 """
 
 from xlalite.backends.codegen.llvm.control_flow import CarriedLoop, IfElse, WhileLoop
-from xlalite.backends.codegen.llvm.emitter import Block, Phi
+from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, Block, Phi
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.module_builder import FunctionBuilder, ModuleBuilder
 from xlalite.backends.codegen.llvm.target import TargetInfo
@@ -65,6 +65,7 @@ from xlalite.backends.codegen.llvm.value import (
 )
 
 __all__ = [
+    "AS_WRITTEN",
     "BF16",
     "F16",
     "F32",

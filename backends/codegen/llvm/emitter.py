@@ -11,6 +11,9 @@ from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
 from xlalite.backends.codegen.llvm.types import I32, PTR, Type
 from xlalite.backends.codegen.llvm.value import Function, Operand, Value, constant
 
+AS_WRITTEN = '"as-written"'
+"""An attribute in the text of modules on which passes over IR would be wasted."""
+
 
 class Block:
     """A basic block. Its instructions are written in one go, after `position_at(block)`."""
@@ -168,6 +171,10 @@ class Emitter:
     def only_calls(self) -> None:
         """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else."""
         self._header += self.module.attribute_reference(("noinline", "optnone"))
+
+    def as_written(self) -> None:
+        """Says that LLVM's passes over IR find nothing to improve in the function's module."""
+        self._header += self.module.attribute_reference((AS_WRITTEN,))
 
     def text(self) -> str:
         """The function's text."""

@@ -19,7 +19,7 @@ from typing import Protocol
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, TargetInfo
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
@@ -152,7 +152,8 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
         _verify(module)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        _run_passes(module, machine, options.passes)
+        if AS_WRITTEN not in text:
+            _run_passes(module, machine, options.passes)
         if CodeForm.IR in wanted:
             optimized_ir = str(module)
         if CodeForm.ASSEMBLY in wanted:

@@ -78,6 +78,7 @@ class OuterTile(Tile):
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
+        fb.as_written()
         a, b, c, depth, adds, *arguments = fb.parameters
         known = (self.a_row, self.a_depth, self.b_depth, None, None, None if self.narrows else self.columns)
         a_row, a_depth, b_depth, c_row, piece, width = (
