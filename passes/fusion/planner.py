@@ -320,6 +320,8 @@ class FusionPlanner:
             return "it is needed elsewhere too, and the loop would have to become a row kernel first"
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
+        if place is Place.ROW and not group.reductions and producer.opcode != "reduce":
+            return "it is needed elsewhere too, and only a reduction in the kernel gives a loop results of rows"
         if self._order.leads_to((producer,), (group,), self._limits.search):
             return "another user of it comes before the kernel"
         near = itertools.islice(reachable((producer,), _close_operands), self._limits.members)
