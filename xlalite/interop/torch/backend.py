@@ -24,7 +24,9 @@ _observers: list[Callable[[GraphProgram], None]] = []
 
 def backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Any:
     """Compiles a graph of Dynamo; `torch.compile(model, backend="xlalite")` calls it."""
-    return _autograd()(module, example_inputs, **options)
+    # Recurrent networks are traced step by step: the fused layer of oneDNN has no functional backward.
+    with torch.backends.mkldnn.flags(enabled=False):
+        return _autograd()(module, example_inputs, **options)
 
 
 def compile_graph(kind: str, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Any:

@@ -153,7 +153,7 @@ class GraphProgram:
             arguments, named = torch.fx.node.map_arg(
                 (node.args, node.kwargs), lambda each: values[slots[each]] if each in slots else each.meta["val"]
             )
-            values[target] = node.target(*arguments, **named)
+            values[target] = _resolved(node.target(*arguments, **named))
 
         self._steps.append(step)
 
@@ -178,6 +178,11 @@ class _Parts:
         views: Mapping[Node, Node],
     ) -> None:
         self.module, self.inputs, self.outputs, self.views = module, inputs, outputs, views
+
+
+def _resolved(value: Any) -> Any:
+    """A result whose memory says what it is: no conjugation or negation is left to its readers."""
+    return value.resolve_conj().resolve_neg() if isinstance(value, torch.Tensor) else value
 
 
 def _needed_outside(graph: torch.fx.Graph, stage_of: Mapping[Node, int]) -> list[Node]:

@@ -30,12 +30,13 @@ def flash_attention(
         raise Declined("attention with dropout")
     scores = _scores(op, query, key, is_causal, attn_mask, scale)
     top = op.reduce(scores, (3,), "maximum", -math.inf, True)
-    top = op.builder.select(op.builder.compare(top, -math.inf, "EQ"), op.builder.full(0, top.dtype, top.dims), top)
+    top = _seen(op, top)
     powers = op.builder.op("exponential", (scores - op.expand(top, scores.dims),))
     total = op.reduce(powers, (3,), "add", 0, True)
+    logarithm = op.builder.reshape(top + op.builder.op("log", (total,)), total.dims[:3])
+    total = op.builder.select(op.builder.compare(total, 0, "EQ"), op.builder.full(1, total.dtype, total.dims), total)
     weights = powers / op.expand(total, scores.dims)
     found = _dot(op, op.cast(weights, value.dtype), value, 3, 2)
-    logarithm = op.builder.reshape(top + op.builder.op("log", (total,)), total.dims[:3])
     wanted = op.results[1]
     assert wanted is not None, "the operation has two results"
     return op.cast(found, op.dtype), op.cast(logarithm, wanted.dtype)
@@ -62,7 +63,8 @@ def flash_attention_backward(
     dtype, factor = wide_dtype(op.dtype), _factor(query, scale)
     query, key, value, gradient, out = (op.cast(x, dtype) for x in (query, key, value, gradient, out))
     scores = _scores(op, query, key, is_causal, attn_mask, scale)
-    sums = op.builder.broadcast(op.cast(logsumexp, dtype), scores.dims, (0, 1, 2))
+    logarithm = op.cast(logsumexp, dtype)
+    sums = op.builder.broadcast(_seen(op, logarithm), scores.dims, (0, 1, 2))
     weights = op.builder.op("exponential", (scores - sums,))
     to_value = _dot(op, weights, gradient, 2, 2)
     to_weights = _dot(op, gradient, value, 3, 3)
@@ -71,6 +73,12 @@ def flash_attention_backward(
     to_query, to_key = _dot(op, to_scores, key, 3, 2), _dot(op, to_scores, query, 2, 2)
     first, second, third = (op.cast(x, op.dtype) for x in (to_query, to_key, to_value))
     return first, second, third
+
+
+def _seen(op: Operation, value: Handle) -> Handle:
+    """A value, or 0 for queries that see no key: minus infinity less itself would be no number."""
+    b = op.builder
+    return b.select(b.compare(value, -math.inf, "EQ"), b.full(0, value.dtype, value.dims), value)
 
 
 def _scores(
