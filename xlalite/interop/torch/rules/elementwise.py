@@ -257,33 +257,6 @@ def right_shift(op: Operation, x: Operand, y: Operand) -> Handle:
     return op.binary("shift-right-logical" if op.dtype.kind is Kind.UNSIGNED else "shift-right-arithmetic", x, y)
 
 
-@rule("aten._conj.default", "aten._conj_physical.default", "aten.conj_physical.default")
-def conj(op: Operation, x: Handle) -> Handle:
-    """Complex conjugate."""
-    if x.dtype.kind is not Kind.COMPLEX:
-        return x
-    b = op.builder
-    return b.op("complex", (b.op("real", (x,)), -b.op("imag", (x,))))
-
-
-@rule("aten.view_as_real.default")
-def view_as_real(op: Operation, x: Handle) -> Handle:
-    """Real and imaginary parts along a last axis."""
-    parts = [op.builder.reshape(op.builder.op(which, (x,)), (*x.dims, 1)) for which in ("real", "imag")]
-    return op.builder.concatenate(parts, len(x.dims))
-
-
-@rule("aten.view_as_complex.default", "aten.complex.default")
-def complex_(op: Operation, x: Handle, y: Handle | None = None) -> Handle:
-    """Complex numbers of their parts, which are two tensors or lie along the last axis of one."""
-    if y is not None:
-        part_dtype = DType.F32 if op.dtype is DType.C64 else DType.F64
-        return op.binary("complex", x, y, part_dtype)
-    b, axis = op.builder, len(x.dims) - 1
-    halves = [b.slice(x, [0] * axis + [i], [*x.dims[:-1], i + 1]) for i in (0, 1)]
-    return b.op("complex", [b.reshape(half, op.dims) for half in halves])
-
-
 @rule("aten.view.dtype")
 def view_dtype(op: Operation, x: Handle, *_: object) -> Handle:
     """The same bits as another type of the same size."""
