@@ -37,7 +37,7 @@ def vectors(*sizes: int) -> tuple[list[tf.Tensor], dict[tf.Tensor, np.ndarray]]:
         (lambda x, y: tf.reshape(x, [2, 2]) + y, r"cannot reshape \(3,\) with 3 elements to \(2, 2\) with 4"),
         (lambda x, y: tf.stack([x, y]), "cannot stack tensors"),
         (lambda x, y: tf.slice(x, tf.cast(y, tf.int32)[:1] + 8, [-1]), "a slice from 9 of size -1 does not lie"),
-        (lambda x, y: tf.ensure_shape(x, [9]), r"Shape of tensor .* is not compatible with \(9,\)"),
+        (lambda x, y: tf.ensure_shape(x, [9]), r"Shape of tensor .* is not compatible with expected shape \(9,\)"),
         (lambda x, y: tf.reduce_sum(x, tf.cast(y, tf.int32) - 1), "Invalid reduction dimension 0 is named twice"),
     ],
 )

@@ -72,3 +72,9 @@ def test_products_are_computed_in_the_type_asked_for(run: Any) -> None:
     x = np.full((3, 16), 16, np.int8)
     product = tf.matmul(x, x, transpose_b=True, output_type=np.int32)
     np.testing.assert_array_equal(run(product), np.full((3, 3), 16**3, np.int32))
+
+
+def test_sizes_that_do_not_depend_on_unknown_ones_are_known(graph: Any) -> None:
+    x = tf.placeholder(F, (None, 2))
+    padding = {"padding_low": [0, 1], "padding_high": [0, 2], "padding_interior": [0, 4]}
+    assert tf.raw_ops.XlaPad(input=x, padding_value=F(7), **padding).shape.as_list() == [None, 9]

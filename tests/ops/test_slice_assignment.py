@@ -80,3 +80,11 @@ def test_what_is_refused(graph: Any) -> None:
         session.run(v.initializer)
         with pytest.raises(InvalidArgumentError, match=r"\(2,\) cannot replace a slice of shape \(1,\)"):
             session.run(wrong)
+
+
+def test_a_part_of_no_elements_takes_any_value_of_none(graph: Any) -> None:
+    v = tf.Variable(np.ones((2, 3)))
+    change = v[8:10, 8:10].assign(np.zeros((1, 0)))
+    with tf.Session() as session:
+        session.run(v.initializer)
+        np.testing.assert_array_equal(session.run(change), np.ones((2, 3)))

@@ -3,7 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.framework.graph.errors import ElementTypeError, FailedPreconditionError, GraphError
+from xlalite.framework.graph.errors import (
+    ElementTypeError,
+    FailedPreconditionError,
+    GraphError,
+    InvalidArgumentError,
+)
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.hlo.errors import LoweringError, ShapeError
@@ -146,3 +151,13 @@ def test_handles_cannot_be_compiled_only_named(run: Any) -> None:
     v = Variable(3.0)
     with pytest.raises(LoweringError, match="names a variable"):
         lower_operations([v.op], [], [v.handle])
+
+
+def test_a_number_is_added_to_every_element(run: Any) -> None:
+    v = Variable([[1.0, 2.0], [3.0, 4.0]])
+    added, wrong = a.placeholder(np.float32), a.placeholder(np.float32)
+    changes = [v.assign_add(added), v.assign_sub(wrong)]
+    run(v.initializer)
+    np.testing.assert_array_equal(run(changes[0], {added: 1}), [[2, 3], [4, 5]])
+    with pytest.raises(InvalidArgumentError, match=r"\(2,\) cannot update a variable of shape \(2, 2\)"):
+        run(changes[1], {wrong: [1, 2]})

@@ -28,6 +28,19 @@ def to_depth(x: np.ndarray, block: int) -> np.ndarray:
     return np.concatenate([x[:, i::block, j::block] for i in range(block) for j in range(block)], -1)
 
 
+def of_whole_channels(move: Any, x: np.ndarray) -> np.ndarray:
+    """What a move of `[batch, height, width, channels]` makes of `[batch, channels / 4, height, width, 4]`."""
+    moved = move(x.transpose(0, 2, 3, 1, 4).reshape(x.shape[0], *x.shape[2:4], -1))
+    return moved.reshape(*moved.shape[:3], -1, 4).transpose(0, 3, 1, 2, 4)
+
+
+def from_depth(x: np.ndarray, block: int) -> np.ndarray:
+    parts = np.split(x, block * block, -1)
+    rows = [np.stack(parts[i * block : (i + 1) * block], 3) for i in range(block)]
+    apart = np.stack(rows, 2)
+    return apart.reshape(x.shape[0], x.shape[1] * block, x.shape[2] * block, -1)
+
+
 def patches(x: np.ndarray, ksize: Any, strides: Any, rates: Any, pads: Any) -> np.ndarray:
     padded = np.pad(x, [(0, 0), *pads, (0, 0)])
     spans = [(k - 1) * rate + 1 for k, rate in zip(ksize, rates, strict=True)]
@@ -78,6 +91,18 @@ VALUES: list[ValueCase] = [
         lambda x: node("BatchToSpace", [x, constant([[1, 0], [0, 2]])], {"block_size": 2}),
         to_batch(X, (2, 2), [[1, 0], [0, 2]]),
         expected=lambda x: X,
+    ),
+    value(
+        "SpaceToDepth channels in fours",
+        lambda x: s.space_to_depth(x, 2, data_format="NCHW_VECT_C"),
+        np.arange(2 * 3 * 4 * 6 * 4).reshape(2, 3, 4, 6, 4),
+        expected=lambda x: of_whole_channels(lambda y: to_depth(y, 2), x),
+    ),
+    value(
+        "DepthToSpace channels in fours",
+        lambda x: s.depth_to_space(x, 2, data_format="NCHW_VECT_C"),
+        np.arange(2 * 8 * 3 * 2 * 4).reshape(2, 8, 3, 2, 4),
+        expected=lambda x: of_whole_channels(lambda y: from_depth(y, 2), x),
     ),
     value("SpaceToDepth", lambda x: s.space_to_depth(x, 2), IMAGE, expected=lambda x: to_depth(x, 2)),
     value(

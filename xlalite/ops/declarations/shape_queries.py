@@ -119,7 +119,9 @@ def _ensured_infer(op: Operation) -> Sequence[OutputType]:
 def _ensured_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
     wanted = op.get_attr("shape")
     if not wanted.is_compatible_with(inputs[0].dims):
-        raise ShapeError(f"Shape of tensor {op.inputs[0].name!r} {inputs[0].dims} is not compatible with {wanted}")
+        raise ShapeError(
+            f"Shape of tensor {op.inputs[0].name!r} {inputs[0].dims} is not compatible with expected shape {wanted}"
+        )
     return inputs[:1]
 
 

@@ -25,10 +25,10 @@ _INDEX = ("begin", "end", "strides")
 def _updated(ctx: LoweringContext, op: Operation, x: Handle, value: Handle) -> Handle:
     """`x` with the value where the index points."""
     b, plan = ctx.builder, slice_plan_of(ctx, op, x.dims)
+    if not value.shape.element_count and 0 in plan.result:
+        return x
     if value.dims != plan.result:
         raise ShapeError(f"a value of shape {value.dims} cannot replace a slice of shape {plan.result}")
-    if not value.shape.element_count:
-        return x
     if all(abs(part.step) == 1 or part.count == 1 for part in plan.dimensions):
         starts = [b.constant(_lowest(plan, axis), DType.S32) for axis in range(len(x.dims))]
         return b.op("dynamic-update-slice", (x, in_order(b, value, plan), *starts))

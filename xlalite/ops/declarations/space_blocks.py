@@ -163,16 +163,31 @@ def _from_depth(b: Builder, x: Handle, layout: SpatialLayout, block: int) -> Han
     return b.reshape(b.transpose(apart, [0, 1, 3, 2, 4, 5]), [batch, high * block, wide * block, channels])
 
 
+_IN_FOURS = "NCHW_VECT_C"
+"""Channels in fours: `[batch, channels / 4, height, width, 4]`."""
+
+
+def _depth_layout(op: Operation) -> SpatialLayout:
+    """Where the dimensions are; channels in fours are looked at as whole."""
+    data_format = op.get_attr("data_format")
+    return spatial_layout("NCHW" if data_format == _IN_FOURS else data_format, 4)
+
+
 def _declare_depth_move(
     name: str, back: str, is_forward: bool, move: Callable[[Builder, Handle, SpatialLayout, int], Handle]
 ) -> None:
     attrs = ("block_size", "data_format")
 
     def moved(op: Operation, shape: TensorShape) -> TensorShape:
-        layout, block = spatial_layout(op.get_attr("data_format"), 4), op.get_attr("block_size")
+        layout, block = _depth_layout(op), op.get_attr("block_size")
         if block < 1:
             raise ShapeError(f"block_size must be positive, found {block}")
-        dims = shape.with_rank(4).as_list()
+        in_fours = op.get_attr("data_format") == _IN_FOURS
+        dims = shape.with_rank(5 if in_fours else 4).as_list()
+        if in_fours:
+            if dims.pop() not in (None, 4):
+                raise ShapeError(f"the last dimension of {shape} holds channels in fours")
+            dims[1] = None if dims[1] is None else dims[1] * 4
         divided = layout.spatial if is_forward else (layout.channel,)
         factors = {layout.channel: block * block, **dict.fromkeys(layout.spatial, block)}
         for axis, factor in factors.items():
@@ -182,16 +197,23 @@ def _declare_depth_move(
             if axis in divided and size % factor:
                 raise ShapeError(f"dimension {axis} of size {size} is not divisible by {factor}")
             dims[axis] = size // factor if axis in divided else size * factor
-        return TensorShape(dims)
+        if in_fours and dims[1] is not None and dims[1] % 4:
+            raise ShapeError(f"{dims[1]} channels do not come in fours")
+        return TensorShape([dims[0], None if dims[1] is None else dims[1] // 4, *dims[2:], 4] if in_fours else dims)
 
     def infer(op: Operation) -> Sequence[OutputType]:
         require_type(op.inputs[0], COMPILABLE_TYPES)
         return [(op.inputs[0].dtype, moved(op, op.inputs[0].shape))]
 
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        moved(op, TensorShape(inputs[0].dims))
-        layout = spatial_layout(op.get_attr("data_format"), 4)
-        return [move(ctx.builder, inputs[0], layout, op.get_attr("block_size"))]
+        b, (x,) = ctx.builder, inputs
+        sizes = moved(op, TensorShape(x.dims)).known_dims()
+        if op.get_attr("data_format") != _IN_FOURS:
+            return [move(b, x, _depth_layout(op), op.get_attr("block_size"))]
+        n, fours, high, wide, _ = x.dims
+        planes = b.reshape(b.transpose(x, (0, 1, 4, 2, 3)), (n, fours * 4, high, wide))
+        planes = move(b, planes, _depth_layout(op), op.get_attr("block_size"))
+        return [b.transpose(b.reshape(planes, (*sizes[:2], 4, *sizes[2:4])), (0, 1, 3, 4, 2))]
 
     def gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
         return [node(back, [grad], {each: op.get_attr(each) for each in attrs})]

@@ -164,10 +164,11 @@ register(
 
 def _declare_modify(name: str, combine: Callable[[Handle, Handle], Handle]) -> None:
     def lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
-        current = ctx.read_variable(op, op.inputs[0])
-        if current.dims != inputs[0].dims:
-            raise ShapeError(f"value of shape {inputs[0].dims} cannot update a variable of shape {current.dims}")
-        ctx.assign_variable(op.inputs[0], combine(current, inputs[0]))
+        current, value = ctx.read_variable(op, op.inputs[0]), inputs[0]
+        if value.dims not in (current.dims, ()):
+            raise ShapeError(f"value of shape {value.dims} cannot update a variable of shape {current.dims}")
+        whole = value if value.dims == current.dims else ctx.builder.broadcast(value, current.dims)
+        ctx.assign_variable(op.inputs[0], combine(current, whole))
         return []
 
     register(

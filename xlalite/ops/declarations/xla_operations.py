@@ -6,6 +6,7 @@ compiled; what they are when the graph is built says the shapes of the outputs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -39,6 +40,8 @@ Build: TypeAlias = Callable[[Builder, Operation, Sequence[Handle], Numbers], Han
 _PRECISION = ("precision_config",)
 _DEFAULTS: Mapping[str, object] = {"precision_config": "", "is_stable": False, "batch_group_count": 1}
 
+_UNLIKELY_SIZES = (10007, 20011)
+
 
 def _declare(
     name: str,
@@ -62,14 +65,28 @@ def _declare(
         known = {each: constant_value(op.inputs[op.spec.input_range(each, len(op.inputs))[0]]) for each in numbers}
         wanted = op.attrs.get("preferred_element_type")
         dtypes = [wanted or tensor.dtype for tensor in op.inputs[: _array_count(op.type, len(op.inputs))]]
-        if any(not each.shape.is_fully_defined() for each in arrays) or any(each is None for each in known.values()):
+        if any(each.shape.rank is None for each in arrays) or any(each is None for each in known.values()):
             return [(dtype, unknown_shape()) for dtype in dtypes]
-        b = Builder("shapes")
-        handles = [b.parameter(Shape.array(each.dtype.hlo, each.shape.known_dims())) for each in arrays]
         given = {each: value for each, value in known.items() if value is not None}
-        shape = build(b, op, handles, given).shape
-        shapes = shape.elements if shape.is_tuple else (shape,)
-        return [(dtype, TensorShape(each.dims)) for dtype, each in zip(dtypes, shapes, strict=True)]
+
+        def shapes(unknown: int) -> list[tuple[int, ...]]:
+            """What the operation gives when each unknown size is another one, from `unknown` on."""
+            b = Builder("shapes")
+            guesses = itertools.count(unknown, unknown // 1000)
+            sizes = [[next(guesses) if size is None else size for size in each.shape.as_list()] for each in arrays]
+            handles = [b.parameter(Shape.array(each.dtype.hlo, own)) for each, own in zip(arrays, sizes, strict=True)]
+            shape = build(b, op, handles, given).shape
+            return [each.dims for each in (shape.elements if shape.is_tuple else (shape,))]
+
+        if all(each.shape.is_fully_defined() for each in arrays):
+            return [(dtype, TensorShape(dims)) for dtype, dims in zip(dtypes, shapes(0), strict=True)]
+        try:
+            pairs = list(zip(*map(shapes, _UNLIKELY_SIZES), strict=True))
+        except ShapeError:
+            return [(dtype, unknown_shape()) for dtype in dtypes]
+        # What is the same whatever the unknown sizes are does not depend on them; 0 may be for want of room.
+        agreed = [[a if a == b != 0 else None for a, b in zip(*pair, strict=True)] for pair in pairs]
+        return [(dtype, TensorShape(dims)) for dtype, dims in zip(dtypes, agreed, strict=True)]
 
     def lower(ctx: LoweringContext, op: Operation, handles: tuple[Handle, ...]) -> Sequence[Handle]:
         result = build(ctx.builder, op, handles, {each: ctx.constant(op, each) for each in numbers})

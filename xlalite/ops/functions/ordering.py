@@ -102,5 +102,11 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
-    """How many of the ascending boundaries are not above each element."""
+    """How many of the ascending boundaries are not above each element.
+
+    Raises:
+        TypeError: the boundaries are no list.
+    """
+    if np.ndim(boundaries) != 1:
+        raise TypeError(f"Expected list for the boundaries of bucketize, found {boundaries!r}")
     return node("Bucketize", [convert_to_tensor(input)], {"boundaries": tuple(map(float, boundaries))}, name)

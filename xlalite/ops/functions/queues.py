@@ -89,7 +89,8 @@ class QueueBase:
 
     def _enqueue(self, op: str, vals: Any, name: str | None, whole: Any) -> Operation:
         if isinstance(vals, Mapping) != (self.names is not None):
-            raise ValueError(f"{self.name}: elements must be {'dictionaries' if self.names else 'tensors or tuples'}")
+            wanted = "elements must be dictionaries" if self.names else "it must have names to take dictionaries"
+            raise ValueError(f"{self.name}: {wanted}")
         listed = [vals[each] for each in self.names] if self.names is not None else vals
         if len(self._types) == 1 and not (isinstance(listed, list | tuple) and len(listed) == 1):
             listed = [listed]

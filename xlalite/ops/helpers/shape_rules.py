@@ -105,7 +105,7 @@ def distinct_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[i
     for axis in axes:
         position = normalize_axis(axis, rank, what)
         if position in found:
-            raise ShapeError(f"{what} {axis} is named twice")
+            raise ShapeError(f"Axes contains duplicate dimension: {what} {axis} is named twice")
         found.append(position)
     return tuple(found)
 

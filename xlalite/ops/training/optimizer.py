@@ -133,8 +133,9 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list[Variable]:
-        """The optimiser's own variables."""
-        return [slot for by_variable in self._slots.values() for slot in by_variable.values()]
+        """The optimiser's own variables, by their names."""
+        slots = [slot for by_variable in self._slots.values() for slot in by_variable.values()]
+        return sorted(slots, key=lambda slot: slot.name)
 
     def _update(self, grad: Gradient, var: Variable) -> Operation:
         if isinstance(grad, IndexedSlices) and self._updates_rows:
