@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.interop.onnx.rules import (
     activations,
+    attention,
     boxes,
     control_flow,
     convolutions,
@@ -28,6 +29,7 @@ from xlalite.interop.onnx.rules import (
 
 FAMILIES = (
     activations,
+    attention,
     boxes,
     control_flow,
     convolutions,

@@ -114,3 +114,24 @@ def _fitted(x: Handle, size: int) -> Handle:
 
 def _transformed(x: Handle, kind: FftType, length: int) -> Handle:
     return x.builder.op("fft", (x,), OPS["fft"].attrs(kind, (length,)))
+
+
+# Cosines of which each window is a sum, by multiples of the angle.
+_WINDOWS = {
+    "HannWindow": (0.5, -0.5),
+    "HammingWindow": (25 / 46, -21 / 46),
+    "BlackmanWindow": (0.42, -0.5, 0.08),
+}
+
+
+@rule(*_WINDOWS)
+def _window(context: NodeContext) -> Handle:
+    size, b = int(context.known_scalar(0)), context.builder
+    if size < 0:
+        raise context.error(f"a window of {size} elements")
+    steps = size if context.integer("periodic", 1) else size - 1
+    angle = b.convert(b.iota(DType.S64, (size,), 0), DType.F64) * (2 * np.pi / max(1, steps))
+    found = b.full(0, DType.F64, (size,))
+    for number, weight in enumerate(_WINDOWS[context.operator]):
+        found = found + b.op("cosine", (angle * float(number),)) * weight
+    return b.convert(found, context.dtype("output_datatype", DType.F32))
