@@ -97,6 +97,12 @@ class GuardedRun:
             kernel.check(found, expected)
         return "; ".join(overruns)
 
+    def on_devices(self, text: str, arguments: Sequence[Sequence[np.ndarray]], isa: str) -> list[np.ndarray]:
+        """The results of a program on all its devices, of which each has memory of its own."""
+        results, overruns = self._ask((text, isa, True, [array for given in arguments for array in given]))
+        assert not overruns, f"isa {isa or 'of this machine'}: {text}\n{'; '.join(overruns)}"
+        return results
+
     def _ask(self, request: object) -> tuple[list[np.ndarray], list[str]]:
         if self._process is None:
             command = [sys.executable, str(Path(__file__).with_name("worker.py")), *self._arguments]
