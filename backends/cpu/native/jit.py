@@ -11,6 +11,7 @@ import ctypes
 import enum
 import functools
 import itertools
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -127,7 +128,8 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
         except BaseException as error:  # the caller raises it
             failures.append(error)
 
-    helpers = [threading.Thread(target=help_out) for _ in range(min(len(texts), threads) - 1)]
+    count = min(len(texts), threads, os.cpu_count() or 1)
+    helpers = [threading.Thread(target=help_out) for _ in range(count - 1)]
     with _generating:
         for helper in helpers:
             helper.start()
