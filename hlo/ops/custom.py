@@ -149,11 +149,12 @@ REFUSE = "xlalite.refuse"
 @custom_call(EVALUATE)
 def _evaluate(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     """The value of the module's entry computation."""
-    return call(_module_of(instruction.backend_config).entry_computation, operands)
+    return call(evaluated_module(instruction.backend_config).entry_computation, operands)
 
 
 @lru_cache(maxsize=64)
-def _module_of(text: str) -> HloModule:
+def evaluated_module(text: str) -> HloModule:
+    """What a call of `EVALUATE` computes; nobody may change it."""
     from xlalite.hlo.text import parse  # which needs the table of all operations
 
     return parse(text)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.text.print_options import PrintOptions
-from xlalite.hlo.text.printer import print_instruction
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.hlo.verification.pair_verifier import PairVerifier
 
-_QUOTED = PrintOptions(metadata=False, backend_config=False)
 _LONGEST_QUOTE = 300
 _CHANGES_LAYOUT = "copy"
 
 
 def describe(instruction: HloInstruction) -> str:
     """The instruction's text and its computation, for messages."""
-    text = print_instruction(instruction, _QUOTED)
+    # Only what is wrong is printed; the printer and its options come with the parser.
+    from xlalite.hlo.text.print_options import PrintOptions
+    from xlalite.hlo.text.printer import print_instruction
+
+    text = print_instruction(instruction, PrintOptions(metadata=False, backend_config=False))
     if len(text) > _LONGEST_QUOTE:
         text = text[:_LONGEST_QUOTE] + "..."
     home = f" (in computation {instruction.parent.name})" if instruction.parent is not None else ""

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.custom import EVALUATE, REFUSE
-from xlalite.hlo.text import parse
+from xlalite.hlo.ops.custom import EVALUATE, REFUSE, evaluated_module
 from xlalite.passes.normalization.padded_arrays import Padder, known
 from xlalite.passes.normalization.padded_forms import has_padded_form, padded_form
 from xlalite.passes.rewriting.expander import OpExpander
@@ -30,7 +29,7 @@ class DynamicPadder(OpExpander):
         """Whether all that the call holds has a padded form; records what has none."""
         if instruction.attrs.custom_call_target != EVALUATE or instruction.has_side_effect:
             return False
-        inside = parse(instruction.backend_config).entry_computation
+        inside = evaluated_module(instruction.backend_config).entry_computation
         missing = sorted({one.opcode for one in inside.instructions if not has_padded_form(one)})
         if missing and instruction.module is not None:
             reason = f"no padded form of {', '.join(missing)}"
@@ -39,7 +38,7 @@ class DynamicPadder(OpExpander):
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the padded computation."""
-        inside = parse(instruction.backend_config)
+        inside = evaluated_module(instruction.backend_config)
         padder = Padder(builder, padded_form)
         result = padder.value(padder.compute(inside.entry_computation, [known(operand) for operand in operands]))
         if not padder.conditions:

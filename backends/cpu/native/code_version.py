@@ -50,7 +50,7 @@ def sources_digest(root: str) -> str:
     for source in _sources(root):
         with open(source.path, "rb", buffering=0) as file:
             data = file.read()
-        digest.update(f"{os.path.relpath(source.path, root)} {len(data)}\n".encode())
+        digest.update(f"{source.path.removeprefix(root)} {len(data)}\n".encode())
         digest.update(data)
     return digest.hexdigest()
 
