@@ -73,6 +73,8 @@ def from_bytes(data: bytes) -> tuple[ObjectCode, Interface, LinkedCode]:
         needs = CodeRecord.from_json(_mapping(record["code"]))
         if not 0 <= needs.arena_bytes < _MAX_ARENA_BYTES:
             raise ValueError(f"it wants {needs.arena_bytes} bytes of memory")
+        if any(number < 0 for donation in needs.donations for number in donation):
+            raise ValueError(f"it donates {needs.donations}")
         return code, interface, link_code(replace(code, record=asdict(needs)), None)
     except SerializationError:
         raise

@@ -190,6 +190,7 @@ def test_strange_interfaces_are_refused(data, field, value):
         ("arena_bytes", 1 << 60),
         ("donations", [[7, 0]]),
         ("donations", [[0, -9]]),
+        ("donations", [[-2, 0]]),
         ("donations", [[0]]),
         ("evaluator_calls", {"f": 3}),
         ("has_loops", "x"),
