@@ -55,6 +55,7 @@ _ELEMENTS: dict[str, dict[int, str]] = {
     },
 }
 _MOST_SPATIAL = 10
+_LONGEST_CONFIGURATION = 1 << 20
 _LABELS = (("b", "f"), ("i", "o"), ("b", "f"))
 _ALGORITHM_KEYS = (
     *("lhs_precision_type", "rhs_precision_type", "accumulation_type"),
@@ -119,11 +120,12 @@ class Values:
         attributes: The attributes by number.
     """
 
-    __slots__ = ("_container", "_limits", "_readers", "_type_readers", "attributes", "types")
+    __slots__ = ("_container", "_limits", "_readers", "_spellings", "_type_readers", "attributes", "types")
 
     def __init__(self, container: Container, limits: ParseLimits) -> None:
         self._container = container
         self._limits = limits
+        self._spellings: dict[int, str] = {}
         self.types: EntryTable[Type] = EntryTable(container, container.types, "type", self._type)
         self.attributes: EntryTable[Attribute] = EntryTable(
             container, container.attributes, "attribute", self._attribute
@@ -274,7 +276,12 @@ class Values:
         return value
 
     def _spelled(self, cursor: ByteCursor, number: int) -> str:
-        """An attribute as MLIR spells it."""
+        """An attribute as MLIR spells it; what stands in it several times is spelled once."""
+        if number not in self._spellings:
+            self._spellings[number] = self._spelling(cursor, number)
+        return self._spellings[number]
+
+    def _spelling(self, cursor: ByteCursor, number: int) -> str:
         value = self.attributes.at(cursor, number)
         if isinstance(value, bool):
             return str(value).lower()
@@ -285,10 +292,13 @@ class Values:
         if isinstance(value, int | float):
             return f"{value} : {ELEMENT_NAMES[self.shape(inner).dtype]}"
         if isinstance(value, tuple):
-            return "[" + ", ".join(inner.list(lambda: self._spelled(inner, inner.integer()))) + "]"
+            parts = inner.list(lambda: self._spelled(inner, inner.integer()))
+            _require_short(inner, parts)
+            return "[" + ", ".join(parts) + "]"
         if not isinstance(value, dict):
             raise cursor.error("an attribute of a configuration is neither a number nor a text, list or dictionary")
         pairs = inner.list(lambda: (self.attributes.next(inner), self._spelled(inner, inner.integer())))
+        _require_short(inner, [text for _, text in pairs])
         return "{" + ", ".join(f"{key} = {text}" for key, text in pairs) + "}"
 
     def _typed_text(self, cursor: ByteCursor) -> Attribute:
@@ -319,6 +329,11 @@ class Values:
         if not element.is_array or element.rank or count * element.dtype.size_bytes != len(data):
             raise cursor.error(f"{len(data)} bytes are not {count} numbers of {element.text()}")
         return tuple(np.frombuffer(data, element.dtype.numpy).tolist())
+
+
+def _require_short(cursor: ByteCursor, parts: Sequence[str]) -> None:
+    if sum(map(len, parts)) > _LONGEST_CONFIGURATION:
+        raise cursor.error("a configuration is too long")
 
 
 def _element(cursor: ByteCursor, name: str) -> Shape:

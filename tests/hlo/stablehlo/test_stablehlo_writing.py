@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,21 @@ from nested_arrays import leaves
 from op_cases import OpCase
 
 from xlalite.hlo.building.builder import Builder
-from xlalite.hlo.errors import LoweringError
+from xlalite.hlo.errors import BinaryParseError, LoweringError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.fingerprint import structurally_equal
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.stablehlo.bytecode.byte_cursor import ByteCursor
+from xlalite.hlo.stablehlo.bytecode.container import Container, Entry
+from xlalite.hlo.stablehlo.bytecode.values import Values
+from xlalite.hlo.stablehlo.writing.byte_writer import integer, listed
+from xlalite.hlo.stablehlo.writing.bytecode_values import ValueWriter
 from xlalite.hlo.stablehlo.writing.writer import RULES
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.hlo.verification.verifier import verify
 
 # What StableHLO has no operation for.
@@ -327,3 +334,29 @@ def test_options_of_typed_calls_keep_their_types_in_bytecode() -> None:
 def test_other_forms_are_refused() -> None:
     with pytest.raises(ValueError, match="as 'text' or 'bytecode', not as 'mlir'"):
         parse("ENTRY e { ROOT x = f32[] parameter(0) }").to_stablehlo("mlir")  # type: ignore[call-overload]
+
+
+def test_options_that_share_their_parts_are_no_longer_than_allowed() -> None:
+    """Lists of two equal lists, 40 deep: few bytes, but 2^40 words as text."""
+    nested = "1 : i64"
+    for _ in range(6):
+        nested = f"[{nested}, {nested}]"
+    text = f"""ENTRY e {{ x = f32[2] parameter(0) ROOT r = f32[2] custom-call(x), custom_call_target="t",
+      api_version=API_VERSION_TYPED_FFI, backend_config="{{a = {nested}}}" }}"""
+    module = parse(text)
+    assert parse(module.to_stablehlo("bytecode")).entry_computation.root.backend_config == f"{{a = {nested}}}"
+    values = ValueWriter()
+    innermost = values.attribute("", 1)
+    for _ in range(40):
+        innermost = integer(values.attributes.number("vhlo", integer(1) + listed([innermost, innermost])))
+    entries, ends = [entry for _, entry in values.attributes.entries], [0]
+    for entry in entries:
+        ends.append(ends[-1] + len(entry))
+    types = [entry for _, entry in values.types.entries]
+    data = b"".join(entries + types)
+    container = Container(data, 6)
+    container.attributes = [Entry("vhlo", *place, True) for place in itertools.pairwise(ends)]
+    container.types = [Entry("vhlo", ends[-1], len(data), True)]
+    reader, cursor = Values(container, DEFAULT_LIMITS), ByteCursor(data, 0, len(data))
+    with pytest.raises(BinaryParseError, match="a configuration is too long"):
+        reader._spelled(cursor, len(entries) - 1)
