@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
 
+from interop.torch.models import MODELS  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -149,3 +150,30 @@ def test_modes_of_torch() -> None:
         torch.testing.assert_close(compiled(x), model(x), rtol=2e-2, atol=1e-2)
     exported = torch.export.export(model, (x,)).module()
     torch.testing.assert_close(torch.compile(exported, backend=backend)(x), model(x))
+
+
+@pytest.mark.parametrize("name", ["gpt", "lstm"])
+def test_models_are_compiled_as_a_whole_and_learn_as_eagerly(name: str, programs: list[Any]) -> None:
+    with torch._dynamo.config.patch(allow_rnn=True):
+        make, make_input = MODELS[name]
+        models_agree(make(), make_input())
+    assert not [str(decision) for program in programs for decision in program.decisions]
+
+
+def test_programs_that_mix_much() -> None:
+    agree(lambda x: (x.view(-1)[2:5].zero_(), x + 1)[1], torch.randn(3, 4))
+    agree(lambda x: (x * 2, x.sum(0), torch.cat([x, x])), torch.randn(0, 3))
+    agree(lambda x: (x << 2, x >> 1, x // 3, x % 3, x / 7), torch.arange(-6, 6))
+    agree(lambda x: (x.max(0)[0], x.argmin(1), x.var(), x.norm(1, 0)), torch.randn(3, 4))
+    agree(lambda x: torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t - 1, (x,)), torch.randn(3))
+    agree(lambda x: x * x.conj() + x.real, torch.randn(3, dtype=torch.complex64))
+    mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
+    agree(lambda q, m: F.scaled_dot_product_attention(q, q, q, m), torch.randn(1, 1, 3, 8), mask)
+
+
+def test_parts_of_an_argument_stay_parts() -> None:
+    x = torch.randn(4, 3)
+    first, second = torch.compile(lambda x: x.chunk(2), backend=backend)(x)
+    first.zero_()
+    assert not x[:2].any()
+    assert second.data_ptr() == x[2:].data_ptr()

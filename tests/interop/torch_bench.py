@@ -1,0 +1,63 @@
+"""Times training steps: `PYTHONPATH=tests python -m interop.torch_bench [model ...]`.
+
+Interleaved, best of four seconds, one thread. The step of `mlp` ends with AdamW, compiled, too.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from interop.torch.models import MODELS
+
+BACKENDS = ("eager", "xlalite", "inductor")
+
+
+def training_step(model: Any, x: Any, backend: str, *, with_optimizer: bool) -> Callable[[], None]:
+    """Loss, gradients, and the optimizer's step where there is one."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
+    run, update = model, optimizer.step
+    if backend != "eager":
+        run, update = torch.compile(run, backend=backend), torch.compile(update, backend=backend)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        run(x).square().mean().backward()
+        if with_optimizer:
+            update()
+
+    return step
+
+
+def main(names: list[str]) -> None:
+    torch.set_num_threads(1)
+    torch._dynamo.config.allow_rnn = True
+    for name in names or MODELS:
+        torch.manual_seed(0)
+        make, make_input = MODELS[name]
+        model, x = make(), make_input()
+        steps, best = {}, {}
+        for backend in BACKENDS:
+            step = training_step(model, x, backend, with_optimizer=name == "mlp")
+            start = time.perf_counter()
+            try:
+                step()
+            except Exception as error:
+                print(f"{name}: {backend}: {type(error).__name__}: {str(error)[:80]}")
+                continue
+            print(f"{name}: {backend}: first step {time.perf_counter() - start:.1f} s")
+            steps[backend], best[backend] = step, float("inf")
+        end = time.perf_counter() + 4
+        while time.perf_counter() < end:
+            for backend, step in steps.items():
+                start = time.perf_counter()
+                step()
+                best[backend] = min(best[backend], time.perf_counter() - start)
+        print(f"{name}: " + ", ".join(f"{backend} {seconds * 1e6:,.0f} µs" for backend, seconds in best.items()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
