@@ -43,7 +43,7 @@ from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.hlo.errors import CodegenError
 from xlalite.hlo.types.shape import Shape
 
-MAX_NATIVE_ARRAYS = 1024
+MAX_NATIVE_ARRAYS = 8192
 """Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
 
 _KEPT_BY_LIBRARY = 128 << 10

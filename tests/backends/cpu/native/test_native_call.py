@@ -333,6 +333,36 @@ def test_calls_with_very_many_arrays_take_the_python_path(link_text, entry_texts
     assert int(call.function()(*[3] * count)) == 3
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_overlaps_are_found_among_many_arguments(link_text, seed):
+    """Each argument is a part of one array; the first result is the argument itself unless another one sees it."""
+    rng = np.random.default_rng(seed)
+    count = 200
+    shapes = [Shape.array(DType.S8, (int(size),)) for size in rng.integers(0, 4, count)]
+    text = "define i32 @entry(ptr %params, ptr %results, ptr %arena, ptr %context) {\n  ret i32 0\n}\n"
+    entry = EntryPoint(link_text(text), "entry", get_pool(1))
+    donated = sorted(rng.choice(count, 40, replace=False).tolist())
+    outputs = tuple(shapes[i] for i in donated)
+    signature = CallSignature(tuple(shapes), outputs, True, tuple((i, n) for n, i in enumerate(donated)))
+    call = make_call(signature, entry)
+    assert isinstance(call, NativeCall)
+    sizes = [shape.dims[0] for shape in shapes]
+    memory = np.zeros(8 * count, np.int8)
+    for overlapping in (False, True):
+        places = 8 * rng.permutation(count)
+        if overlapping:
+            first = next(i for i in donated if sizes[i] > 1)
+            other = next(i for i in rng.permutation(count) if i != first and sizes[i] > 1)
+            places[other] = places[first] + int(rng.integers(0, 2))
+        arguments = [memory[place : place + size] for place, size in zip(places, sizes, strict=True)]
+        results = call.function()(*arguments)
+        is_same = [result is arguments[i] for result, i in zip(results, donated, strict=True)]
+        if overlapping:
+            assert not is_same[donated.index(first)]
+        else:
+            assert all(is_same)
+
+
 def test_arrays_that_share_memory_are_not_overwritten():
     whole, other = np.arange(8, dtype=np.float32), np.arange(8, dtype=np.float32)
     arguments = [other, whole, whole[2:4], whole[4:], np.empty(0, np.float32)]
