@@ -168,6 +168,7 @@ class XlaliteOptions(Settings):
             operations one by one until then; `ASYNC` does so too, and compiles in the background; `STRICT` compiles
             each signature at once and fails where it cannot; `OFF` clusters but never compiles.
         lazy_compile_threshold: At which use of a signature `LAZY` compiles.
+        max_compilations: For how many signatures `LAZY` and `ASYNC` compile one cluster; others run op by op then.
         keep_faster: Whether each cluster runs both compiled and op by op in turn at first, and then keeps to what was
             faster; what both took is in the cluster report.
         min_cluster_size: Clusters with fewer operations are dissolved.
@@ -187,6 +188,7 @@ class XlaliteOptions(Settings):
 
     compile_mode = Single(Enumeration(CompileMode))
     lazy_compile_threshold = Single(Integer())
+    max_compilations = Single(Integer())
     keep_faster = Single(Boolean())
     min_cluster_size = Single(Integer())
     max_cluster_size = Single(Integer())

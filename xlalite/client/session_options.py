@@ -38,6 +38,7 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
         ("xlalite.lazy_compile_threshold", own.lazy_compile_threshold),
         ("xlalite.min_cluster_size", own.min_cluster_size),
         ("xlalite.max_cluster_size", own.max_cluster_size),
+        ("xlalite.max_compilations", own.max_compilations),
         ("xlalite.compilation_cache_bytes", own.compilation_cache_bytes),
     ):
         if value < 0:
@@ -56,6 +57,7 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
         lazy_compile_threshold=own.lazy_compile_threshold or LAZY_COMPILE_THRESHOLD,
         num_threads=config.intra_op_parallelism_threads or flags.xlalite_num_threads or None,
         keep_faster=own.keep_faster or flags.xlalite_keep_faster,
+        max_compilations=own.max_compilations or None,
         cache_bytes=own.compilation_cache_bytes or None,
         debug=debug_options(flags),
     )

@@ -46,7 +46,10 @@ class ClusterCompiler:
         self.array_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i not in constant)
         self.constant_tensors = tuple(tensor for i, tensor in enumerate(cluster.inputs) if i in constant)
         self.policy = CompilePolicy(
-            options.compile_mode, options.lazy_compile_threshold, runs_once=cluster.only_initializes
+            options.compile_mode,
+            options.lazy_compile_threshold,
+            runs_once=cluster.only_initializes,
+            max_compilations=options.max_compilations,
         )
         self.history = CompilationHistory(cluster.name)
         self._cluster = cluster

@@ -25,6 +25,7 @@ class Verdict(enum.Enum):
     PERHAPS_ONCE = "it only gives variables values, and may run but once"
     NEVER = "compilation is off"
     MEGAMORPHIC = "compiled too often for signatures that are hardly used"
+    OFTEN_ENOUGH = "compiled as often as the session allows for a cluster"
 
 
 class CompilePolicy:
@@ -36,13 +37,16 @@ class CompilePolicy:
         is_megamorphic: Whether nothing more is compiled because the signatures keep changing.
     """
 
-    def __init__(self, mode: CompileMode, threshold: int, *, runs_once: bool = False) -> None:
+    def __init__(
+        self, mode: CompileMode, threshold: int, *, runs_once: bool = False, max_compilations: int | None = None
+    ) -> None:
         """Nothing has run yet.
 
         Args:
             mode: When clusters are compiled.
             threshold: At which use of a signature, where not at once.
             runs_once: Whether the cluster will hardly run twice, so that its first run is not compiled.
+            max_compilations: For how many signatures it is compiled at most; None for no limit.
         """
         self.runs = 0
         self.compilations = 0
@@ -50,6 +54,7 @@ class CompilePolicy:
         self._mode = mode
         self._threshold = threshold
         self._runs_once = runs_once
+        self._max_compilations = max_compilations
         self._requests: OrderedDict[Signature, int] = OrderedDict()
 
     def decide(self, signature: Signature) -> Verdict:
@@ -58,6 +63,8 @@ class CompilePolicy:
             return Verdict.NEVER
         if self._mode is CompileMode.STRICT:
             return Verdict.COMPILE
+        if self._max_compilations is not None and self.compilations >= self._max_compilations:
+            return Verdict.OFTEN_ENOUGH
         if self.compilations > MANY_COMPILATIONS and self.runs < RUNS_PER_COMPILATION * self.compilations:
             self.is_megamorphic = True
         if self.is_megamorphic:

@@ -31,6 +31,7 @@ class RuntimeOptions:
         num_threads: Threads of compiled code; None leaves the choice to the backend.
         backend: What compiles.
         keep_faster: Whether each cluster runs both ways in turn at first, and then keeps to the faster.
+        max_compilations: For how many signatures a cluster is compiled at most, unless `STRICT`; None for no limit.
         cache_bytes: How much compiled code is kept; None for no limit.
         debug: Dumps, and what restricts the passes.
     """
@@ -40,5 +41,6 @@ class RuntimeOptions:
     num_threads: int | None = None
     backend: str = "cpu"
     keep_faster: bool = False
+    max_compilations: int | None = None
     cache_bytes: int | None = None
     debug: DebugOptions = field(default_factory=DebugOptions)
