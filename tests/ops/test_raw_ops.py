@@ -8,6 +8,9 @@ import pytest
 import xlalite as tf
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.op_spec import OP_SPECS
+from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.proto.wire import encode
 
 F = np.float32
 X = np.arange(6, dtype=F).reshape(2, 3)
@@ -78,3 +81,29 @@ def test_sizes_that_do_not_depend_on_unknown_ones_are_known(graph: Any) -> None:
     x = tf.placeholder(F, (None, 2))
     padding = {"padding_low": [0, 1], "padding_high": [0, 2], "padding_interior": [0, 4]}
     assert tf.raw_ops.XlaPad(input=x, padding_value=F(7), **padding).shape.as_list() == [None, 9]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (((0,), (), (), ()), "same number of contracting dimensions for lhs and rhs. Got: 1 and 0"),
+        (((1,), (1,), (), ()), "Contracting dimension sizes do not match. Got: 3 and 5"),
+        (((), (), (0,), (0, 1)), "same number of batch dimensions for lhs and rhs. Got: 1 and 2"),
+        (((), (), (0,), (1,)), "Batch dimension sizes do not match. Got: 2 and 5"),
+    ],
+)
+def test_products_of_xla_refuse_dimensions_that_do_not_pair(graph: Any, numbers: Any, message: str) -> None:
+    names = [f"{side}_{what}_dimensions" for what in ("contracting", "batch") for side in ("lhs", "rhs")]
+    dims = ProtoMessage("DotDimensionNumbers")
+    for name, each in zip(names, numbers, strict=True):
+        dims.put_all(name, each)
+    with pytest.raises(ShapeError, match=message):
+        tf.raw_ops.XlaDot(
+            lhs=np.zeros((2, 3)), rhs=np.zeros((4, 5)), dimension_numbers=encode(dims), precision_config=""
+        )
+
+
+def test_what_pads_is_one_number(graph: Any) -> None:
+    padding = dict.fromkeys(("padding_low", "padding_high", "padding_interior"), (0, 0))
+    with pytest.raises(ShapeError, match="must be scalar, found rank 1"):
+        tf.raw_ops.XlaPad(input=np.zeros((2, 3), F), padding_value=np.zeros(2, F), **padding)

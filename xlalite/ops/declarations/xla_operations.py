@@ -158,6 +158,18 @@ def _scalar_function(b: Builder, op: Operation, name: str) -> HloComputation:
 # Products.
 
 
+def _require_pairs(what: str, arrays: Sequence[Handle], left: Sequence[int], right: Sequence[int]) -> None:
+    """Refuses dimensions of a product that do not pair, in TensorFlow's words."""
+    if len(left) != len(right):
+        counts = f"Got: {len(left)} and {len(right)}"
+        raise ShapeError(f"Must specify the same number of {what} dimensions for lhs and rhs. {counts}")
+    for one, other in zip(left, right, strict=True):
+        if max(one - len(arrays[0].dims), other - len(arrays[1].dims)) < 0 <= min(one, other):
+            sizes = arrays[0].dims[one], arrays[1].dims[other]
+            if sizes[0] != sizes[1]:
+                raise ShapeError(f"{what.title()} dimension sizes do not match. Got: {sizes[0]} and {sizes[1]}")
+
+
 def _dot(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Numbers) -> Handle:
     dims = _message(op, "DotDimensionNumbers")
     attrs = OPS["dot"].attrs(
@@ -167,6 +179,8 @@ def _dot(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Numbers) 
         rhs_contracting_dims=dims.integers("rhs_contracting_dimensions"),
     )
     wanted = op.attrs.get("preferred_element_type")
+    _require_pairs("batch", arrays, attrs.lhs_batch_dims, attrs.rhs_batch_dims)
+    _require_pairs("contracting", arrays, attrs.lhs_contracting_dims, attrs.rhs_contracting_dims)
     x, y = arrays if wanted is None else [b.convert(each, wanted.hlo) for each in arrays]
     return b.op("dot", (x, y), attrs)
 
@@ -254,6 +268,10 @@ def _dynamic_update(b: Builder, op: Operation, arrays: Sequence[Handle], numbers
 
 
 def _pad(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Numbers) -> Handle:
+    if arrays[1].dims:
+        raise ShapeError(
+            f"padding_value input must be scalar, found rank {len(arrays[1].dims)} in {arrays[1].shape.text()}"
+        )
     each = [_ints(numbers[name]) for name in _PADDINGS]
     return b.pad(arrays[0], arrays[1], list(zip(*each, strict=True)))
 
