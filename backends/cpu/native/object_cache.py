@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import logging
 import os
@@ -30,6 +29,7 @@ from xlalite.backends.cpu.native.fork_lock import ForkLock, no_fork
 from xlalite.backends.cpu.native.jit_options import JitOptions, host_fingerprint
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
+from xlalite.backends.cpu.native.once import once
 from xlalite.hlo.errors import CacheError, XlaliteError
 
 _LOG = logging.getLogger("xlalite")
@@ -266,7 +266,7 @@ def cache_key(key_parts: Sequence[str | bytes], options: JitOptions) -> str:
     return digest.hexdigest()
 
 
-@functools.cache
+@once
 def default_cache() -> ObjectCache:
     """The cache of this process, as the environment and the user's cache directory have it.
 

@@ -6,10 +6,10 @@ The machine code is in `rendezvous_ir`; compiled code calls `xlalite_meet` by na
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Mapping, Sequence
 
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 MEET = "xlalite_meet"
@@ -141,7 +141,7 @@ class _Runtime:
         return ctypes.CFUNCTYPE(result, *arguments)(self.module.address(name))
 
 
-@functools.cache
+@once
 def _runtime() -> _Runtime:
     def write() -> str:
         from xlalite.backends.cpu.native.rendezvous_ir import rendezvous_ir

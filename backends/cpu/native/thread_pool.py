@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from xlalite.backends.cpu.native.fork_lock import ForkLock
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.backends.cpu.native.threads import (
     PARALLEL_FOR,
@@ -114,7 +115,7 @@ class _Runtime:
         return ctypes.CFUNCTYPE(result, *arguments)(self.module.address(name))
 
 
-@functools.cache
+@once
 def _runtime() -> _Runtime:
     runtime = _Runtime(runtime_code("thread pool", _thread_pool_ir))
     if has_native_pool():

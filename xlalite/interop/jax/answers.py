@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,10 +24,12 @@ class Refusal(Exception):
         self.code = code
 
 
-@functools.cache
+_texts: dict[str, ctypes.Array[ctypes.c_char]] = {}
+
+
 def lasting_text(text: str) -> ctypes.Array[ctypes.c_char]:
     """A text that is never freed; for names and other words that come again."""
-    return ctypes.create_string_buffer(text.encode())
+    return _texts.setdefault(text, ctypes.create_string_buffer(text.encode()))
 
 
 def put_text(arguments: Any, text: str) -> None:

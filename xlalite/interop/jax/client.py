@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
 from xlalite.backends.cpu.native.pjrt.records import Place
@@ -29,7 +29,7 @@ def _plugin_attributes(arguments: Any) -> None:
     arguments.attributes, arguments.num_attributes = ctypes.addressof(values), len(values)
 
 
-@functools.cache
+@once
 def _attributes() -> ctypes.Array[Any]:
     from jaxlib.mlir.dialects import stablehlo
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import re
 from dataclasses import dataclass
 
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES
 from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.backends.cpu.native.pjrt.records import Place
@@ -42,7 +42,7 @@ class Platform:
     memory_list: ctypes.Array[ctypes.c_void_p]
 
 
-@functools.cache
+@once
 def platform() -> Platform:
     """The platform of this process; `XLA_FLAGS=--xla_force_host_platform_device_count=N` gives it more devices."""
     match = _DEVICE_COUNT.search(os.environ.get("XLA_FLAGS", ""))

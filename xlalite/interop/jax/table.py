@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import logging
 from collections.abc import Callable
 from typing import Any
 
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, FUNCTIONS, MAJOR, MINOR, Api, ErrorCode, Version
 from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.hlo.errors import XlaliteError
@@ -24,7 +24,7 @@ _Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 _Explain = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-@functools.cache
+@once
 def capsule() -> object:
     """The table as jaxlib takes it; it lives for ever."""
     platform()

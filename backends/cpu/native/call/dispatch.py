@@ -8,7 +8,6 @@ reads lives exactly as long as the function.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -39,6 +38,7 @@ from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, r
 from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.hlo.errors import CodegenError
 from xlalite.hlo.types.shape import Shape
@@ -214,7 +214,7 @@ class _Runtime:
         self.new_function = new_function(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
-@functools.cache
+@once
 def _runtime() -> _Runtime:
     interface = numpy_interface()
     assert interface is not None, "native calls are made only where the interface is known"

@@ -17,6 +17,7 @@ import sys
 
 from xlalite.backends.cpu.native.call import call_records as native
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 _MAX_KEPT_BYTES = 256 << 20
@@ -81,7 +82,7 @@ class ResultMemory:
         self._evict(0)
 
 
-@functools.cache
+@once
 def result_memory() -> ResultMemory:
     """The store of this process."""
     return ResultMemory(runtime_code("memory of results", _result_memory_ir))

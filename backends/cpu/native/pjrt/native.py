@@ -6,12 +6,12 @@ jaxlib calls destructors after Python has gone, so the code and everything it po
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
 from xlalite.backends.cpu.native.call.result_memory import result_memory
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import FUNCTIONS
 from xlalite.backends.cpu.native.pjrt.execute_functions import TAKE_DESTROYED
 from xlalite.backends.cpu.native.pjrt.records import Event, Shared
@@ -56,7 +56,7 @@ class Native:
         return ctypes.PYFUNCTYPE(*types)(self.address(name))
 
 
-@functools.cache
+@once
 def native() -> Native:
     """The code in this process."""
     memory = result_memory()
