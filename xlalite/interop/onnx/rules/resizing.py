@@ -15,6 +15,8 @@ from xlalite.interop.onnx.context import NodeContext, filled, rule
 
 Floats = npt.NDArray[np.float64]
 
+_LARGEST = 1 << 26
+
 
 @dataclass(frozen=True, slots=True)
 class _Along:
@@ -94,7 +96,7 @@ def _resampled(context: NodeContext, x: Handle, plan: list[_Along], mode: str, n
     wide = x if kind == "nearest" or x.dtype in (DType.F32, DType.F64) else b.convert(x, DType.F32)
     outside: list[tuple[int, npt.NDArray[np.bool_]]] = []
     for along in plan:
-        if min(along.new, along.size) < 1:
+        if min(along.new, along.size) < 1 or along.new > _LARGEST:
             raise context.error(f"dimension {along.axis} of {along.size} elements in {along.new}")
         if along.new == along.size and along.scale == 1 and mode != "tf_crop_and_resize":
             continue
