@@ -96,6 +96,16 @@ class Convolution:
         return b.reshape(b.transpose(b.reshape(filters, split), order), sizes)
 
 
+def channels_last(x: Handle) -> Handle:
+    """`[batch, channels, space...]` as `[batch, space..., channels]`, in which kernels are at their best."""
+    return x.builder.transpose(x, [0, *range(2, len(x.dims)), 1])
+
+
+def channels_second(x: Handle) -> Handle:
+    """The reverse."""
+    return x.builder.transpose(x, [0, len(x.dims) - 1, *range(1, len(x.dims) - 1)])
+
+
 _INPUT_FOR_OUTPUT = str.maketrans("io", "oi")
 
 

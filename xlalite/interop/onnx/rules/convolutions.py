@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from xlalite.hlo.building.builder import Handle
-from xlalite.hlo.building.convolutions import Convolution
+from xlalite.hlo.building.convolutions import Convolution, channels_last, channels_second
 from xlalite.hlo.building.indexing import scatter_slices
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.interop.onnx.context import NodeContext, rule
-from xlalite.interop.onnx.rules.windows import channels_last, channels_second, spatial_window
+from xlalite.interop.onnx.rules.windows import spatial_window
 
 
 @rule("Conv")

@@ -8,6 +8,7 @@ import numpy as np
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import max_axes, sum_axes
+from xlalite.hlo.building.convolutions import channels_last, channels_second
 from xlalite.hlo.building.indexing import gather_rows, scatter_slices
 from xlalite.hlo.building.pooling import (
     window_averages,
@@ -19,7 +20,7 @@ from xlalite.hlo.building.pooling import (
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.reductions import mean
-from xlalite.interop.onnx.rules.windows import SpatialWindow, channels_last, channels_second, spatial_window
+from xlalite.interop.onnx.rules.windows import SpatialWindow, spatial_window
 
 _STILL = WindowDimension(1)
 

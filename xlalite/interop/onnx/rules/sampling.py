@@ -13,13 +13,13 @@ import numpy as np
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import max_axes
+from xlalite.hlo.building.convolutions import channels_last, channels_second
 from xlalite.hlo.building.indexing import gather_slices, index_vectors
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.convolutions import biased
 from xlalite.interop.onnx.rules.reductions import mean
-from xlalite.interop.onnx.rules.windows import channels_last, channels_second
 
 _SHARPNESS = -0.75
 

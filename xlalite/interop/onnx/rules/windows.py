@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext
 
@@ -24,17 +23,6 @@ class SpatialWindow:
 
     dimensions: tuple[WindowDimension, ...]
     pads: tuple[tuple[int, int], ...]
-
-
-def channels_last(x: Handle) -> Handle:
-    """`[n, channels, space...]` as `[n, space..., channels]`."""
-    return x.builder.transpose(x, [0, *range(2, len(x.dims)), 1])
-
-
-def channels_second(x: Handle) -> Handle:
-    """`[n, space..., channels]` as `[n, channels, space...]`."""
-    last = len(x.dims) - 1
-    return x.builder.transpose(x, [0, last, *range(1, last)])
 
 
 def spatial_window(context: NodeContext, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> SpatialWindow:
