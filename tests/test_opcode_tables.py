@@ -10,7 +10,10 @@ import xlalite
 from xlalite.hlo.ops import OPS
 
 # Rooms whose names are other people's, or functions' that are no operations.
-ELSEWHERE = ("xlalite.hlo.stablehlo.", "xlalite.backends.codegen.math", "xlalite.examples", "xlalite.__main__")
+ELSEWHERE = (
+    *("xlalite.hlo.stablehlo.", "xlalite.backends.codegen.math", "xlalite.examples", "xlalite.__main__"),
+    "xlalite.interop.",
+)
 
 
 def tables() -> Iterator[tuple[str, frozenset[str]]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.fusion_instructions import fuse
+from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.planner import FusionPlanner, Limits
 
 
@@ -39,11 +43,25 @@ class Fusion(HloPass):
         return changed
 
     def _run_on(self, module: HloModule, computation: HloComputation) -> bool:
-        def record(subject: tuple[str, ...], verdict: str, reason: str, numbers: dict[str, int | float | str]) -> None:
-            module.record(self.name, subject, verdict, reason, numbers)
-
-        limits = Limits(self.max_members, self.max_reductions)
-        planner = FusionPlanner(computation, limits, record, dot_epilogues=self.dot_epilogues)
-        groups = planner.plan()
+        limits = Limits(self.max_members, self.max_reductions, dot_epilogues=self.dot_epilogues)
+        apart = set[HloInstruction]()
+        while True:
+            planner = FusionPlanner(computation, limits, apart)
+            groups = planner.plan()
+            lonely = _rows_without_reductions(groups)
+            if not lonely:
+                break
+            apart |= lonely
+        for note in planner.notes:
+            module.record(self.name, *note)
         fuse(module, computation, groups)
         return bool(groups)
+
+
+def _rows_without_reductions(groups: Sequence[KernelGroup]) -> set[HloInstruction]:
+    """What kernels would give once a row that reduce nothing, and so are loops for code generation.
+
+    A loop takes rows before the reduction joins for whose sake it does, which may not come to it in the end.
+    """
+    loops = [group for group in groups if not group.reductions and group.places[group.root] is not Place.ROW]
+    return {output for group in loops for output in group.outputs if group.places[output] is Place.ROW}

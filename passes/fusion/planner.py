@@ -8,7 +8,7 @@ record with its reason.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xlalite.hlo.ir.computation import HloComputation
@@ -23,7 +23,7 @@ from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
 from xlalite.passes.fusion.seams import find_seams, is_worth_splitting, update_start
 
-Record = Callable[[tuple[str, ...], str, str, dict[str, int | float | str]], None]
+Note = tuple[tuple[str, ...], str, str, dict[str, int | float | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,14 @@ class Limits:
         reductions: Instructions that reduce.
         row_bytes: Bytes of one row that several passes of a row kernel may read again out of the nearest cache.
         search: Looks at kernels to prove that a second output closes no cycle.
+        dot_epilogues: Whether elementwise work after a dot joins the dot's kernel.
     """
 
     members: int = 128
     reductions: int = 8
     row_bytes: int = 1 << 20
     search: int = 2000
+    dot_epilogues: bool = False
 
 
 _MEMBERS_IN_PIECE = 4
@@ -55,11 +57,11 @@ _COMPUTING_OPERANDS = (KernelKind.ROW, KernelKind.COLUMN, KernelKind.CONCATENATE
 class FusionPlanner:
     """Plans the kernels of one computation."""
 
-    def __init__(self, computation: HloComputation, limits: Limits, record: Record, *, dot_epilogues: bool) -> None:
+    def __init__(self, computation: HloComputation, limits: Limits, no_outputs: Collection[HloInstruction]) -> None:
         self._computation = computation
         self._limits = limits
-        self._record = record
-        self._dot_epilogues = dot_epilogues
+        self._no_outputs = no_outputs
+        self.notes: list[Note] = []
         self._groups_of: dict[HloInstruction, list[KernelGroup]] = {}
         self._order = KernelOrder(self._groups_of)
         self._reduce_behind: dict[HloInstruction, HloInstruction] = {}
@@ -141,7 +143,9 @@ class FusionPlanner:
             for member in other.places:
                 kept = [group for group in self._groups_of[member] if group not in (first, other)]
                 self._groups_of[member] = [*kept, first]
-            self._record((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
+            self.notes.append(
+                ((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
+            )
             other.places = {}
         self._order.merge(first)
         return self._join_one(reduce, first)
@@ -170,7 +174,8 @@ class FusionPlanner:
         merged.count_evaluations()
         if merged.place_of_operand(reduce)[0] is not Place.ROW:
             return None
-        if any(_is_read_by_another(output, groups) for output in merged.outputs):
+        users = ((user, output) for output in merged.outputs for user in output.users)
+        if any(user in group and output not in group for user, output in users for group in groups):
             return None
         return None if self._order.leads_to(merged.outputs, groups, self._limits.search) else merged
 
@@ -198,7 +203,7 @@ class FusionPlanner:
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)
-        if has_tiles(producer) and self._dot_epilogues:
+        if has_tiles(producer) and self._limits.dot_epilogues:
             return self._try_join_dot(producer, group)
         reason = why_not_fusible(producer) if producer.opcode != "concatenate" else self._why_not_split(producer, group)
         if reason is not None:
@@ -320,7 +325,7 @@ class FusionPlanner:
             return "it is needed elsewhere too, and the loop would have to become a row kernel first"
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
-        if place is Place.ROW and not group.reductions and producer.opcode != "reduce":
+        if producer in self._no_outputs:
             return "it is needed elsewhere too, and only a reduction in the kernel gives a loop results of rows"
         if self._order.leads_to((producer,), (group,), self._limits.search):
             return "another user of it comes before the kernel"
@@ -345,9 +350,9 @@ class FusionPlanner:
     ) -> None:
         subject = (producer.name, group.root.name)
         if reason is None:
-            self._record(subject, verdict, "saves writing and reading it", {"bytes": producer.shape.size_bytes})
+            self.notes.append((subject, verdict, "saves writing and reading it", {"bytes": producer.shape.size_bytes}))
         else:
-            self._record(subject, "not fused", reason, {"bytes": producer.shape.size_bytes})
+            self.notes.append((subject, "not fused", reason, {"bytes": producer.shape.size_bytes}))
 
 
 def _needs_kernel(instruction: HloInstruction) -> bool:
@@ -411,11 +416,6 @@ def _feeds_elements(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether members that the kernel computes for each of its points need the producer."""
     behind = reachable(group.readers(producer), group.readers)
     return any(group.places[member] is not Place.ROW for member in behind)
-
-
-def _is_read_by_another(output: HloInstruction, groups: list[KernelGroup]) -> bool:
-    """Whether one of the kernels needs what another gives."""
-    return any(user in group and output not in group for user in output.users for group in groups)
 
 
 def _is_updated_in_place(update: HloInstruction) -> bool:

@@ -38,7 +38,7 @@ def importable(monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
 def test_hlo_is_no_program_to_run(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("dump", "--to", tmp_path / "dumps", "--", softmax)
     assert ran.code == 2
-    assert f"{softmax} holds HLO, not a Python program: 'xlalite opt {softmax} --stage=html" in ran.err
+    assert f"{softmax} holds a module, not a Python program: 'xlalite opt {softmax} --stage=html" in ran.err
     assert not (tmp_path / "dumps").exists()
 
 
@@ -47,7 +47,7 @@ def test_an_interpreter_given_by_its_path_is_no_hlo(
     program: Path, softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
 ) -> None:
     ran = xlalite("dump", "--to", tmp_path / "dumps", "--", sys.executable, program, softmax)
-    assert "holds HLO" not in ran.err
+    assert "holds a module" not in ran.err
     assert ran.err.endswith("/dumps/index.html\n")
 
 

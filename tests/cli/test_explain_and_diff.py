@@ -78,7 +78,7 @@ def test_explain_an_operation_of_a_program(program: Path, xlalite: Callable[...,
 
 def test_explain_wrong_use_of_programs(program: Path, softmax: Path, xlalite: Callable[..., object]) -> None:
     assert f"no session of {program} ran an operation 'matmul'" in xlalite("explain", "matmul", "--", program).err
-    assert "holds HLO, not a Python program" in xlalite("explain", "--", softmax).err
+    assert "holds a module, not a Python program" in xlalite("explain", "--", softmax).err
     program.write_text("raise SystemExit(3)")
     assert xlalite("explain", "--", program).code == 3
 

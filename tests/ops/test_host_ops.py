@@ -155,8 +155,8 @@ def test_gradients_agree_with_differences(name: str, run: Any) -> None:
 
 def test_every_gradient_of_a_host_operation_has_a_case() -> None:
     declared = {name for name, spec in OP_SPECS.items() if spec.gradient is not None and not spec.is_compilable}
-    in_test_ctc = {"CTCLoss"}
-    assert declared - in_test_ctc == GRADIENTS.keys()
+    elsewhere = {"CTCLoss", "RandomGamma"}  # in tests of losses and of distributions
+    assert declared - elsewhere == GRADIENTS.keys()
 
 
 @pytest.mark.parametrize(
