@@ -1,11 +1,11 @@
-"""Times training steps: `PYTHONPATH=tests python -m interop.torch_bench [model ...]`.
+"""Times training steps: `PYTHONPATH=tests python -m interop.torch_bench [--backends eager xlalite] [model ...]`.
 
 Interleaved, best of four seconds, one thread. The step of `mlp` ends with AdamW, compiled, too.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -32,15 +32,20 @@ def training_step(model: Any, x: Any, backend: str, *, with_optimizer: bool) -> 
     return step
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    """Prints a line for each model."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    parser.add_argument("--backends", nargs="*", default=BACKENDS)
+    options = parser.parse_args()
     torch.set_num_threads(1)
     torch._dynamo.config.allow_rnn = True
-    for name in names or MODELS:
+    for name in options.models:
         torch.manual_seed(0)
         make, make_input = MODELS[name]
         model, x = make(), make_input()
         steps, best = {}, {}
-        for backend in BACKENDS:
+        for backend in options.backends:
             step = training_step(model, x, backend, with_optimizer=name == "mlp")
             start = time.perf_counter()
             try:
@@ -60,4 +65,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
