@@ -134,7 +134,8 @@ def test_evaluation_follows_checkpoints_unless_the_last_is_not_long_ago(tmp_path
     assert steps[len(expected) :] == [(5, "5", True)]
 
 
-def test_models_are_exported_after_evaluations(tmp_path):
+def test_models_are_exported_after_evaluations(tmp_path, monkeypatch):
+    monkeypatch.setattr("xlalite.client.estimator.time.time", lambda: 1_700_000_000.0)  # all in one second
     receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([1, 2])})
     exporters = [
         tf.estimator.LatestExporter("latest", receiver, exports_to_keep=1),

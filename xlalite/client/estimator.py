@@ -345,8 +345,6 @@ def _warm_start(given: Any) -> None:
 
 
 def _new_folder(base: str) -> str:
-    """A folder called after the time; nobody else has it."""
-    number = int(time.time())
-    while os.path.exists(os.path.join(base, str(number))):
-        number += 1
-    return os.path.join(base, str(number))
+    """A folder called after the time, and behind all that are there."""
+    taken = [int(name) for name in os.listdir(base) if name.isdigit()] if os.path.isdir(base) else []
+    return os.path.join(base, str(max([int(time.time()), *(number + 1 for number in taken)])))
