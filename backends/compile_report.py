@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.pass_record import PassRecord, time_table
 
 

@@ -27,6 +27,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "errors",
             "garbage",
+            "records",
             "wording",
         ),
         ("types",),

@@ -10,10 +10,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DebugOptions
 from xlalite.program_flags import (

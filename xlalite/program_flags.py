@@ -5,10 +5,10 @@ They are read from the command line when the first value is asked for, or by `ap
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from xlalite.hlo.errors import EvaluationError, XlaliteError
 from xlalite.hlo.evaluation.spmd import Wait, check_mail, deadlock
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.devices import Device, running_on
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, host_transfers
 from xlalite.hlo.types.literal import Array, Value

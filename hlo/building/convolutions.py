@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.convolution_dims import ConvolutionDims
 from xlalite.hlo.types.window import Window, WindowDimension
 

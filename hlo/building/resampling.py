@@ -6,7 +6,6 @@ what they surround are both that, and the transpose is the derivative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.indexing import gather_rows
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.records import dataclass
 
 Array = npt.NDArray[Any]
 

@@ -7,7 +7,6 @@ knows no operation but `parameter`, `constant` and elements of tuples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 import numpy as np
@@ -19,6 +18,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.evaluation.run_time_sizes import concerns_run_time_sizes, evaluate_fitted
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal, Token, Value
 from xlalite.hlo.types.shape import Shape

@@ -10,13 +10,14 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Argument, Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.devices import Device, running_on
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, host_transfers
 from xlalite.hlo.types.literal import Value

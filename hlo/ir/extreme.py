@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, same_when_computed_in
 from xlalite.hlo.ir.origin import Use, origin
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 

@@ -7,12 +7,13 @@ identity. Operands change only through the mutators here, which keep the user li
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ir.op import Attrs, OpDef, Trait
 from xlalite.hlo.ir.traversal import callees, reachable
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import NoAttrs
 from xlalite.hlo.types.shape import Shape
 
@@ -38,6 +39,9 @@ class Metadata:
     source_file: str = ""
     source_line: int = 0
     extra: tuple[tuple[str, str], ...] = ()
+
+
+_NO_METADATA = Metadata()
 
 
 class HloInstruction:
@@ -86,7 +90,7 @@ class HloInstruction:
         attrs: Attrs = None,
         called_computations: Sequence[HloComputation] = (),
         name: str = "",
-        metadata: Metadata = Metadata(),
+        metadata: Metadata = _NO_METADATA,
     ) -> None:
         """Makes a loose instruction; `HloComputation.add` gives it a home and a unique name.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal as LiteralType, overload
 
@@ -11,6 +11,7 @@ from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import callees_first
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.hlo.types.quoting import as_html
 from xlalite.hlo.types.shape import ProgramShape, ShapeIndex
@@ -51,6 +52,9 @@ class ModuleConfig:
     extra: tuple[tuple[str, str], ...] = ()
 
 
+_NO_CONFIG = ModuleConfig()
+
+
 class HloModule:
     """A program: computations, one of them the entry.
 
@@ -63,7 +67,7 @@ class HloModule:
 
     __slots__ = ("__weakref__", "_computations", "_entry", "_name_counts", "config", "decisions", "name", "tables")
 
-    def __init__(self, name: str, config: ModuleConfig = ModuleConfig()) -> None:
+    def __init__(self, name: str, config: ModuleConfig = _NO_CONFIG) -> None:
         self.name = name
         self.config = config
         self.decisions: list[Decision] = []

@@ -8,7 +8,6 @@ conversions to a wider type and back are looked through.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +17,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.origin import Use, origin
 from xlalite.hlo.numerics.conversion import integer_range
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 

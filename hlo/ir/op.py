@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import NoAttrs
 from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import ProgramShape, Shape

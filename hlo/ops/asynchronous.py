@@ -6,13 +6,13 @@ The evaluator does the work when it starts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, Memory, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.rules.shapes import check_called
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT, STRING, VERBATIM
 from xlalite.hlo.types.dtype import DType

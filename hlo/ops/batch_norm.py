@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.evaluation.accumulation import narrow
 from xlalite.hlo.ops.rules.elementwise_rules import is_float, require_type
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, same_kind
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import FLOAT, INT
 from xlalite.hlo.types.literal import Array, Value

@@ -7,7 +7,6 @@ and `Executable.run_on_devices` run them on many.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
@@ -36,6 +35,7 @@ from xlalite.hlo.ops.rules.collective_rules import (
     ragged_all_to_all_shape,
     reduce_scatter_shape,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST, INT_LISTS, PAIRS, REPLICA_GROUPS
 from xlalite.hlo.types.dtype import DType

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from xlalite.hlo.numerics.real import total_order_keys
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.evaluation.lifting import arrays_of
 from xlalite.hlo.ops.rules.elementwise_rules import binary_rule, is_any
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import enum_codec
 from xlalite.hlo.types.dtype import DType

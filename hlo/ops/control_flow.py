@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.rules.shapes import array_value, check_called
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import ALIASING, BOOL, OutputAlias, enum_codec
 from xlalite.hlo.types.dtype import DType

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from xlalite.hlo.numerics import bits
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.evaluation.lifting import arrays_of, identity
 from xlalite.hlo.ops.rules.elementwise_rules import is_float, require_type
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT
 from xlalite.hlo.types.dtype import DType

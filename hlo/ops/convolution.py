@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from xlalite.hlo.ops.evaluation.convolution_evaluation import convolve
 from xlalite.hlo.ops.evaluation.products import product_dtype
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.ops.windows import check_window
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import DIM_LABELS, INT, PRECISION, WINDOW, Precision
 from xlalite.hlo.types.convolution_dims import ConvolutionDims

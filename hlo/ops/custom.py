@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -15,6 +14,7 @@ from xlalite.hlo.ops.evaluation import lapack as lapack  # registers its targets
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.ops.sorting import top_elements
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import (
     ALIASING,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, Place, ShapeContext
 from xlalite.hlo.ops.evaluation.products import product_dtype, product_of
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, dynamic_flags
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST, PRECISION, Precision, enum_codec
 from xlalite.hlo.types.dtype import DType

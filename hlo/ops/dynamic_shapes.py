@@ -6,7 +6,7 @@ A value whose shape has dynamic dimensions is, for the evaluator, an array of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST
 from xlalite.hlo.surroundings.custom_calls import custom_call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
@@ -18,6 +17,7 @@ from xlalite.hlo.ops.rules.shapes import (
     same_kind,
     value_or_tuple,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.types.literal import Value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
 from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
 from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, INT, SHAPE, STRING
 from xlalite.hlo.surroundings.devices import Device, current_device

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
 from xlalite.hlo.ops.rules.elementwise_rules import is_float_or_complex, require_type
 from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, enum_codec
 from xlalite.hlo.types.dtype import DType

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.numerics.stochastic import stochastic_convert
 from xlalite.hlo.ops.evaluation.lifting import arrays_of
 from xlalite.hlo.ops.rules.elementwise_rules import is_float, is_real_number, require_type
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT, enum_codec
 from xlalite.hlo.types.dtype import DType

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
@@ -22,6 +21,7 @@ from xlalite.hlo.ops.rules.shapes import (
     tuple_unless_one,
     value_or_tuple,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST
 from xlalite.hlo.types.literal import Value

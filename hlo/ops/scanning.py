@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, elements_of, flatten_values, value_or_tuple
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.types.literal import Array, Value

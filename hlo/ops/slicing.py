@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, Place, ShapeContext, Trait
 from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands, whole_dimensions
 from xlalite.hlo.ops.rules.shapes import array_index, array_value, check_dimensions, dynamic_flags
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST, PADDING, SLICE
 from xlalite.hlo.types.literal import Array, Value

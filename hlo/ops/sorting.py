@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from xlalite.hlo.ops.evaluation.sorting_evaluation import ascending_order, integ
 from xlalite.hlo.ops.reduction import scalar_flops
 from xlalite.hlo.ops.rules.elementwise_rules import is_real, require_type
 from xlalite.hlo.ops.rules.shapes import array_value, check_called, check_dimensions, results_shape, value_or_tuple
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.types.dtype import DType

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.dot import DotAttrs, dot_arrays, dot_dims, dot_flops, free_dimensions
 from xlalite.hlo.ops.evaluation.products import product_dtype
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST, PRECISION, Precision
 from xlalite.hlo.types.dtype import DType

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Memory, OpDef, ShapeContext
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT
 from xlalite.hlo.types.literal import Literal, Value

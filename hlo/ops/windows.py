@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from xlalite.hlo.ops.evaluation.scatter_evaluation import Places, combine_at
 from xlalite.hlo.ops.evaluation.window_evaluation import pad_to_window, reduce_window, window_element
 from xlalite.hlo.ops.reduction import check_reducer, reduction_operands, scalar_flops
 from xlalite.hlo.ops.rules.shapes import array_value, results_shape, same_kind, value_or_tuple
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import WINDOW
 from xlalite.hlo.types.dtype import DType

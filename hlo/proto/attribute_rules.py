@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 Operands = tuple[Shape, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 
 from xlalite.hlo.proto.data_messages import DATA_MESSAGES
 from xlalite.hlo.proto.enum_words import declare_enums
 from xlalite.hlo.proto.module_messages import MODULE_MESSAGES
+from xlalite.hlo.records import dataclass
 
 
 class WireType(enum.IntEnum):

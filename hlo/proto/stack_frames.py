@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.types.quoting import quote
 

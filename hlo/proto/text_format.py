@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.enum_words import ENUM_NUMBERS, ENUMS
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Kind, MessageType, ProtoField
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.lexer import error_in
 from xlalite.hlo.types.quoting import quote, unquote
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     from xlalite.hlo.types.literal import Literal

@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import EvaluationError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Value
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal as LiteralType, cast
 
 from xlalite.hlo.ir.module import InputOutputAlias, ModuleConfig
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.spelling.separated import separated

@@ -6,7 +6,7 @@ parameters, constants and tuple elements are known here, because the grammar its
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,7 @@ from xlalite.hlo.ir.op import OpDef
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs, ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
 from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.spelling.shape_text import at_shape

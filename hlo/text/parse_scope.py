@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

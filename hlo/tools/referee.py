@@ -9,7 +9,6 @@ or decide a comparison, a conversion to integers or an order, an element moves m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.numerics.perturbation import Perturbation, limit_range, ulp
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.tools.widening import Widened, widen, widen_value
 from xlalite.hlo.types.literal import Array, Value
 from xlalite.hlo.types.shape import Shape

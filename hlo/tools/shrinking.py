@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.text import format_literal
 from xlalite.hlo.tools.shrinking_moves import MOVES, Variant, constants_for_parameters
 from xlalite.hlo.types.literal import Literal, Value

@@ -10,7 +10,7 @@ run in the types that they had: their operands are converted for them, and their
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.structural import ConstantAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal, Value
 from xlalite.hlo.types.shape import Shape

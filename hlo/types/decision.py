@@ -6,8 +6,10 @@ Every pass that chooses leaves its choices as data; text, JSON and HTML are view
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
+
+from xlalite.hlo.records import dataclass
 
 Number = int | float | str
 

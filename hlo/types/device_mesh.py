@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.quoting import escape
 
 _MOST_DEVICES = 1 << 20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.errors import LiteralError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.hlo.types.pseudo_values import pseudo_array

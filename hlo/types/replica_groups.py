@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.device_mesh import Mesh, MeshAxis, require_few_devices
 
 

@@ -9,10 +9,11 @@ import bisect
 import itertools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.buffer_values import BufferValue, BufferValues
 
 _START = operator.attrgetter("start")

@@ -10,12 +10,12 @@ Times are those of the flattened schedule, doubled: an instruction at time t rea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Memory, Trait
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.call_sites import FlatSchedule, flatten_schedule
 

@@ -7,13 +7,13 @@ there. Bodies of fusions and functions applied to elements belong to the instruc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ The figures come from the declarations of the operations and from shapes; nothin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.trip_count import trip_count
 
 

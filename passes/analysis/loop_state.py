@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
@@ -12,6 +11,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import dependencies, reachable
 from xlalite.hlo.ops.structural import GetTupleElementAttrs, ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

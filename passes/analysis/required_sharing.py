@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.buffer_groups import BufferGroup, BufferGroups
 from xlalite.passes.analysis.buffer_values import BufferValue, BufferValues

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.comparison import Direction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import splat_integer

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 
 
 class Fuel:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 
 CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")

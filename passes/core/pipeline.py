@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.instrumentation import PIPELINE_END, Instrumentation
 

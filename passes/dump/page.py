@@ -8,11 +8,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status

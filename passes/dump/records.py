@@ -14,11 +14,11 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xlalite.hlo.errors import DumpError
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.pass_record import PassRecord
 
 FORMAT = 2

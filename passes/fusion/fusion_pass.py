@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.domain import Place

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
 from xlalite.passes.fusion.fusible import is_expensive, why_not_fusible
 from xlalite.passes.fusion.kernel_shape import KernelKind

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
 from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.matrix_products import has_tiles, is_matrix_product
 from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 
 _VECTOR = 16

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from xlalite.hlo.records import dataclass
 
 # Pairs of blocks alive together that best fit looks at: so many in all, and so many more for each block.
 _PAIRS = 1_000_000

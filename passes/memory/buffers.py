@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
 

@@ -8,7 +8,6 @@ required.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.create import create
@@ -18,6 +17,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.structural import GetTupleElementAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required
 from xlalite.passes.core.base import HloPass

@@ -8,7 +8,6 @@ two iterations together need no copy.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.construct import element
@@ -19,6 +18,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.loop_state import is_element_of, loop_state
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required
 from xlalite.passes.core.base import HloPass

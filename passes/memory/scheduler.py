@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.in_place import overwritable_operands, reusable_operands
 from xlalite.passes.core.base import HloPass
 

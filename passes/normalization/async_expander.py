@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.host_transfer import device_pairs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_instruction
 from xlalite.passes.simplify.dce import remove_uncalled_computations

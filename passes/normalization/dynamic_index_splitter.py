@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.rewriting.expander import OpExpander
 
 _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.custom import EVALUATE, REFUSE, evaluated_module
+from xlalite.hlo.records import dataclass
 from xlalite.passes.normalization.padded_arrays import Padder, known
 from xlalite.passes.normalization.padded_forms import has_padded_form, padded_form
 from xlalite.passes.rewriting.expander import OpExpander

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, Union
 
 from xlalite.hlo.building.builder import Builder, Handle
@@ -12,6 +11,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import callees, reachable
 from xlalite.hlo.ops.scanning import ScanAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.linear_algebra import Transpose, TriangularSolveAttrs
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.passes.rewriting.expander import OpExpander
 
 _TRANSPOSES = {"N": Transpose.NO_TRANSPOSE, "T": Transpose.TRANSPOSE, "C": Transpose.ADJOINT}

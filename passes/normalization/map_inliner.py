@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import apply_elementwise
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
@@ -10,6 +9,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.rules.elementwise_rules import common_dtype
+from xlalite.hlo.records import dataclass
 from xlalite.passes.rewriting.expander import OpExpander
 
 

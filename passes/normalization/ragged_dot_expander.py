@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
@@ -12,6 +11,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.ops.special_dots import RaggedDotAttrs, RaggedMode, outer_dims
 from xlalite.hlo.ops.windows import ReduceWindowAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.custom import EVALUATE, CustomCallAttrs
 from xlalite.hlo.ops.evaluation.run_time_sizes import SIZE, bounded, concerns_run_time_sizes
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.base import HloPass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.passes.analysis.matrix_products import (
     has_plain_window,

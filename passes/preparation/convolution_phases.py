@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension

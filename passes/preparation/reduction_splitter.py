@@ -6,12 +6,12 @@ The steps depend on the shapes only, so results are the same for every thread co
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import recognise_monoid
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
 from xlalite.passes.rewriting.expander import OpExpander
 

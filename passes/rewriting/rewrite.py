@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 
 # More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
 _MAX_REWRITES_PER_INSTRUCTION = 64

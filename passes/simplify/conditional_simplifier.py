@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.fingerprint import Fingerprints
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.inlining import inline_instruction

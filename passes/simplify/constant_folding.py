@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Memory, Trait
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import splat_literal

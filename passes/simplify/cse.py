@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.ir.computation import HloComputation
@@ -11,6 +10,7 @@ from xlalite.hlo.ir.fingerprint import Fingerprints, instruction_key
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 
 _NEVER_MERGED = Trait.SIDE_EFFECT | Trait.NON_DETERMINISTIC

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import callees, reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 
 

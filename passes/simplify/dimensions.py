@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.construct import element
@@ -10,6 +9,7 @@ from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state, with_state
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dce import remove_uncalled_computations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace as replace_fields
+from dataclasses import replace as replace_fields
 from typing import Any, ClassVar
 
 from xlalite.hlo.building.construct import dynamic_slice, element, reshape, scalar
@@ -13,6 +13,7 @@ from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state, with_state
 from xlalite.passes.analysis.trip_count import trip_count

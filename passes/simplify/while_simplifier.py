@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.loop_state import (
     LoopState,
     can_spread_state,

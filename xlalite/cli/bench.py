@@ -8,7 +8,6 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from xlalite.cli.random_inputs import random_value
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 
 _BATCH_SECONDS = 1e-3
 """Calls quicker than this are timed together, so that reading the clock does not count."""

@@ -6,7 +6,6 @@ Every trial is `xlalite run` in a process of its own, so that code that crashes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.cli.arguments import CommandParser
@@ -16,6 +15,7 @@ from xlalite.cli.trial import Outcome, run_in_process, trial_options, trial_pars
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 
 _MOST_CHANGES = 1 << 24
 _HLO_STAGE = "hlo-backend"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.tools.referee import Mask, Referee
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.base import Backend, CompileOptions
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
@@ -14,6 +13,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Value
 
 # They name values that exist anyway, or have no meaning outside their module.

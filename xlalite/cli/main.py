@@ -12,10 +12,10 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite import __version__
 from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 
 INTERRUPTED = 130

@@ -6,7 +6,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from xlalite.cli.wrapping import print_lines
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.custom_calls import CUSTOM_CALLS
 from xlalite.hlo.text import format_literal
 from xlalite.hlo.tools.referee import Referee

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import xlalite
 from xlalite.cli.arguments import CommandParser
 from xlalite.cli.errors import UsageError
+from xlalite.hlo.records import dataclass
 
 _EPILOG = """\
 Reads the program without running it: names that are made at run time, and

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.dump.records import DECISIONS_SUFFIX, REPORT_SUFFIX
 

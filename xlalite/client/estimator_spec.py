@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.records import dataclass
 from xlalite.ops.functions.array import placeholder
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xlalite.client.session_errors import FetchError, FetchTypeError
@@ -18,6 +17,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.structure import flatten, is_leaf, rebuilder, with_value_types
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

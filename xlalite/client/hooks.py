@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from xlalite import program_logging as logging
 from xlalite.files.events import FileWriter, FileWriterCache
 from xlalite.framework.graph.errors import GraphError
+from xlalite.hlo.records import dataclass
 from xlalite.messages.classes import CLASSES
 from xlalite.ops.training.global_step import get_global_step
 from xlalite.ops.training.saver import Saver

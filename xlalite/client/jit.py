@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import MethodType
 from typing import Any, overload
 
@@ -26,6 +25,7 @@ from xlalite.framework.meaning.lowering import ParameterArgument
 from xlalite.framework.meaning.signatures import Signature, SignatureCache
 from xlalite.framework.structure import LEAF, flatten, rebuild, rebuilder
 from xlalite.hlo.errors import TracingError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.functions.array import placeholder

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from xlalite.framework.graph.default_session import default_session, push_defaul
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.meaning.host import Array
 from xlalite.hlo.garbage import few_collections
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
 from xlalite.runtime.deadline import Deadline

@@ -1,10 +1,9 @@
 """What a session goes by: its configuration, then the flags, then the defaults."""
 
-from dataclasses import dataclass
-
 from xlalite.client.config import ConfigProto, GlobalJitLevel
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.flags import Flags, debug_options
+from xlalite.hlo.records import dataclass
 from xlalite.messages.setting_values import FieldValueError
 from xlalite.runtime.options import CompileMode, RuntimeOptions
 

@@ -10,9 +10,10 @@ import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.client.step_stats import DeviceStepStats, NodeExecStats, NodeOutput, StepStats
+from xlalite.hlo.records import dataclass
 
 Event = dict[str, object]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from xlalite.client.estimator import Estimator
 from xlalite.client.estimator_spec import EstimatorSpec, ModeKeys, RunConfig
+from xlalite.hlo.records import dataclass
 
 
 class InputPipelineConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.clustering.op_groups import expand_names
 from xlalite.clustering.options import ClusteringOptions
@@ -13,6 +13,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.variable_use import function_attributes
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 
 

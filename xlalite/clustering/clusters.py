@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.clustering.explanation import explanation, report_text
 from xlalite.framework.graph.jit_scope import XLA_COMPILE
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import HandleData, Tensor
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 
 _MANY_ELEMENTS = 2**20

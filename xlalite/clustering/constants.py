@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 
 from xlalite.clustering.candidates import LeftOut, Refusal
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.records import dataclass
 
 # Beyond this many elements a value is not folded into the program; constant_resolver.py has the same limit.
 _MAX_FOLDED_ELEMENTS = 1 << 20

@@ -7,12 +7,12 @@ clusters together; what a constant waits for, its users wait for.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass
 
 from xlalite.clustering.variable_order import ordered_by_variables
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ClusteringError
+from xlalite.hlo.records import dataclass
 
 # Larger constants are computed once and handed on.
 _MAX_COPIED_ELEMENTS = 16

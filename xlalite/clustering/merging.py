@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 
 from xlalite.clustering.contractible_graph import ContractibleGraph
 from xlalite.clustering.dependencies import Dependencies
@@ -22,6 +21,7 @@ from xlalite.framework.graph.jit_scope import XLA_SCOPE
 from xlalite.framework.graph.op_spec import VariableAccess
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.variable_use import variable_access, variables_of
+from xlalite.hlo.records import dataclass
 
 
 class NotMerged(enum.Enum):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from xlalite.hlo.records import dataclass
 
 UNLIMITED: Final = 2**63 - 1
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.clustering.candidates import LeftOut, Refusal, has_functions, is_free, is_marked
 from xlalite.clustering.declustering import find_leavers
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.clustering.options import ClusteringOptions
 from xlalite.framework.graph.operation import Operation
+from xlalite.hlo.records import dataclass
 
 
 class Kept(enum.Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.schema import BULK_DTYPES, MESSAGE_TYPES, Kind, ProtoField
 from xlalite.hlo.proto.text_format import decode_text, encode_text
 from xlalite.hlo.proto.wire import decode, encode
+from xlalite.hlo.records import dataclass
 from xlalite.messages import tables
 from xlalite.messages.setting_values import Boolean, Integer, Real, Text, ValueMap, ValueType, wrong_type
 from xlalite.messages.settings import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
 from xlalite.hlo.errors import ConfigError
+from xlalite.hlo.records import dataclass
 
 T = TypeVar("T")
 K = TypeVar("K")

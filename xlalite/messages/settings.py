@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 from xlalite.messages.setting_values import FieldNameError, ValueList, ValueMap, ValueType, value_text, wrong_type
 

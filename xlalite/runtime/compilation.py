@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
@@ -15,6 +14,7 @@ from xlalite.framework.meaning.lowering import Argument, LoweredOperations, Vari
 from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import InputOutputAlias
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.options import RuntimeOptions
 

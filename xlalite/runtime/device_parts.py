@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from xlalite.clustering.dependencies import Dependencies
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.records import dataclass
 from xlalite.runtime.device_plan import ReceiveStep, SendStep, Transfer
 from xlalite.runtime.operation_step import PlanStep
 

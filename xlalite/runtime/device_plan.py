@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array, HostValue
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.deadline import Deadline
 from xlalite.runtime.operation_step import PlanRegisters, PlanStep

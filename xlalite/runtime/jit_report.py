@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.meaning.signatures import CacheStatistics
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import counted
 from xlalite.runtime.plan import Plan
 

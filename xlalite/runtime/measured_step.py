@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import functools
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.framework.meaning.signatures import SignatureCache
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_step import ClusterStep
 from xlalite.runtime.operation_step import PlanRegisters

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.debug_options import DebugOptions
 
 

@@ -7,12 +7,12 @@ for a shape lies where the value is, what has no inputs lies with its only user,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from xlalite.framework.graph.device import DeviceSpec
 from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.operation import Operation
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 
 _HOST: Final = "/job:localhost/replica:0/task:0/device:CPU:"

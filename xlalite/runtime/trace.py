@@ -6,10 +6,10 @@ import copy
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array, HostValue
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

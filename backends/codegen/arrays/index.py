@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value, constant
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.types import Element, Representation, from_memory, representation, to_memory
 from xlalite.backends.codegen.llvm import (
@@ -17,6 +15,7 @@ from xlalite.backends.codegen.llvm import (
     vector,
     zero,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 

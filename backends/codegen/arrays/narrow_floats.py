@@ -11,7 +11,6 @@ nothing back that was just done (`Emitter.origins`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import ml_dtypes
@@ -32,6 +31,7 @@ from xlalite.backends.codegen.llvm import (
     integer,
     vector,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _QUIET_NAN = 0x7FC00000

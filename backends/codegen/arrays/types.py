@@ -11,7 +11,6 @@ In memory an element is what NumPy holds: one byte for pred and for sub-byte typ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -22,6 +21,7 @@ from xlalite.backends.codegen.arrays.narrow_floats import (
     select_narrow_float,
 )
 from xlalite.backends.codegen.llvm import F32, F64, I1, I8, I16, FunctionBuilder, Type, Value, constant, integer, vector
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 Element: TypeAlias = "Value | tuple[Value, Value]"

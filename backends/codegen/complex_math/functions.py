@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.complex_math import algebraic, exponential, inverse, logarithm
 from xlalite.backends.codegen.complex_math.parts import Complex
 from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, struct, zero
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Where an element comes from depends on its position.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
@@ -14,6 +13,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRu
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.llvm import I64, Value, lane_mask, vector
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.seams import Lines, common_source, pieces_of
 
 

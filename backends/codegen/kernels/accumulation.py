@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
@@ -12,6 +11,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSo
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 
 
 class Accumulation(Combiner):

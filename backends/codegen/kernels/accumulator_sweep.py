@@ -7,11 +7,11 @@ on the number of columns only, so results are the same for every thread count.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, vector, vector_constant
+from xlalite.hlo.records import dataclass
 
 Registers = tuple[Value, ...]
 SweepBody = Callable[[tuple[Position, ...], "Value | None", Registers], Registers]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.collapse import collapse
@@ -32,6 +32,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes

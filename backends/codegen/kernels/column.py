@@ -8,7 +8,6 @@ parallel extent is the blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from xlalite.backends.codegen.arrays.index import Affine, Index
@@ -26,6 +25,7 @@ from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Place, reduces_columns
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 

@@ -8,7 +8,6 @@ a loop, and the others are spread over several functions: LLVM's time and memory
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
@@ -26,6 +25,7 @@ from xlalite.backends.codegen.kernels.loop_nest import (
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _LOOPS_IN_FUNCTION = 64

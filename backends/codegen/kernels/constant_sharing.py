@@ -7,7 +7,7 @@ only kernels of little work share, and only where a module has many kernels and 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan
@@ -16,6 +16,7 @@ from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
 from xlalite.passes.fusion.fusible import is_immediate
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -23,6 +23,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_coun
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value, integer
 from xlalite.hlo.ir.monoid import MonoidKind
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.fusible import accumulated_dimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

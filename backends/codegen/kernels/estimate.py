@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.throughput import FLOPS_PER_NS, TRANSCENDENTALS_PER_NS, bytes_per_ns
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape
 from xlalite.passes.fusion.work import evaluations

@@ -7,7 +7,7 @@ their positions. The result is that of combining all columns in order, to the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Self
 
@@ -22,6 +22,7 @@ from xlalite.hlo.ir.extreme import Extreme, recognise_extreme
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind
 from xlalite.hlo.numerics.conversion import integer_range
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

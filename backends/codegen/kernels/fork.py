@@ -7,11 +7,11 @@ who computes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, FunctionBuilder, Value, constant
+from xlalite.hlo.records import dataclass
 
 ForkBody = Callable[[FunctionBuilder, Sequence[Value], Value, Value], None]
 """(builder of the function of a task, what was held for it, its first turn, one past its last) -> emits its work."""

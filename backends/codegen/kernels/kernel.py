@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, Self
 
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 
 

@@ -8,7 +8,7 @@ extent to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
@@ -19,6 +19,7 @@ from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, Function
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import Index
@@ -14,6 +13,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kerne
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
 from xlalite.passes.fusion.seams import loop_phases, loop_seams
 

@@ -7,7 +7,6 @@ are: which parameter, from which element on, and where the result goes. That is 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
 from xlalite.hlo.ir.fingerprint import instruction_key
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
+from xlalite.hlo.records import dataclass
 
 _MOST_OPERATIONS = 64
 """Longer computations count as unlike all others; to hold on to thousands of them would take much memory."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
@@ -18,6 +17,7 @@ from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
 

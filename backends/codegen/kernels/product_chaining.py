@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
@@ -17,6 +17,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
+from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.joined_body import joined_body

@@ -8,7 +8,7 @@ kernel each. The parallel extent is the outermost row dimension.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import ClassVar
 
@@ -27,6 +27,7 @@ from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_passes
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 

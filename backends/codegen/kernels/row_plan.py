@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.kernels.accumulation import Accumulation, Accumulations
@@ -12,6 +11,7 @@ from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Place, reduces_columns
 from xlalite.passes.fusion.fusible import is_expensive
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position, row_major_strides
@@ -47,6 +46,7 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.hlo.ir.monoid import recognise_monoids
 from xlalite.hlo.ops.gathering import ScatterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _WIDE_WINDOW = 16

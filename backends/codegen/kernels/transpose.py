@@ -8,7 +8,6 @@ two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
@@ -19,6 +18,7 @@ from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.loop_nest import task_loops
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, integer, vector
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _SMALLEST_SIZE = 4

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.elements.slicing import clamped_starts
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 from xlalite.passes.fusion.seams import loop_seams
 

@@ -1,12 +1,12 @@
 """What the code generator must know of the machine: vector registers, features, caches."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
 from xlalite.passes.core.debug_options import CPU_ISAS
 

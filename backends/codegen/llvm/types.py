@@ -1,8 +1,9 @@
 """LLVM types as small interned values: two equal types are the same object, so emitters compare them with `is`."""
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+
+from xlalite.hlo.records import dataclass
 
 
 class TypeKind(Enum):

@@ -1,9 +1,8 @@
 """The two computing formats, and the bit-level steps that every family needs."""
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.llvm import F32, F64, I8, I32, I64, FunctionBuilder, Type, Value, constant, vector
 from xlalite.backends.codegen.llvm.types import integer
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

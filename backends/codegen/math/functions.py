@@ -1,7 +1,6 @@
 """The table of functions, and the choice between code in place and a shared internal function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
 from xlalite.backends.codegen.math import (
@@ -16,6 +15,7 @@ from xlalite.backends.codegen.math import (
     roots,
     trigonometric,
 )
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ faster than a long p. Coefficients are made by tests/backends/codegen/math/minim
 logarithm.
 """
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd
 from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW
@@ -20,6 +18,7 @@ from xlalite.backends.codegen.math.floating import (
     has_avx512,
 )
 from xlalite.backends.codegen.math.polynomial import estrin, horner
+from xlalite.hlo.records import dataclass
 
 # p for f32 on [-0.2929, 0.4143], error 2^-27.3.
 LOG = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import ProgramShape
 
 

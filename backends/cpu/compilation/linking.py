@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
@@ -13,6 +11,7 @@ from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.rendezvous import rendezvous_imports
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

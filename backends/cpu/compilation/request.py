@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.base import CompileOptions
 from xlalite.backends.cpu.native.code_version import code_version
@@ -12,6 +12,7 @@ from xlalite.backends.cpu.native.threads import resolve_num_threads
 from xlalite.hlo.errors import VerificationError, XlaliteError
 from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.core.debug_options import DebugOptions
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from xlalite.backends.base import StageOutput, checked_stage
@@ -12,6 +11,7 @@ from xlalite.backends.cpu.compilation.compilation import Compilation, Step
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.jit import CodeForm
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.passes.dump.dumper import ModuleDumper, module_dumper
 from xlalite.passes.memory.schedule_report import schedule_report
 

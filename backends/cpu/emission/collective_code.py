@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xlalite.backends.codegen.kernels.kernel import Declined
@@ -18,6 +17,7 @@ from xlalite.backends.cpu.emission.meeting import NOBODY, Meeting, fold, results
 from xlalite.backends.cpu.native.record import Record
 from xlalite.backends.cpu.native.rendezvous import MEET, Context
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 Planner = Callable[[HloInstruction, "tuple[tuple[int, int], ...]"], KernelPlan | Declined]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.literal import Literal
 

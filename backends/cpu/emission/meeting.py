@@ -7,7 +7,6 @@ written for is declined, and the evaluator then says what is wrong, or does it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.rules.collective_groups import attendance
 from xlalite.hlo.ops.slicing import SliceAttrs
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.devices import LoneDevice
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, ModuleBuilder
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.memory.buffers import BufferSlice
 

@@ -15,13 +15,14 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BufferedReader
 from pathlib import Path
 
 from xlalite.backends.cpu.native.cache_file import FORMAT, read_entry, read_summary, write_entry
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
 from xlalite.hlo.errors import CacheError
+from xlalite.hlo.records import dataclass
 
 _SUFFIX = f".xlo{FORMAT}"
 _ANY_SUFFIX = re.compile(r"\.xlo\d+$")

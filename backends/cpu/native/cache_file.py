@@ -10,13 +10,13 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from typing import Any, BinaryIO
 
 from xlalite.backends.cpu.native.aligned_memory import ALIGNMENT_BYTES, ByteArray, aligned_bytes
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
 from xlalite.hlo.errors import CacheError
+from xlalite.hlo.records import dataclass
 
 FORMAT = 2
 """Version of the files; part of their names, so that two versions of xlalite share a directory in peace."""

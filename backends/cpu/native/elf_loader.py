@@ -18,7 +18,9 @@ import platform
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from xlalite.hlo.records import dataclass
 
 _IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian
 _RELOCATABLE_X86_64 = (1, 62)

@@ -15,7 +15,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import llvmlite.binding as llvm
@@ -25,6 +24,7 @@ from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
+from xlalite.hlo.records import dataclass
 
 
 class CodeForm(enum.Flag):

@@ -6,11 +6,11 @@ import enum
 import functools
 import itertools
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 
 import llvmlite
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_caches import host_cache_bytes
 
 

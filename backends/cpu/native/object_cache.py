@@ -19,7 +19,6 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,6 +30,7 @@ from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.backends.cpu.native.once import once
 from xlalite.hlo.errors import CacheError, XlaliteError
+from xlalite.hlo.records import dataclass
 
 _LOG = logging.getLogger("xlalite")
 _Used = TypeVar("_Used")

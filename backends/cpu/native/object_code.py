@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.backends.cpu.native.aligned_memory import ByteArray
+from xlalite.hlo.records import dataclass
 
 NEXT_MODULE = "\n; Here the next module begins.\n"
 SHARED_MODULE = "; Programs share this module.\n"

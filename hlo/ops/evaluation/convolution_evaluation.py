@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from xlalite.hlo.ops.evaluation.products import computing_operands, matmul, round_product
 from xlalite.hlo.ops.slicing import pad_array
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 from xlalite.hlo.types.window import Window, WindowDimension

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.op import Caller
 from xlalite.hlo.ops.evaluation.scatter_evaluation import Places, combine_at
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Array
 
 

@@ -8,7 +8,6 @@ left run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from xlalite.hlo.numerics.real import total_order_keys
 from xlalite.hlo.ops.comparison import ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.ops.evaluation.scalar_function import ArrayFunction, array_function, is_vectorizable
 from xlalite.hlo.ops.rules.shapes import array_value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Value
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 

@@ -6,9 +6,10 @@ Source: MLIR's description of its bytecode format, versions 0 to 6.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.stablehlo.bytecode.byte_cursor import ByteCursor
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ others have a reader of their own in `_READERS`. Tables give the names that attr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_convolution_dims,

@@ -6,10 +6,11 @@ Generic and pretty spelling become the same records, so nothing behind the reade
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias, Union
 
 from xlalite.hlo.errors import ParseError, XlaliteError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.op import Attrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.codecs import Precision
 from xlalite.hlo.stablehlo.reading.dense import dense_values
 from xlalite.hlo.stablehlo.reading.syntax import Attribute, Dense, Operation, Region, Symbol, Word

@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.stablehlo.reading.attribute_reader import ELEMENT_NAMES
 from xlalite.hlo.stablehlo.reading.syntax import (
     Argument,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from xlalite.framework.graph.errors import GraphError
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.operators import TensorOperators, apply_operator
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.graph import Graph

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.errors import NotFoundError
 from xlalite.framework.graph.tensor_shape import TensorShape
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

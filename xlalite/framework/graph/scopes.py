@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xlalite.framework.graph.device import merge_device_names
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.operation import Operation

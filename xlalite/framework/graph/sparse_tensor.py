@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.graph import Graph

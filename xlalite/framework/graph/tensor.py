@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +12,7 @@ from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.operators import TensorOperators, apply_operator
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 
 if TYPE_CHECKING:
     from xlalite.framework.graph.graph import Graph

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xlalite.framework.graph.errors import InternalError, InvalidArgumentError
@@ -22,6 +21,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError, ShapeError
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,6 +31,7 @@ from xlalite.framework.meaning.variable_use import CHANGES, begin_states, state_
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
+
+from xlalite.hlo.records import dataclass
 
 T = TypeVar("T")
 

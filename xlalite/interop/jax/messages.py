@@ -6,7 +6,7 @@ Source: `compile_options.proto`, `xla_data.proto` and `hlo.proto` of OpenXLA; wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
@@ -14,6 +14,7 @@ from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.schema import declare_messages
 from xlalite.hlo.proto.wire import decode, encode
+from xlalite.hlo.records import dataclass
 
 declare_messages("""
 CompileOptionsProto:

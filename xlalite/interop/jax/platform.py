@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from dataclasses import dataclass
 
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES
 from xlalite.backends.cpu.native.pjrt.native import make_immortal, native
 from xlalite.backends.cpu.native.pjrt.records import Place
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 NAME_VARIABLE = "XLALITE_JAX_PLATFORM_NAME"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.errors import LoweringError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 from xlalite.interop.onnx.graph import DEFAULT_DOMAIN, Attributes, Graph, Node, Reference

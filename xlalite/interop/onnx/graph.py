@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 from xlalite.interop.onnx.messages import decode_model

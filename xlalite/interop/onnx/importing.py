@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from xlalite.hlo.building.builder import Builder, Handle, Handles
@@ -12,6 +12,7 @@ from xlalite.hlo.errors import LoweringError, XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Array
 from xlalite.hlo.types.shape import Shape
 from xlalite.interop.onnx import rules  # noqa: F401

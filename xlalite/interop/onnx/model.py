@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
@@ -15,6 +14,7 @@ import xlalite
 from xlalite.backends.base import CompileOptions, Executable
 from xlalite.hlo.errors import ArgumentError, LoweringError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 from xlalite.hlo.types.shape import Shape

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import LoweringError
+from xlalite.hlo.records import dataclass
 from xlalite.interop.onnx.graph import Attributes
 
 Value: TypeAlias = "Handle | list[Value] | None"

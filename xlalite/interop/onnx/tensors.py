@@ -6,13 +6,13 @@ External data is read from files beside the model only: a location that leads ou
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ after the module of that stage, in the order of the graph among themselves, sinc
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 from torch.fx import Node
 
+from xlalite.hlo.records import dataclass
 from xlalite.interop.torch.lowering import is_known
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.meaning.op_execution import run_function_on_host
 from xlalite.framework.structure import flatten, rebuild
+from xlalite.hlo.records import dataclass
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.promotion import cast_to
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.hlo.errors import BinaryParseError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.declarations.string_ops import number_in
 from xlalite.ops.helpers.constant import as_array, convert_to_tensor
 from xlalite.ops.helpers.declare import declare_on_host

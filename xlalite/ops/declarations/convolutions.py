@@ -7,7 +7,6 @@ is one `[space, 1, in * multiplier]` for as many groups of features as there are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.convolutions import Convolution
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.helpers.declare import declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.building.indexing import gather_slices, scatter_slices
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.helpers.declare import REAL_TYPES, declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor
 from xlalite.ops.helpers.node import node

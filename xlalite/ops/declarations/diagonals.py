@@ -8,7 +8,6 @@ end, as `align` says for those above and below the main one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import zeros_like
 from xlalite.hlo.building.indexing import gather_slices
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import MOVEMENT, declare

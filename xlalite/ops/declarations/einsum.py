@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.building.common import sum_axes
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.ops.declarations.elementwise_binary import conjugate
 from xlalite.ops.helpers.constant import constant

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, INTEGER_TYPES, DType, float32, int32, int64, uint32, uint64
@@ -28,6 +27,7 @@ from xlalite.framework.meaning.static_value import constant_value_as_shape
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops.random import RandomAlgorithm
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType as HloDType
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.declarations.random_numbers import Draw, Stream, full_integers, in_working_type, integers

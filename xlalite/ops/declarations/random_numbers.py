@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -28,6 +27,7 @@ from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.random import RandomAlgorithm
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from xlalite.framework.graph.dtypes import FLOATING_TYPES, DType, int32, int64
 from xlalite.framework.graph.errors import ElementTypeError
@@ -14,6 +13,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.declarations.variable_ops import check_update
 from xlalite.ops.helpers.declare import FLOAT_OR_COMPLEX
 from xlalite.ops.helpers.row_updates import update_rows

@@ -6,7 +6,6 @@ They are drawn on the host, as random numbers are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +20,7 @@ from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.framework.random_seed import get_seed
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import operation
 from xlalite.ops.helpers.random_stream import WHY_HOST, RandomStream, stream_for

@@ -7,10 +7,10 @@ and branches, which is found again here. Anything else is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from xlalite.framework.graph.errors import UnimplementedError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.functions.dataflow_nodes import (
     ENTERS,
     EXITS,

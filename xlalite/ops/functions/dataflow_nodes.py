@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from xlalite.framework.graph.errors import InvalidArgumentError
+from xlalite.hlo.records import dataclass
 from xlalite.messages.classes import CLASSES
 
 Source = tuple[str, int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
 from xlalite.framework.meaning.static_value import constant_value
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.declarations.tensor_lists import GROWS
 from xlalite.ops.functions.array import concat, gather, reshape, shape
 from xlalite.ops.helpers.constant import constant, convert_to_tensor

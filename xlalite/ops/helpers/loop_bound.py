@@ -7,7 +7,6 @@ Those integers are followed through the body until a part fails.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from xlalite.framework.graph.function_graph import FunctionGraph, producers_of
 from xlalite.framework.graph.operation import Operation
@@ -16,6 +15,7 @@ from xlalite.framework.meaning.constant_resolver import ConstantResolver
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import LoweringContext
 from xlalite.hlo.errors import LoweringError
+from xlalite.hlo.records import dataclass
 
 MAX_ITERATIONS = 10_000
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from xlalite.framework.graph.operation import Operation
+from xlalite.hlo.records import dataclass
 
 WHY_HOST = "it draws from a stream of random numbers that belongs to the session"
 _SEED_MASK = 2**64 - 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import Dims, TensorShape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import WindowDimension
 
 FORMATS = {4: ("NHWC", "NCHW"), 5: ("NDHWC", "NCDHW")}

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.records import dataclass
 from xlalite.ops.functions.array import gather, shape
 from xlalite.ops.functions.random_ops import random_uniform
 from xlalite.ops.helpers.node import node

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from xlalite.framework.graph.dtypes import as_dtype, float32
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import as_shape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.functions.array import ones, zeros
 from xlalite.ops.functions.host_functions import py_func
 from xlalite.ops.functions.random_ops import random_normal, random_uniform, truncated_normal

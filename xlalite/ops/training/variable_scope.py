@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -17,6 +17,7 @@ from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, as_shape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.training.initializers import default_initializer
 from xlalite.ops.training.variable import Variable
 

@@ -9,7 +9,6 @@ in the padding is known now; along all other dimensions a loop over the window a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
@@ -22,6 +21,7 @@ from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.passes.analysis.matrix_products import skips_holes
 from xlalite.passes.fusion.domain import Place

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.elements.dot import accumulator_dtype
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import WindowDimension
 
 SPELT_OUT = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
@@ -39,6 +39,7 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

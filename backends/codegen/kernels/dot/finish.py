@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.elements.elements import always
@@ -15,6 +13,7 @@ from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import results_of
 
 

@@ -7,7 +7,6 @@ unused. The lanes of a sum are added in a fixed order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value, zero
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _GROUP_BITS = 128

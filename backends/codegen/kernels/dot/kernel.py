@@ -11,8 +11,6 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver, Product
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
@@ -33,6 +31,7 @@ from xlalite.backends.codegen.kernels.throughput import (
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
@@ -14,6 +14,7 @@ from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
+from xlalite.hlo.records import dataclass
 
 LONG_TILE = 256
 """Terms from which on a tile takes so long that what calls it need not be fast, and it need not know its sizes."""

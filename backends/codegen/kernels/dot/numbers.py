@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.types import from_memory, normalize_integer, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
@@ -11,6 +11,7 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype
 from xlalite.backends.codegen.kernels.dot.words import Words, words_for
 from xlalite.backends.codegen.llvm import F32, F64, I16, I32, I64, FunctionBuilder, TargetInfo, Type, Value
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _CHAIN_BYTES = 1024

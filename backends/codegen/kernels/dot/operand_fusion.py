@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.collapse import collapse
@@ -24,6 +24,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
@@ -20,6 +20,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops.control_flow import FusionAttrs, FusionKind
 from xlalite.hlo.ops.structural import ParameterAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
 from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.analysis.loop_state import LoopState, is_element_of, loop_state, with_state

@@ -7,12 +7,12 @@ so that an element does not depend on the tile that it lies in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Value, vector
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ Whoever packs writes `transpose(reshape(pad(w)))`; the product reads `slice(resh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.hlo.building.construct import pad, reshape, scalar, slice_of, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
+from xlalite.hlo.records import dataclass
 
 _PANELS_INSIDE = (1, 0, 2)
 

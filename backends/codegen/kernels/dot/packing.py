@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
@@ -22,6 +22,7 @@ from xlalite.backends.codegen.llvm import (
     vector,
     zero,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 TERMS_AT_ONCE = 64

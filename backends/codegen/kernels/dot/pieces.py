@@ -6,10 +6,11 @@ Tiles, and the depth at which sums begin anew, stay as they are planned: results
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.hlo.records import dataclass
 
 _CONFIG = re.compile(r'\{"piece":"(\d{1,9})x(\d{1,9})","rows_outside":(true|false)\}')
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
@@ -18,6 +18,7 @@ from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_c
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
 
 _PACKED_ROWS = 64
 """Rows for which packing the right operand pays even where it stays in the second cache as it lies."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.llvm import Type, Value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _VECTORS = 2

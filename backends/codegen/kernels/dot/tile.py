@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -27,6 +26,7 @@ from xlalite.backends.codegen.llvm import (
     vector,
     zero,
 )
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.records import dataclass
 
 MAX_ROWS = 12
 """Rows of a tile; more gain nothing and cost code."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.records import dataclass
 
 _COPY, _TURN, _PICK = 2.0, 5.0, 2.0
 """Cycles to pack a vector that is contiguous, a vector that is turned, and a single element."""

@@ -11,7 +11,7 @@ as in NCHW, the product is the transposed one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.dot.packed_operand import packed_rhs
@@ -19,6 +19,7 @@ from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
+from xlalite.hlo.records import dataclass
 
 _LONG_ROW = 24
 """Pixels, and terms, that are worth a product of their own."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
+from xlalite.hlo.records import dataclass
 
 _ANY = 1 << 62
 """A size or a stride that only an argument says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.fft.passes import Lanes
@@ -15,6 +15,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
 from xlalite.backends.codegen.kernels.scratch import aligned, own_slot
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder
 from xlalite.hlo.ops.fourier import FftAttrs, FftType
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _MOST_SCRATCH_BYTES = 1 << 28

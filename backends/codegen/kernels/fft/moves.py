@@ -7,7 +7,6 @@ of as many elements as lanes are transposed in registers; what fills no block go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.fft.butterflies import Complex, multiply
 from xlalite.backends.codegen.kernels.fft.passes import Lanes
@@ -23,6 +22,7 @@ from xlalite.backends.codegen.llvm import (
     vector,
     zero,
 )
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

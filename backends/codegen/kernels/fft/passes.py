@@ -7,12 +7,11 @@ function for all lines of a module, whatever their length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.kernels.fft.butterflies import Complex, butterfly, multiply
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan
 from xlalite.backends.codegen.kernels.fft.twiddles import chirp, pass_table
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, Operand, Type, Value, vector
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 

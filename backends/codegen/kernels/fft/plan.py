@@ -10,8 +10,9 @@ of a line that is transformed by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from xlalite.hlo.records import dataclass
 
 _RADICES = (8, 4, 2, 7, 5, 3)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from xlalite.backends.codegen.kernels.fork import Fork
 from xlalite.backends.codegen.kernels.scratch import aligned, parts_of, slot_in
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 from xlalite.hlo.ops.fourier import FftType
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Array
 
 _WHOLE_TABLE = 1 << 14

@@ -5,13 +5,12 @@ Exchanges bring eigenvalues that stand alone to the ends of the diagonal. Scales
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import is_equal, real_part, scaled, size_of
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.llvm import I1, I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 _MOST_ROUNDS = 20
 """Of scaling; two or three are usual."""

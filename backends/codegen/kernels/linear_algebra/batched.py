@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.kernels.fork import fork_of
@@ -15,6 +14,7 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kern
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

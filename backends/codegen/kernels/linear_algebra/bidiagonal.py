@@ -5,12 +5,11 @@ Reflections from the left and from the right take turns; those from the left lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.linear_algebra.row_reflections import RowReflections
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

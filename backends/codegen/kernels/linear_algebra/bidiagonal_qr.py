@@ -6,8 +6,6 @@ applied to the vectors a panel at a time, with one row staying in registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
@@ -15,6 +13,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import negative, sc
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 _MOST_STEPS = 60
 """For one singular value; two or three are usual."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
@@ -26,6 +25,7 @@ from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot
 from xlalite.backends.codegen.llvm import I32, I64, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 

@@ -7,7 +7,6 @@ makes it. The matrices of a batch are split over threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -37,6 +36,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.triangular_vectors import T
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import I64, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -28,6 +28,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import Tridiago
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import I32, I64, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

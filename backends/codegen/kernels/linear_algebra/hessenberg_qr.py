@@ -8,7 +8,6 @@ above it and the vectors when all reflections are known, with two rows or column
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -34,6 +33,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.kernels.linear_algebra.row_reflections import reflector
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 _MOST_STEPS = 90
 """For one eigenvalue or two; two to four are usual."""

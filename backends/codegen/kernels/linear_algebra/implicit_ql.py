@@ -6,8 +6,6 @@ before it, and kept; then they are applied to the vectors a panel at a time, wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
@@ -15,6 +13,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import scaled, tota
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 _MOST_STEPS = 60
 """For one eigenvalue; two or three are usual."""

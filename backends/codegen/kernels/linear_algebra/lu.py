@@ -8,7 +8,6 @@ those that share one matrix take what a panel contributes away from all panels b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -29,6 +28,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, in_blocks
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.llvm import F32, I32, I64, FunctionBuilder, Value, widened
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -31,6 +30,7 @@ from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot
 from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
 from xlalite.hlo.ops.linear_algebra import Transpose, TriangularSolveAttrs
+from xlalite.hlo.records import dataclass
 
 _TOGETHER = 4
 """Unknowns that are found together."""

@@ -7,7 +7,6 @@ f32 for narrower types; a row of complex numbers is its real parts, then its ima
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -16,6 +15,7 @@ from xlalite.backends.codegen.elements.registers import Registers, flatten, unfl
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import minus_product, plus_product, total
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import F64, I64, FunctionBuilder, TargetInfo, Value, constant
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _ROWS = 4

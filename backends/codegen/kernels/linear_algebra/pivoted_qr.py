@@ -6,7 +6,7 @@ Columns that are named go before all others, in their order. The matrices of a b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -27,6 +27,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMa
 from xlalite.backends.codegen.kernels.linear_algebra.row_reflections import RowReflections
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.llvm import I32, I64, Value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

@@ -8,7 +8,6 @@ reflections at once. The matrices of a batch are split over threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.types import Element, representation, zero_element
@@ -37,6 +36,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes
 from xlalite.backends.codegen.llvm import I1, Value
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _USUAL_SQUARES = 2.0**-40, 2.0**40

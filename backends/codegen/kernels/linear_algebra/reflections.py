@@ -6,7 +6,6 @@ A product from the right is the adjoint of one from the left. The matrices of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -25,6 +24,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelFo
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
 from xlalite.backends.codegen.llvm import Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 

@@ -6,7 +6,6 @@ A row is a column of the adjoint: the vector of a reflection is left in the row 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
@@ -27,6 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, set_unit
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 

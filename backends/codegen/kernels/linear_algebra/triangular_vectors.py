@@ -6,8 +6,6 @@ for left ones, T^H * y = conj(w) * y, from the first row down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element
@@ -29,6 +27,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ of it, conjugated, and all that is done to vectors is done to rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
@@ -26,6 +24,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix
 from xlalite.backends.codegen.kernels.linear_algebra.row_reflections import RowReflections
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

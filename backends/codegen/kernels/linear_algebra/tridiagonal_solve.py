@@ -8,7 +8,6 @@ nor for a choice between rows where it can be foretold. The systems of a batch a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -32,6 +31,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 )
 from xlalite.backends.codegen.kernels.loop_nest import LaneBody, for_lanes
 from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value, lane_mask
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

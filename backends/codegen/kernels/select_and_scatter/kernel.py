@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
@@ -22,6 +21,7 @@ from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import for_lanes, places_of
 from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import Window
 from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
 

@@ -12,7 +12,6 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -32,6 +31,7 @@ from xlalite.backends.codegen.llvm import (
     vector,
     vector_constant,
 )
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import Window, WindowDimension
 

@@ -6,8 +6,6 @@ memory of their own and back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
@@ -16,6 +14,7 @@ from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.kernels.sort.records import Records
 from xlalite.backends.codegen.kernels.sort.rows import Rows
 from xlalite.backends.codegen.llvm import I1, I64, Value, vector
+from xlalite.hlo.records import dataclass
 
 _FEWEST, _LONGEST = 4, 8192
 """Neighbours that are worth it, and elements of a row that leave the cache room for the others."""

@@ -8,7 +8,6 @@ behind what is smaller.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -21,6 +20,7 @@ from xlalite.backends.codegen.kernels.sort.records import POSITION, Records
 from xlalite.backends.codegen.kernels.sort.rows import Rows
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ops.evaluation.sorting_evaluation import SortKey, sort_key
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

@@ -5,9 +5,8 @@ Counting of all digits takes one pass, and so does moving the words by each digi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Type, Value
+from xlalite.hlo.records import dataclass
 
 _DIGIT_BITS = 8
 _DIGITS = 1 << _DIGIT_BITS

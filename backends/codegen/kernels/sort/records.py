@@ -7,14 +7,13 @@ digits, or by merging where rows are short.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.kernels.sort.merge import merge_sort
 from xlalite.backends.codegen.kernels.sort.network import network
 from xlalite.backends.codegen.kernels.sort.quicksort import can_part, sort_words
 from xlalite.backends.codegen.kernels.sort.radix import Digits, radix_sort
 from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, TargetInfo, Type, Value
+from xlalite.hlo.records import dataclass
 
 POSITION = I32
 """The type of a position in a row where it has a word for itself."""

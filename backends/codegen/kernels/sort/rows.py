@@ -8,7 +8,6 @@ it in the order of the row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
@@ -31,6 +30,7 @@ from xlalite.backends.codegen.kernels.sort.records import POSITION, Records
 from xlalite.backends.codegen.llvm import I1, I64, FunctionBuilder, Type, Value, vector, widened
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.evaluation.sorting_evaluation import SortKey
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 _SAMPLE = 256

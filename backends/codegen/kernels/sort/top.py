@@ -7,7 +7,6 @@ stay, and the last of these is what later elements must beat; elements are compa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
@@ -21,6 +20,7 @@ from xlalite.backends.codegen.kernels.sort.network import lanes_set
 from xlalite.backends.codegen.kernels.sort.quicksort import can_part
 from xlalite.backends.codegen.kernels.sort.records import POSITION, Records
 from xlalite.backends.codegen.llvm import I1, I64, Function, ModuleBuilder, Value
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.kernel_shape import KernelShape
 

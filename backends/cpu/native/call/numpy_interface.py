@@ -11,10 +11,10 @@ import functools
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
 C_CONTIGUOUS = 0x0001

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.thread_pool import ThreadPool
 from xlalite.hlo.errors import CodegenError
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
 

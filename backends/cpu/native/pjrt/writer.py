@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xlalite.backends.codegen.llvm import (
     I1,
@@ -30,6 +30,7 @@ from xlalite.backends.cpu.native.heap import PLAIN_ALIGNMENT_BYTES, allocate, re
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
 from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Shared
 from xlalite.backends.cpu.native.record import NULL, Record
+from xlalite.hlo.records import dataclass
 
 SHARED = "xlalite_pjrt"
 NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("error", "block", "buffer"))

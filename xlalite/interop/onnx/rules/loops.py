@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from xlalite.hlo.building.builder import Builder, Handle, Handles
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext
 from xlalite.interop.onnx.graph import Graph

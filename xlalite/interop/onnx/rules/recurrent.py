@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xlalite.hlo.building.builder import Builder, Handle, Handles
 from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.building.indexing import gather_along
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.activations import hard_sigmoid, softplus

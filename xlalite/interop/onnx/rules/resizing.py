@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.resampling import Taps, cubic_weights
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 

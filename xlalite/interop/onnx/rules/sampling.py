@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_, mul
 
@@ -16,6 +15,7 @@ from xlalite.hlo.building.common import max_axes
 from xlalite.hlo.building.convolutions import channels_last, channels_second
 from xlalite.hlo.building.indexing import gather_slices, index_vectors
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.convolutions import biased

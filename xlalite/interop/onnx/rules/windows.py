@@ -6,8 +6,7 @@ stands between two windows is moved by the compiler into the same order, so that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType, Kind
 from xlalite.hlo.types.shape import Shape
 from xlalite.interop.torch.dtypes import DTYPES, TORCH_DTYPES
