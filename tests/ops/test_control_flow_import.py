@@ -210,3 +210,31 @@ def test_training_by_reference_through_a_loop_that_tensorflow_wrote(jit: bool) -
         sess.run("init")
         losses = [sess.run(["loss:0", "train"], {"x:0": x, "y:0": y})[0] for _ in range(4)]
     np.testing.assert_allclose(losses, [2.3101954, 0.9826181, 0.65238416, 0.5254679], rtol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_functions_that_are_called_and_chosen_and_outputs_by_name(jit: bool) -> None:
+    """Calls, `Case`, `While` and `If` with several outputs inside, and a list that grows; values are TensorFlow's."""
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.global_jit_level = jit
+    message = tf.GraphDef.FromString((HERE / "calls.pb").read_bytes())
+    with tf.Graph().as_default(), tf.Session(config=config) as sess:
+        results = tf.import_graph_def(message, name="in", return_elements=["Identity:0", "Identity_1:0"])
+        for k, (first, last) in {0: (14.75, 28.75), 1: (10.75, 18.75), 2: (12.25, 22.25), 5: (12.25, 22.25)}.items():
+            found = sess.run(results, {"in/x:0": np.arange(8).reshape(2, 4), "in/k:0": k})
+            np.testing.assert_allclose(found[0], [[first] * 2, [last] * 2])
+            np.testing.assert_allclose(found[1], [[0] * 2, [first] * 2, [2 * first] * 2])
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ('attr { key: "f" value { func { name: "g" } } }', "the library has no function 'g'"),
+        ('attr { key: "f" value { func { name: "f" } } }', "function 'f' takes 0 inputs, found 1"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(attrs: str, message: str) -> None:
+    text = given("x") + node("y", "PartitionedCall", "x", attrs)
+    text += ' library { function { signature { name: "f" } } }'
+    with tf.Graph().as_default(), pytest.raises(XlaliteError, match=message):
+        tf.import_graph_def(tf.GraphDef.from_text(text), name="")

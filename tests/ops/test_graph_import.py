@@ -157,8 +157,8 @@ CALL = (
         (
             'node { name: "n" op: "Unpack" input: "c" attr { key: "num" value { i: 2 } } }'
             'node { name: "c" op: "Const" '
-            f'{TINY % "tensor_shape { dim { size: 2 } }"} }} node {{ name: "m" op: "Relu" input: "n:output:0" }}',
-            "depends on a name",
+            f'{TINY % "tensor_shape { dim { size: 2 } }"} }} node {{ name: "m" op: "Relu" input: "n:value:0" }}',
+            "has 2 outputs, and not this one",
         ),
         ('node { name: "n/" op: "NoOp" }', "must not be empty or end in"),
         ('node { name: "a b" op: "NoOp" }', "not a valid operation name"),

@@ -11,10 +11,12 @@ from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.wire import encode
+from xlalite.ops.functions.composed_operations import COMPOSED
 
 F = np.float32
 X = np.arange(6, dtype=F).reshape(2, 3)
 IMAGE = X[None, ..., None]
+SPREAD = {"shape": [2], "stdevs": F(1), "seed": 1, "dtype": tf.float32}
 WINDOW = {"strides": [1, 1, 1, 1], "padding": "VALID"}
 
 
@@ -37,6 +39,26 @@ WINDOW = {"strides": [1, 1, 1, 1], "padding": "VALID"}
         ("ExpandDims", {"input": X, "axis": 0}, X[None]),
         ("Conv2D", {**WINDOW, "input": IMAGE, "filter": F([[[[2]]]]), "use_cudnn_on_gpu": False}, 2 * IMAGE),
         ("MaxPoolV2", {"input": IMAGE, "ksize": [1, 2, 3, 1], **WINDOW}, [[[[5]]]]),
+        ("BatchMatMul", {"x": X[None], "y": X[None], "adj_y": True}, [X @ X.T]),
+        ("BatchMatMulV3", {"x": np.int8(X), "y": np.int8(X), "Tout": tf.int32, "adj_x": True}, X.T @ X),
+        ("Concat", {"concat_dim": 1, "values": [X, X, X]}, np.c_[X, X, X]),
+        ("ConjugateTranspose", {"x": X * 1j, "perm": [1, 0]}, X.T * -1j),
+        ("Cross", {"a": X[:1], "b": X[1:]}, np.cross(X[:1], X[1:])),
+        ("DeviceIndex", {"device_names": ["TPU", "CPU", "GPU"]}, 1),
+        ("Empty", {"shape": [2, 1], "dtype": tf.int64, "init": True}, [[0], [0]]),
+        ("FakeParam", {"dtype": tf.float32, "shape": [2, None]}, np.zeros((2, 0))),
+        ("Gather", {"params": X, "indices": [[1], [0]]}, X[[[1], [0]]]),
+        ("ParameterizedTruncatedNormal", {**dict.fromkeys(("means", "minvals", "maxvals"), F(3)), **SPREAD}, [3, 3]),
+        ("Reverse", {"tensor": X, "dims": [False, True]}, X[:, ::-1]),
+        ("Reverse", {"tensor": X, "dims": [False, False]}, X),
+        ("RiscAdd", {"x": X, "y": X}, 2 * X),
+        ("RiscDot", {"a": X, "b": X, "transpose_a": True}, X.T @ X),
+        ("SparseMatMul", {"a": X, "b": X, "transpose_b": True, "a_is_sparse": True}, X @ X.T),
+        ("TensorListSplit", {"tensor": X.T, "element_shape": -1, "lengths": [1, 1, 1]}, X.T[:, None]),
+        ("XlaEinsum", {"a": X, "b": X, "equation": "ab,cb->ac"}, X @ X.T),
+        ("XlaReplicaId", {}, 0),
+        ("XlaSetBound", {"input": 3, "bound": 5}, 3),
+        ("XlaSharding", {"input": X, "sharding": b""}, X),
     ],
 )
 def test_operations_take_inputs_and_attributes_by_name(name: str, given: Any, expected: Any, run: Any) -> None:
@@ -48,6 +70,26 @@ def test_operations_with_several_outputs_give_lists_and_with_none_themselves(run
     np.testing.assert_array_equal(run(values), [[2], [5]])
     assert places.dtype == tf.int32
     assert tf.raw_ops.NoOp(name="nothing").name == "nothing"
+
+
+def test_choices_lists_and_decompositions_that_are_made_of_others(run: Any) -> None:
+    scores = F([[-99, 9, -99], [9, -99, -99]])
+    for drawn in (
+        tf.raw_ops.Multinomial(logits=scores, num_samples=4, seed=1, seed2=2, output_dtype=tf.int32),
+        tf.raw_ops.StatelessMultinomial(logits=scores, num_samples=4, seed=[1, 2], output_dtype=tf.int32),
+    ):
+        np.testing.assert_array_equal(run(drawn), [[1] * 4, [0] * 4])
+    rows, lengths = tf.raw_ops.TensorListConcatV2(
+        input_handle=tf.constant(X[:, :, None]), element_shape=-1, leading_dims=np.zeros(0, np.int64)
+    )
+    np.testing.assert_array_equal(run(rows), X.reshape(6, 1))
+    np.testing.assert_array_equal(run(lengths), [3, 3])
+    s, u, v = tf.raw_ops.XlaSvd(a=X, max_iter=10, epsilon=1e-6)
+    np.testing.assert_allclose(run(tf.matmul(u * s, v, transpose_b=True)), X, atol=1e-4)
+    upper = F([[2, 1], [0, 3]])
+    for lower, wanted in ((True, [2, 3]), (False, np.linalg.eigvalsh(upper, "U"))):
+        w, _ = tf.raw_ops.XlaSelfAdjointEig(a=upper, lower=lower, max_iter=10, epsilon=1e-6)
+        np.testing.assert_allclose(run(w), wanted, rtol=1e-5)
 
 
 def test_variables_are_taken_by_their_handles(run: Any) -> None:
@@ -62,12 +104,15 @@ def test_wrong_names_are_errors(graph: Any) -> None:
         tf.raw_ops.MatMull  # noqa: B018
     with pytest.raises(GraphError, match=r"raw_ops\.MatMul needs the input b; inputs: a, b"):
         tf.raw_ops.MatMul(a=X)
+    with pytest.raises(TypeError, match=r"raw_ops\.Cross needs the input b"):
+        tf.raw_ops.Cross(a=X)
     with pytest.raises(GraphError, match=r"raw_ops\.Abs has no input or attribute y"):
         tf.raw_ops.Abs(x=X, y=X)
 
 
 def test_every_public_operation_has_a_function(graph: Any) -> None:
-    assert set(dir(tf.raw_ops)) == {name for name in OP_SPECS if not name.startswith("_")}
+    assert set(dir(tf.raw_ops)) == {*COMPOSED, *(name for name in OP_SPECS if not name.startswith("_"))}
+    assert not COMPOSED.keys() & OP_SPECS.keys()
     assert all("inputs: " in getattr(tf.raw_ops, name).__doc__ for name in dir(tf.raw_ops))
 
 

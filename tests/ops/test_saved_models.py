@@ -26,6 +26,16 @@ def test_one_that_tensorflow_wrote_with_references_an_asset_and_a_main_op() -> N
     assert saved is not None
 
 
+def test_one_whose_signature_is_a_function_that_counts_its_calls() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        message = tf.saved_model.loader.load(sess, [SERVING], MADE_BY_TENSORFLOW.parent / "saved_functions")
+        signature = message.signature_def[KEY]
+        x, y = signature.inputs["x"].name, signature.outputs["y"].name
+        found = [sess.run(y, {x: np.ones((2, 3))}) for _ in range(2)]
+    logits = np.exp([6, 9]) / np.exp([6, 9]).sum()
+    np.testing.assert_allclose(found, [[logits, logits], [2 * logits, 2 * logits]], rtol=1e-5)
+
+
 def model(value: float) -> tuple[Any, Any]:
     x = tf.placeholder(tf.float32, [None], name="x")
     w = tf.get_variable("w", initializer=np.float32(value))

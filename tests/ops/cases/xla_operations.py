@@ -24,6 +24,13 @@ PRODUCT = message("DotDimensionNumbers", lhs_contracting_dimensions=[1], rhs_con
 ROWS = message(
     "GatherDimensionNumbers", offset_dims=[1], collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=1
 )
+ADDED_ROWS = message(
+    "ScatterDimensionNumbers",
+    update_window_dims=[1],
+    inserted_window_dims=[0],
+    scatter_dims_to_operand_dims=[0],
+    index_vector_dim=1,
+)
 CHANNELS_LAST = message(
     "ConvolutionDimensionNumbers",
     input_batch_dimension=0,
@@ -122,15 +129,36 @@ VALUES = [
         np.int32([[1], [0], [1]]),
         expected=lambda x, rows: x[[1, 0, 1]],
     ),
-    value("XlaReduce", lambda x: r.XlaReduce(input=x, init_value=1.0, **SUM), X, expected=lambda x: x.sum(1) + 1),
     value(
-        "XlaVariadicReduceV2",
-        lambda x, at: r.XlaVariadicReduceV2(
-            inputs=[x, at], init_values=[-np.inf, -1], reducer=largest, dimensions_to_reduce=[1]
-        )[1],
+        "XlaScatter",
+        lambda x, rows, new: r.XlaScatter(
+            operand=x,
+            scatter_indices=rows,
+            updates=new,
+            update_computation=lambda a, b: a + b,
+            dimension_numbers=ADDED_ROWS,
+            indices_are_sorted=False,
+        ),
         X,
-        PLACES,
-        expected=lambda x, at: np.argmax(x, 1),
+        np.int32([[1], [1], [2]]),
+        Y.T[[0, 1, 0]],
+        expected=lambda x, rows, new: x + F([[0, 0, 0], new[0] + new[1]]),
+    ),
+    value("XlaReduce", lambda x: r.XlaReduce(input=x, init_value=1.0, **SUM), X, expected=lambda x: x.sum(1) + 1),
+    *(
+        value(
+            make.__name__,
+            lambda x, at, make=make, inputs=inputs, inits=inits: make(
+                **{inputs: [x, at], inits: [-np.inf, -1]}, reducer=largest, dimensions_to_reduce=[1]
+            )[1],
+            X,
+            PLACES,
+            expected=lambda x, at: np.argmax(x, 1),
+        )
+        for make, inputs, inits in (
+            (r.XlaVariadicReduceV2, "inputs", "init_values"),
+            (r.XlaVariadicReduce, "input", "init_value"),
+        )
     ),
     value(
         "XlaReduceWindow",

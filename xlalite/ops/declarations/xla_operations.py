@@ -111,7 +111,7 @@ def _declare(
 
 def _array_count(op_type: str, inputs: int) -> int:
     """How many arrays an operation works on side by side; it has as many outputs."""
-    counts = {"XlaVariadicReduceV2": inputs // 2, "XlaVariadicSort": inputs - 1}
+    counts = {"XlaVariadicSort": inputs - 1, **dict.fromkeys(("XlaVariadicReduce", "XlaVariadicReduceV2"), inputs // 2)}
     return counts.get(op_type, 2 if op_type in ("XlaBroadcastHelper", "XlaKeyValueSort") else 1)
 
 
@@ -289,6 +289,18 @@ def _gather(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Number
     return b.op("gather", arrays, attrs)
 
 
+def _scatter(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Numbers) -> Handle:
+    dims = _message(op, "ScatterDimensionNumbers")
+    attrs = OPS["scatter"].attrs(
+        update_window_dims=dims.integers("update_window_dims"),
+        inserted_window_dims=dims.integers("inserted_window_dims"),
+        scatter_dims_to_operand_dims=dims.integers("scatter_dims_to_operand_dims"),
+        index_vector_dim=dims.integer("index_vector_dim"),
+        indices_are_sorted=op.get_attr("indices_are_sorted"),
+    )
+    return b.op("scatter", arrays, attrs, (_scalar_function(b, op, "update_computation"),))
+
+
 _PADDINGS = ("padding_low", "padding_high", "padding_interior")
 _declare("XlaBroadcastHelper", ("lhs", "rhs", "broadcast_dims"), _broadcast_helper, ("broadcast_dims",))
 _declare("XlaDynamicSlice", ("input", "start_indices", "size_indices"), _dynamic_slice, ("size_indices",))
@@ -296,6 +308,8 @@ _declare("XlaDynamicUpdateSlice", ("input", "update", "indices"), _dynamic_updat
 _declare("XlaPad", ("input", "padding_value", *_PADDINGS), _pad, _PADDINGS)
 _GATHER = ("operand", "start_indices", "slice_sizes")
 _declare("XlaGather", _GATHER, _gather, ("slice_sizes",), ("dimension_numbers", "indices_are_sorted"))
+_SCATTER = ("operand", "scatter_indices", "updates")
+_declare("XlaScatter", _SCATTER, _scatter, attrs=("update_computation", "dimension_numbers", "indices_are_sorted"))
 
 
 # Reductions and sorting by functions of scalars.
@@ -351,7 +365,8 @@ _WINDOW = ("window_dimensions", "window_strides", "base_dilations", "window_dila
 _SELECTED = ("window_dimensions", "window_strides", "padding")
 _REDUCED = ("dimensions_to_reduce", "reducer")
 _declare("XlaReduce", ("input", "init_value"), _reduce, attrs=_REDUCED)
-_declare("XlaVariadicReduceV2", ("inputs_and_init_values*",), _reduce, attrs=_REDUCED)
+for _name in ("XlaVariadicReduce", "XlaVariadicReduceV2"):
+    _declare(_name, ("inputs_and_init_values*",), _reduce, attrs=_REDUCED)
 _declare("XlaReduceWindow", ("input", "init_value", *_WINDOW), _reduce_window, _WINDOW, ("computation",))
 _declare(
     "XlaSelectAndScatter",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final
 
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
+from xlalite.framework.graph.errors import InvalidArgumentError, ResourceExhaustedError
 from xlalite.framework.graph.function_graph import FunctionGraph
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.op_spec import OP_SPECS, find_spec
@@ -17,6 +17,9 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.messages.classes import CLASSES
 from xlalite.messages.data_types import dtype_of_number, read_shape
+from xlalite.messages.op_output_names import names_of, place_of
+from xlalite.ops.functions.composed_operations import COMPOSED, of_node
+from xlalite.ops.functions.control_flow import group, switch_case
 from xlalite.ops.functions.control_flow_import import CONTROL, with_functions
 from xlalite.ops.functions.dataflow_nodes import DataflowNode, FunctionLibrary, check
 from xlalite.ops.functions.imported_nodes import BUILDERS, VARIABLES, with_resources, without_array_handles
@@ -26,10 +29,14 @@ from xlalite.ops.helpers.constant import convert_to_tensor
 _MAX_DEPTH: Final = 50
 _MAX_FUNCTION_NODES: Final = 1_000_000
 _ALIASES: Final = {
-    **{"BatchMatMul": "BatchMatMulV2", "StatelessIf": "If", "StatelessWhile": "While", "PlaceholderV2": "Placeholder"},
-    **{"BatchMatMulV3": "BatchMatMulV2", "Snapshot": "Identity"},
+    **{"StatelessIf": "If", "XlaIf": "If", "StatelessWhile": "While", "XlaWhile": "While"},
+    "PlaceholderV2": "Placeholder",
 }
 """Types that differ from ours in nothing that shows here."""
+_ANY_TYPE: Final = frozenset({0, 21})
+"""None is said, or `DT_VARIANT`: a list of tensors, which has the type of its elements here."""
+_CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_CASES: Final = frozenset({"Case", "StatelessCase"})
 
 
 def import_graph_def(
@@ -81,6 +88,7 @@ class _Nodes:
         used: The replaced outputs that something took.
         outputs: The outputs of those nodes that became several operations.
         inside: Names of nodes that are in functions of loops and branches.
+        output_names: What the outputs of nodes are called, where that is known.
     """
 
     def __init__(self, replaced: Mapping[tuple[str, int], Any]) -> None:
@@ -88,6 +96,7 @@ class _Nodes:
         self.used: set[tuple[str, int]] = set()
         self.outputs: dict[str, Sequence[Tensor]] = {}
         self.inside: Set[str] = frozenset()
+        self.output_names: dict[str, Sequence[str]] = {}
         self._replaced = replaced
 
     def is_replaced(self, key: tuple[str, int]) -> bool:
@@ -102,13 +111,14 @@ class _Nodes:
             return found
         operation = self._operation(key[0])
         outputs = self.outputs.get(key[0], operation.outputs)
-        if key[1] >= len(outputs):
-            raise InvalidArgumentError(None, None, f"input {text!r}: {key[0]!r} has {len(outputs)} outputs")
-        if text.count(":") == 2 and len(outputs) > 1:
-            raise UnimplementedError(
-                None, None, f"input {text!r}: which of the {len(outputs)} outputs of {key[0]!r} it is depends on a name"
+        place: int | None = key[1]
+        if text.count(":") == 2:
+            place = place_of(self.output_names.get(key[0], ()), len(outputs), text.split(":")[1], key[1])
+        if place is None or place >= len(outputs):
+            raise InvalidArgumentError(
+                None, None, f"input {text!r}: {key[0]!r} has {len(outputs)} outputs, and not this one"
             )
-        return outputs[key[1]]
+        return outputs[place]
 
     def control(self, text: str) -> Operation:
         """The operation that a control input's text names."""
@@ -147,6 +157,7 @@ class _Importer:
         for node in _in_order(list(nodes), made):
             with graph.control_dependencies(None):
                 made.operations[node.name] = _naming(node, partial(self._operation, graph, node, made))
+            made.output_names[node.name] = self._output_names(node.op)
         return made
 
     def _functional(self, made: _Nodes, messages: Sequence[Any]) -> list[Any]:
@@ -165,18 +176,22 @@ class _Importer:
         return [node.to_message() for node in functional.values()]
 
     def _operation(self, graph: Graph, node: Any, made: _Nodes) -> Operation:
-        if node.op not in BUILDERS:
+        called = self._called(node)
+        if not called and node.op not in BUILDERS and node.op not in COMPOSED:
             spec = find_spec(_type_of(node.op))
         if not node.name or node.name.endswith("/"):
             raise InvalidArgumentError(None, None, "a name must not be empty or end in '/'")
         inputs = [graph.capture(made.tensor(each)) for each in node.input if not each.startswith("^")]
         control = [made.control(each) for each in node.input if each.startswith("^")]
         given = dict(node.attr.items())
-        if node.op in BUILDERS:
+        if called:
+            return self._call(graph, called, inputs, control, node.name)
+        if node.op in BUILDERS or node.op in COMPOSED:
             values = {name: attribute_value(name, each) for name, each in given.items()}
+            make = BUILDERS.get(node.op) or partial(of_node, node.op)
             with graph.control_dependencies(control), graph.device(node.device or (lambda operation: None)):
-                outputs = made.outputs[node.name] = BUILDERS[node.op](inputs, values, node.name)
-            return outputs[0].op
+                outputs = made.outputs[node.name] = make(inputs, values, node.name)
+                return outputs[0].op if outputs else group(*inputs, name=node.name)
         attrs, annotations = attributes_of(spec, given)
         named = [name for name in spec.attrs if name in FUNCTIONS]
         if named:
@@ -189,6 +204,83 @@ class _Importer:
         for name, value in annotations.items():
             operation.set_attr(name, value)
         return operation
+
+    def _output_names(self, op: str) -> Sequence[str]:
+        if op in self._functions:
+            return [each.name for each in self._functions[op].signature.output_arg]
+        return names_of(op)
+
+    def _called(self, node: Any) -> list[Any]:
+        """The functions of which a node calls one: the only one, or that with the number of its first input."""
+        if node.op in self._functions:
+            return [self._functions[node.op]]
+        if node.op in _CALLS:
+            return [self._message(dict(node.attr.items()), "f")]
+        if node.op in _CASES:
+            names = [each.name for each in node.attr["branches"].list.func]
+            if names and all(each in self._functions for each in names):
+                return [self._functions[each] for each in names]
+            raise InvalidArgumentError(None, None, f"attribute 'branches': the library has not all of {names}")
+        return []
+
+    def _call(
+        self,
+        graph: Graph,
+        functions: Sequence[Any],
+        inputs: Sequence[Tensor],
+        control: Sequence[Operation],
+        name: str,
+    ) -> Operation:
+        """The results of a call, whose operations join the graph under its name."""
+        with graph.name_scope(f"{graph.get_name_scope()}/{name}/".lstrip("/")):
+            if len(functions) == 1:
+                results, waits = self._inlined(graph, functions[0], inputs, control)
+            else:
+                branches = [partial(self._branch, each, inputs[1:]) for each in functions]
+                with graph.control_dependencies(control):
+                    found = switch_case(inputs[0], branches)
+                results = [found] if isinstance(found, Tensor) else [] if isinstance(found, Operation) else [*found]
+                waits = [found] if isinstance(found, Operation) else []
+        with graph.control_dependencies([*control, *waits]):
+            if not results:
+                return group(name=name)
+            return graph.create_op("Identity" if len(results) == 1 else "IdentityN", results, {}, name)
+
+    def _branch(self, message: Any, inputs: Sequence[Tensor]) -> Any:
+        inner = get_default_graph()
+        results, waits = self._inlined(inner, message, [inner.capture(each) for each in inputs], ())
+        with inner.control_dependencies(waits):
+            return [inner.create_op("Identity", [each]).outputs[0] for each in results] or group()
+
+    def _inlined(
+        self, graph: Graph, message: Any, inputs: Sequence[Tensor], control: Sequence[Operation]
+    ) -> tuple[list[Tensor], list[Operation]]:
+        """The results of a function whose nodes join the graph, and what has to run besides."""
+        arguments = message.signature.input_arg
+        if len(arguments) != len(inputs):
+            text = f"function {message.signature.name!r} takes {len(arguments)} inputs, found {len(inputs)}"
+            raise InvalidArgumentError(None, None, text)
+        with self._within(message):
+            replaced: dict[tuple[str, int], Any] = {}
+            for argument, tensor in zip(arguments, inputs, strict=True):
+                replaced |= {(argument.name, 0): tensor, (argument.name, -1): tensor.op}
+            made = self.add(graph, message.node_def, replaced)
+            for each in made.operations.values():
+                each.wait_for(control)
+            return _results(message, made), [made.control(f"^{each}") for each in message.control_ret.values()]
+
+    @contextmanager
+    def _within(self, message: Any) -> Iterator[None]:
+        """Counts what is inside functions, which must come to an end."""
+        name = message.signature.name
+        if name in self._open or len(self._open) >= _MAX_DEPTH:
+            raise InvalidArgumentError(None, None, f"function {name!r} is within itself, or too many are")
+        self._budget -= 1 + len(message.node_def)
+        if self._budget < 0:
+            raise ResourceExhaustedError(None, None, f"functions have more than {_MAX_FUNCTION_NODES} nodes in all")
+        self._open.append(name)
+        yield
+        self._open.pop()
 
     def _function_attributes(
         self, graph: Graph, op_type: str, given: Mapping[str, Any], inputs: Sequence[Tensor]
@@ -239,21 +331,15 @@ class _Importer:
         shapes: Sequence[TensorShape],
     ) -> FunctionGraph:
         name = message.signature.name
-        if name in self._open or len(self._open) >= _MAX_DEPTH:
-            raise InvalidArgumentError(None, None, f"function {name!r} is within itself, or too many are")
-        self._budget -= 1 + len(message.node_def)
-        if self._budget < 0:
-            raise ResourceExhaustedError(None, None, f"functions have more than {_MAX_FUNCTION_NODES} nodes in all")
-        self._open.append(name)
         function = FunctionGraph(name, outer)
         said = message.attr["_input_shapes"].list.shape if "_input_shapes" in message.attr else ()
         given = [*arguments, *captured]
         shapes = [read_shape(each.to_proto()) for each in said] or shapes
         replaced: dict[tuple[str, int], Any] = {}
-        with function.as_default():
+        with self._within(message), function.as_default():
             for position, (argument, tensor) in enumerate(zip(message.signature.input_arg, given, strict=True)):
                 shape = shapes[position] if position < len(shapes) else tensor.shape
-                is_alike = not argument.type or dtype_of_number(argument.type) is tensor.dtype
+                is_alike = argument.type in _ANY_TYPE or dtype_of_number(argument.type) is tensor.dtype
                 if not is_alike or not shape.is_compatible_with(tensor.shape):
                     raise InvalidArgumentError(
                         None, None, f"function {name!r}: argument {argument.name!r} is not like {tensor.name!r}"
@@ -265,13 +351,18 @@ class _Importer:
                 replaced[argument.name, -1] = inner.op
                 if position >= len(arguments):
                     function.captures[tensor] = inner
-            made = self.add(function, message.node_def, replaced)
-            for result in message.signature.output_arg:
-                if result.name not in message.ret:
-                    raise InvalidArgumentError(None, None, f"function {name!r} does not say its result {result.name!r}")
-                function.outputs.append(made.tensor(message.ret[result.name]))
-        self._open.pop()
+            function.outputs += _results(message, self.add(function, message.node_def, replaced))
         return function
+
+
+def _results(message: Any, made: _Nodes) -> list[Tensor]:
+    """What a function gives."""
+    names = [each.name for each in message.signature.output_arg]
+    missing = [each for each in names if each not in message.ret]
+    if missing:
+        text = f"function {message.signature.name!r} does not say its result {missing[0]!r}"
+        raise InvalidArgumentError(None, None, text)
+    return [made.tensor(message.ret[each]) for each in names]
 
 
 def _type_of(op: str) -> str:

@@ -55,7 +55,7 @@ _NEUTRAL: Final[Mapping[str, object]] = {
 
 _OF_PROGRAM: Final = (
     "comparator computation dataset dimension_numbers features iterator reducer scatter select sequence_features "
-    "spec token"
+    "spec token update_computation"
 )
 _PROCESS: Final = frozenset(_OF_PROGRAM.split())
 

@@ -19,6 +19,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.hlo.wording import did_you_mean
 from xlalite.ops.declarations.xla_operations import function_arguments
+from xlalite.ops.functions.composed_operations import COMPOSED, by_name
 from xlalite.ops.helpers.constant import contains_tensor, convert_to_tensor, weak_kind
 from xlalite.ops.helpers.node import operation
 
@@ -80,15 +81,17 @@ _IGNORED: Final = frozenset(
 
 
 def __getattr__(name: str) -> Callable[..., typing.Any]:
+    if name in COMPOSED:
+        return by_name(name)
     spec = OP_SPECS.get(name)
     if spec is None or name.startswith("_"):
-        hint = did_you_mean(name, [each for each in OP_SPECS if not each.startswith("_")], likeness=0.75)
+        hint = did_you_mean(name, __dir__(), likeness=0.75)
         raise AttributeError(f"xlalite.raw_ops.{name}: no such operation is declared{hint}", name=name)
     return _function_of(spec)
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in OP_SPECS if not name.startswith("_"))
+    return sorted({*COMPOSED, *(name for name in OP_SPECS if not name.startswith("_"))})
 
 
 def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
