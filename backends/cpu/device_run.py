@@ -10,12 +10,12 @@ import contextvars
 import ctypes
 import threading
 import zlib
-from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from xlalite.backends.cpu.compilation.evaluator_calls import copied, values_at
+from xlalite.backends.cpu.native.letters import Enclosed, native_mailbox, queues, taken
 from xlalite.backends.cpu.native.rendezvous import Rendezvous
 from xlalite.hlo.errors import EvaluationError, XlaliteError
 from xlalite.hlo.evaluation.spmd import Wait, check_mail, deadlock
@@ -47,16 +47,25 @@ def run_on_devices(
         pool: The native pool of threads.
         transfers: The host of each device; none if they have none.
     """
-    rendezvous = Rendezvous(len(arguments), pool)
+    hosts = transfers or [HostTransfers() for _ in arguments]
+    rendezvous = Rendezvous([native_mailbox(host).address for host in hosts], pool)
     run = _Run(rendezvous)
     for rank in range(len(arguments)):
         run.devices.append(_RunningDevice(*divmod(rank, counts[1]), *counts, run))
     threads = []
     for device, given in zip(run.devices, arguments, strict=True):
-        host = transfers[device.rank] if transfers else HostTransfers()
         context = contextvars.copy_context()
-        work = (context.run, device.run_program, program, given, host)
+        work = (context.run, device.run_program, program, given, hosts[device.rank])
         threads.append(threading.Thread(target=_call, args=work, daemon=True))
+    try:
+        _run_threads(threads, rendezvous, hosts)
+        run.check()
+    finally:
+        rendezvous.close()
+    return tuple(device.result for device in run.devices)
+
+
+def _run_threads(threads: Sequence[threading.Thread], rendezvous: Rendezvous, hosts: Sequence[HostTransfers]) -> None:
     try:
         for thread in threads:
             thread.start()
@@ -64,14 +73,13 @@ def run_on_devices(
             thread.join()
     except BaseException:
         rendezvous.stop()
+        for host in hosts:
+            host.let_go()
         raise
     finally:
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
-        rendezvous.close()
-    run.check()
-    return tuple(device.result for device in run.devices)
 
 
 def _call(run: Callable[..., None], *arguments: object) -> None:
@@ -83,12 +91,11 @@ class _RunIsOver(EvaluationError):
 
 
 class _Run:
-    """The devices of a run, and what is under way between them."""
+    """The devices of a run."""
 
     def __init__(self, rendezvous: Rendezvous) -> None:
         self.rendezvous = rendezvous
         self.devices: list[_RunningDevice] = []
-        self.mail: dict[tuple[int, int], deque[Value]] = {}
 
     def check(self) -> None:
         """Raises what went wrong."""
@@ -102,7 +109,7 @@ class _Run:
             raise error
         if waits:
             raise EvaluationError(deadlock(waits))
-        check_mail(self.mail)
+        check_mail(queues(self.rendezvous.address))
 
 
 @dataclass(eq=False)
@@ -146,18 +153,21 @@ class _RunningDevice(Device):
             rendezvous.meet(self.rank, number + 1, members, ctypes.addressof(own))
 
     def send(self, channel: int, target: int, value: Value) -> None:
-        """Puts the value into the target's mailbox."""
-        self.run.mail.setdefault((channel, target), deque()).append(value)
-        self.run.rendezvous.post(target)
+        """Posts a letter."""
+        enclosed = Enclosed(value)
+        if not self.run.rendezvous.send(self.rank, (channel, target), enclosed.description, enclosed.table):
+            raise MemoryError("send: no memory for a letter")
 
     def receive(self, instruction: HloInstruction, channel: int) -> Value:
-        """Waits for mail."""
-        mail = self.run.mail.setdefault((channel, self.rank), deque())
-        while not mail:
-            if not self.run.rendezvous.wait_for_mail(self.rank):
+        """Waits for a letter."""
+        rendezvous = self.run.rendezvous
+        while True:
+            value = taken(rendezvous.address, (channel, self.rank))
+            if value is not None:
+                return value
+            if not rendezvous.wait_for_mail(self.rank):
                 self.wait = Wait(instruction, channel=channel)
                 raise _RunIsOver(f"{self.wait} waits in vain")
-        return mail.popleft()
 
 
 def _arrays(value: Value) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,12 +20,14 @@ from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
 from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
+from xlalite.backends.cpu.native.letters import native_mailbox
 from xlalite.backends.cpu.native.object_code import ObjectCode
+from xlalite.backends.cpu.native.rendezvous import Context
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.evaluation.spmd import check_devices
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
-from xlalite.hlo.surroundings.host_transfers import HostTransfers
+from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
 from xlalite.passes.core.pass_record import PassRecord
@@ -81,7 +84,8 @@ class CpuExecutable(Executable):
         self._program_shape = shape
         self._is_dynamic = is_dynamic
         self.call: PythonCall = make_call(signature, entry)
-        self.function = self._sized(self.call.function())
+        function = self._sized(self.call.function())
+        self.function = partial(self._run_connected, function) if record.meets else function
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
         is_plain = flat and not is_dynamic and (shape.result.is_array or shape.result.is_tuple)
         self._run = self.function if is_plain else partial(self._run_nested, self.function)
@@ -199,8 +203,19 @@ class CpuExecutable(Executable):
 
     def _run_on_device(self, context: int, arguments: Sequence[object]) -> object:
         """Runs on the device whose context is at an address."""
+        return self._run_nested(self._in_context(context), *arguments)
+
+    def _run_connected(self, alone: Callable[..., object], *arguments: object) -> object:
+        """Runs on arrays with the host that is connected, if there is one."""
+        host = connected_host()
+        if host is None:
+            return alone(*arguments)
+        context = Context(self.call.entry.pool.address, host=native_mailbox(host).address)
+        return self._in_context(ctypes.addressof(context))(*arguments)
+
+    def _in_context(self, context: int) -> Callable[..., object]:
         call = PythonCall(self.call.signature, replace(self.call.entry, device=context))
-        return self._run_nested(self._sized(call.function()), *arguments)
+        return self._sized(call.function())
 
     def _sized(self, function: Callable[..., object]) -> Callable[..., object]:
         """The function of arrays as the program has them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 
@@ -124,11 +124,10 @@ def _whereabouts(rank: int, waits: Mapping[int, Wait], failed: Collection[int]) 
     return "failed" if rank in failed else "finished"
 
 
-def check_mail(mail: Mapping[tuple[int, int], Collection[Value]]) -> None:
-    """Raises `EvaluationError` if something is left in the mailbox of a channel and a rank."""
-    for (channel, target), values in mail.items():
-        if values:
-            raise EvaluationError(f"send: nobody received what was sent to rank {target} on channel {channel}")
+def check_mail(left: Iterable[tuple[int, int]]) -> None:
+    """Raises `EvaluationError` if values are left for a rank in a channel."""
+    for channel, target in left:
+        raise EvaluationError(f"send: nobody received what was sent to rank {target} on channel {channel}")
 
 
 @dataclass(eq=False)
@@ -181,7 +180,7 @@ class _World:
         finally:
             for device in self.devices:
                 device.strand.cancel()
-        check_mail(self.mail)
+        check_mail(queue for queue, values in self.mail.items() if values)
         return tuple(device.strand.result for device in self.devices)
 
     def _serve(self) -> bool:

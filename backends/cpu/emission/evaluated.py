@@ -12,7 +12,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ops import OPS, host_transfer
+from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.decision import Decision
@@ -20,7 +20,6 @@ from xlalite.passes.fusion.kernel_shape import whole_array_kind
 from xlalite.passes.simplify.constant_folding import is_uniform
 
 _OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "the program has failed, and the evaluator says why"}
-_TRANSFERS = frozenset(op.name for op in host_transfer.OPS)
 
 
 def why_evaluated(instruction: HloInstruction) -> str | None:
@@ -29,8 +28,6 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         body = instruction.called_computations[0]
         missing = _without_rule(body, body.root if whole_array_kind(body.root) else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
-    if instruction.opcode in _TRANSFERS:
-        return "it goes through queues of the host"
     if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:
         target = instruction.attrs.custom_call_target
         return _OUTLINED.get(target, f"it is a custom call of {target}")

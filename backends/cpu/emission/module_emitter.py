@@ -12,13 +12,11 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
-from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
-from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan, grain_of, plan_kernel
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -47,9 +45,10 @@ from xlalite.backends.cpu.emission.evaluated import (
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
-from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, scalars_with_slots
+from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
+from xlalite.backends.cpu.emission.transfer_code import TRANSFERS, TransferCode, why_not_transferred
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
@@ -106,6 +105,7 @@ class _ModuleEmitter:
             "replica-id": self._emit_device_number,
             "partition-id": self._emit_device_number,
             **dict.fromkeys(COLLECTIVES, self._emit_collective),
+            **dict.fromkeys(TRANSFERS, self._emit_transfer),
         }
         self._computes = any(instruction.opcode in self._handlers for instruction in module.instructions())
 
@@ -277,10 +277,33 @@ class _ModuleEmitter:
             folds,
         ).emit()
         self._slots.read_back(results)
-        size = sum(piece.size_bytes for piece in (*operands, *results))
-        numbers: dict[str, Number] = {"devices": meeting.count, "bytes": size}
         reason = "each device reads what the others have where it lies"
-        self._emitted.decisions.append(Decision("kernel planner", (instruction.name,), "rendezvous", reason, numbers))
+        self._record_exchange(instruction, "rendezvous", reason, devices=meeting.count)
+
+    def _emit_transfer(self, instruction: HloInstruction) -> None:
+        reason = why_not_transferred(instruction)
+        if reason is not None:
+            self._emit_evaluator_call(instruction, reason)
+            return
+        self._emitted.meets = True
+        operands, results = self._arrays(instruction)
+        self._slots.write_back(operands)
+        code = TransferCode(
+            self._fb,
+            instruction,
+            [*map(self._pointer, operands)],
+            [*map(self._pointer, results)],
+            self._argument_array,
+            partial(self._ask_evaluator, instruction),
+        )
+        self._fail(code.emit())
+        self._slots.read_back(results)
+        self._record_exchange(instruction, "letters", "native code copies what goes, and what has come")
+
+    def _record_exchange(self, instruction: HloInstruction, how: str, reason: str, **numbers: Number) -> None:
+        size = sum(piece.size_bytes for pieces in self._arrays(instruction) for piece in pieces)
+        found = Decision("kernel planner", (instruction.name,), how, reason, {**numbers, "bytes": size})
+        self._emitted.decisions.append(found)
 
     def _plan_fold(self, fusion: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
         reason = why_evaluated(fusion)
@@ -316,7 +339,7 @@ class _ModuleEmitter:
         results = [self._slice(instruction, index) for index, _ in instruction.shape.leaves()]
         if self._touched.must_precede(operands, results):
             self._emit_waiting()
-        if _is_scalar_work(plan):
+        if is_scalar_work(plan):
             self._emit_inline(instruction, plan)
             return
         shared = self._sharing.of(plan)
@@ -470,17 +493,3 @@ class _ModuleEmitter:
 def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decision:
     reason = "many small kernels differ from it only in the values of constants"
     return Decision("constant sharing", (instruction.name,), "shared", reason, {"constants": len(shared.constants)})
-
-
-def _is_scalar_work(plan: KernelPlan) -> bool:
-    body = plan.kernel.request.body
-    return (
-        isinstance(plan.kernel, LoopKernel)
-        and all(
-            shape.is_array and not shape.dims
-            for instruction in body.instructions
-            for _, shape in instruction.shape.leaves()
-            if instruction.opcode not in ("parameter", "constant") or instruction.is_root
-        )
-        and not any(i.opcode in (*SEVERAL_ELEMENTS, "dot") for i in body.instructions)
-    )

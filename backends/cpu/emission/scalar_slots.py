@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
+from xlalite.backends.codegen.kernels.loop import LoopKernel
+from xlalite.backends.codegen.kernels.planner import KernelPlan
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.hlo.ir.module import HloModule
@@ -70,3 +73,18 @@ def _is_own(piece: BufferSlice) -> bool:
     """Whether nobody but the program writes there, and of a result nobody writes more."""
     kind, whole = piece.allocation.kind, piece.allocation.size_bytes
     return kind is AllocationKind.ARENA or (kind is AllocationKind.OUTPUT and piece.size_bytes == whole)
+
+
+def is_scalar_work(plan: KernelPlan) -> bool:
+    """Whether a kernel only computes scalars, so that no call of it is needed."""
+    body = plan.kernel.request.body
+    return (
+        isinstance(plan.kernel, LoopKernel)
+        and all(
+            shape.is_array and not shape.dims
+            for instruction in body.instructions
+            for _, shape in instruction.shape.leaves()
+            if instruction.opcode not in ("parameter", "constant") or instruction.is_root
+        )
+        and not any(i.opcode in (*SEVERAL_ELEMENTS, "dot") for i in body.instructions)
+    )

@@ -10,13 +10,12 @@ other, or for who is gone: the run is over, and whoever waits, or comes to a mee
 device has done until then does not depend on time, since nobody is told before all have gone as far as they could.
 A run that is stopped from outside is over at once, but for the second meetings of pairs.
 
+Values that devices send each other are letters (see `mail_ir`) in the memory of the run.
+
 Knows nothing of Python.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from xlalite.backends.codegen.llvm import (
     I1,
@@ -26,9 +25,18 @@ from xlalite.backends.codegen.llvm import (
     VOID,
     FunctionBuilder,
     ModuleBuilder,
-    Operand,
     Value,
     constant,
+)
+from xlalite.backends.cpu.native.mail_ir import (
+    DONE,
+    UNDONE,
+    call,
+    drop_letters,
+    locked,
+    unlock,
+    write_host,
+    write_letters,
 )
 from xlalite.backends.cpu.native.record import NULL, Record
 from xlalite.backends.cpu.native.rendezvous import (
@@ -37,7 +45,8 @@ from xlalite.backends.cpu.native.rendezvous import (
     LEAVE,
     MEET,
     OPEN,
-    POST,
+    RECEIVE,
+    SEND,
     STOP,
     Context,
     DeviceState,
@@ -51,12 +60,15 @@ MET, OVER = range(2)
 def rendezvous_ir() -> str:
     """The module."""
     module = ModuleBuilder("rendezvous")
+    write_letters(module)
+    write_host(module)
     _write_end_if_stuck(module)
     _write_everybody_came(module)
     _write_wait(module)
     _write_meet(module)
     _write_await(module)
-    _write_post(module)
+    _write_send(module)
+    _write_receive(module)
     _write_leave(module)
     _write_stop(module)
     _write_open(module)
@@ -100,7 +112,7 @@ def _write_wait(module: ModuleBuilder) -> None:
     fb = module.function("wait", I32, (PTR, PTR), linkage="internal")
     run, own = Record(fb, RunState, fb.parameters[0]), Record(fb, DeviceState, fb.parameters[1])
     run.store("running", fb.sub(run.load("running"), 1))
-    _call(fb, "end_if_stuck", run.pointer)
+    call(fb, "end_if_stuck", run.pointer)
     wait = module.declare("pthread_cond_wait", I32, (PTR, PTR))
     with fb.while_loop(()) as sleep:
         sleep.continue_while(fb.icmp("eq", own.load("state"), WAITING))
@@ -117,14 +129,14 @@ def _write_meet(module: ModuleBuilder) -> None:
         fb.store(table, tables)
         fb.ret(fb.zext(fb.icmp("ne", count, 1), I32))
     own = _device(fb, run, context.load("rank"))
-    with _locked(fb, run):
+    with locked(fb, run):
         with fb.if_(fb.and_(run.is_set("over"), _is_first(fb, number))):
-            _unlock(fb, run)
+            unlock(fb, run)
             fb.ret(constant(I32, OVER))
         own.store("state", constant(I32, WAITING))
         for field, value in (("number", number), ("count", count), ("ranks", ranks), ("own", table)):
             own.store(field, value)
-        came = fb.if_else(_call(fb, "everybody_came", run.pointer, own.pointer))
+        came = fb.if_else(call(fb, "everybody_came", run.pointer, own.pointer))
         with came.then():
             with fb.loop(0, count) as place:
                 other = _device(fb, run, fb.load(I64, fb.gep(I64, ranks, place)))
@@ -133,7 +145,7 @@ def _write_meet(module: ModuleBuilder) -> None:
             own.store("state", constant(I32, RUNNING))
             came.yield_(constant(I32, MET))
         with came.otherwise():
-            came.yield_(_call(fb, "wait", run.pointer, own.pointer))
+            came.yield_(call(fb, "wait", run.pointer, own.pointer))
         (outcome,) = came.results
     with fb.if_(fb.icmp("eq", outcome, MET)), fb.loop(0, count) as place:
         other = _device(fb, run, fb.load(I64, fb.gep(I64, ranks, place)))
@@ -145,7 +157,7 @@ def _write_await(module: ModuleBuilder) -> None:
     """Waits until something was posted to a device since it last asked."""
     fb = module.function(AWAIT, I32, (PTR, I64))
     run, own = _run_and_device(fb)
-    with _locked(fb, run):
+    with locked(fb, run):
         posted = own.load("posted")
         own.store("posted", constant(I32, 0))
         is_there = fb.if_else(fb.icmp("ne", fb.or_(posted, run.load("over")), 0))
@@ -155,33 +167,66 @@ def _write_await(module: ModuleBuilder) -> None:
             own.store("state", constant(I32, WAITING))
             own.store("number", 0)
             own.store("count", 0)
-            ended = _call(fb, "wait", run.pointer, own.pointer)
+            ended = call(fb, "wait", run.pointer, own.pointer)
             own.store("posted", constant(I32, 0))
             is_there.yield_(ended)
         (outcome,) = is_there.results
     fb.ret(outcome)
 
 
-def _write_post(module: ModuleBuilder) -> None:
-    """Tells a device that there is something for it."""
-    fb = module.function(POST, VOID, (PTR, I64))
-    run, target = _run_and_device(fb)
-    with _locked(fb, run):
+def _write_send(module: ModuleBuilder) -> None:
+    fb = module.function(SEND, I32, (PTR, I64, I64, PTR, PTR))
+    run = Record(fb, RunState, Record(fb, Context, fb.parameters[0]).load("run"))
+    undone = fb.new_block("undone")
+    fb.guard(fb.icmp("ne", run.pointer, NULL), undone)
+    letter = call(fb, "write_letter", *fb.parameters[1:])
+    fb.guard(fb.icmp("ne", letter, NULL), undone)
+    target = _device(fb, run, fb.parameters[2])
+    with locked(fb, run):
+        call(fb, "post_letter", run.pointer, letter)
         target.store("posted", constant(I32, 1))
         is_waiting = fb.icmp("eq", target.load("state"), WAITING)
         with fb.if_(fb.and_(is_waiting, fb.icmp("eq", target.load("count"), 0))):
             _let_go(fb, run, target, MET)
-    fb.ret()
+    fb.ret(constant(I32, DONE))
+    fb.position_at(undone)
+    fb.ret(constant(I32, UNDONE))
+
+
+def _write_receive(module: ModuleBuilder) -> None:
+    fb = module.function(RECEIVE, I32, (PTR, I64, PTR, PTR))
+    address, channel, description, table = fb.parameters
+    context = Record(fb, Context, address)
+    run, rank = Record(fb, RunState, context.load("run")), context.load("rank")
+    undone = fb.new_block("undone")
+    fb.guard(fb.icmp("ne", run.pointer, NULL), undone)
+    with fb.while_loop(()) as search:
+        with locked(fb, run):
+            place = call(fb, "find_letter", run.pointer, channel, rank)
+            is_there = fb.if_else(fb.icmp("ne", place, NULL))
+            with is_there.then():
+                is_there.yield_(call(fb, "take_letter", run.pointer, place, description))
+            with is_there.otherwise():
+                is_there.yield_(NULL)
+        (letter,) = is_there.results
+        with fb.if_(fb.icmp("ne", letter, NULL)):
+            call(fb, "unpack_letter", letter, table)
+            fb.ret(constant(I32, DONE))
+        search.continue_while(fb.icmp("eq", place, NULL))
+        fb.guard(fb.icmp("eq", call(fb, AWAIT, run.pointer, rank), MET), undone)
+    fb.br(undone)
+    fb.position_at(undone)
+    fb.ret(constant(I32, UNDONE))
 
 
 def _write_leave(module: ModuleBuilder) -> None:
     """A device is through, or has failed."""
     fb = module.function(LEAVE, VOID, (PTR, I64))
     run, own = _run_and_device(fb)
-    with _locked(fb, run):
+    with locked(fb, run):
         own.store("state", constant(I32, GONE))
         run.store("running", fb.sub(run.load("running"), 1))
-        _call(fb, "end_if_stuck", run.pointer)
+        call(fb, "end_if_stuck", run.pointer)
     fb.ret()
 
 
@@ -189,7 +234,7 @@ def _write_stop(module: ModuleBuilder) -> None:
     """Ends the run: nobody waits any more."""
     fb = module.function(STOP, VOID, (PTR,))
     run = Record(fb, RunState, fb.parameters[0])
-    with _locked(fb, run):
+    with locked(fb, run):
         run.store("over", constant(I32, 1))
         with fb.loop(0, run.load("devices")) as rank:
             device = _device(fb, run, rank)
@@ -205,7 +250,7 @@ def _write_open(module: ModuleBuilder) -> None:
     run, count = Record(fb, RunState, fb.parameters[0]), fb.parameters[1]
     run.store("devices", count)
     run.store("running", count)
-    fb.call(module.declare("pthread_mutex_init", I32, (PTR, PTR)), run.address("lock"), NULL)
+    call(fb, "open_mail", run.pointer)
     with fb.loop(0, count) as rank:
         make = module.declare("pthread_cond_init", I32, (PTR, PTR))
         fb.call(make, _device(fb, run, rank).address("awake"), NULL)
@@ -216,6 +261,7 @@ def _write_close(module: ModuleBuilder) -> None:
     """Gives back what the C library keeps for a run whose devices are all gone."""
     fb = module.function(CLOSE, VOID, (PTR,))
     run = Record(fb, RunState, fb.parameters[0])
+    drop_letters(fb, run)
     with fb.loop(0, run.load("devices")) as rank:
         drop = module.declare("pthread_cond_destroy", I32, (PTR,))
         fb.call(drop, _device(fb, run, rank).address("awake"))
@@ -236,17 +282,6 @@ def _let_go(fb: FunctionBuilder, run: Record, device: Record, outcome: int) -> N
     fb.call(fb.module.declare("pthread_cond_signal", I32, (PTR,)), device.address("awake"))
 
 
-@contextmanager
-def _locked(fb: FunctionBuilder, run: Record) -> Iterator[None]:
-    fb.call(fb.module.declare("pthread_mutex_lock", I32, (PTR,)), run.address("lock"))
-    yield
-    _unlock(fb, run)
-
-
-def _unlock(fb: FunctionBuilder, run: Record) -> None:
-    fb.call(fb.module.declare("pthread_mutex_unlock", I32, (PTR,)), run.address("lock"))
-
-
 def _run_and_device(fb: FunctionBuilder) -> tuple[Record, Record]:
     run = Record(fb, RunState, fb.parameters[0])
     return run, _device(fb, run, fb.parameters[1])
@@ -254,9 +289,3 @@ def _run_and_device(fb: FunctionBuilder) -> tuple[Record, Record]:
 
 def _device(fb: FunctionBuilder, run: Record, rank: Value) -> Record:
     return Record.item(fb, DeviceState, run.end, rank)
-
-
-def _call(fb: FunctionBuilder, name: str, *arguments: Operand) -> Value:
-    function = fb.module.lookup(name)
-    assert function is not None, "written before what calls it"
-    return fb.call(function, *arguments)

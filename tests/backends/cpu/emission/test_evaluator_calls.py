@@ -15,13 +15,9 @@ def reasons(text: str) -> list[str]:
     return [decision.reason for decision in found.decisions if "opcode" in decision.numbers]
 
 
-HOST = "it goes through queues of the host"
-ASKED = {opcode: {HOST} for opcode in ("infeed", "outfeed", "send", "send-done", "recv", "recv-done")}
-
-
 def test_no_record_asks_the_evaluator(op_case: Any) -> None:
     for dtype in {op_case.dtypes[0], op_case.dtypes[-1]}:
-        assert set(reasons(op_case.text(dtype))) == ASKED.get(op_case.opcode, set())
+        assert not reasons(op_case.text(dtype))
 
 
 @pytest.mark.parametrize(
