@@ -194,3 +194,28 @@ def test_every_attribute_can_be_checked(name: str) -> None:
     spec = OP_SPECS[name]
     known = {*_KIND_OF, *_PROCESS, *FUNCTIONS, "value"}
     assert {attr for attr in spec.attrs if attr not in known and spec.defaults.get(attr) is None} == set()
+
+
+def test_branches_and_loops_are_written_as_tensorflow_has_them() -> None:
+    """Both functions take all inputs, loops give all back, and functions say the names of outputs."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2, 4], name="x")
+        w = tf.Variable(np.ones((4, 2), np.float32), name="w")
+        y = tf.cond(x[0, 0] > 0, lambda: tf.matmul(x, w), lambda: tf.nn.top_k(x, 2)[0] + tf.split(x, 2, 1)[1])
+        tf.while_loop(lambda i, z: i < tf.shape(x)[0], lambda i, z: (i + 1, z + y), [0, y])
+        message = graph.as_graph_def()
+    functions = {each.signature.name: each for each in message.library.function}
+    counts = {}
+    for node in message.node:
+        names = [each.func.name for each in (node.attr[key] for key in node.attr) if each.func.name]
+        for name in names:
+            signature = functions[name].signature
+            counts[name] = (len(node.input), len(signature.input_arg), len(signature.output_arg))
+    assert sorted(counts.values()) == [(3, 3, 1), (3, 3, 3), (4, 3, 1), (4, 3, 1)]
+    inputs = {text for each in functions.values() for node in each.node_def for text in node.input}
+    assert {"TopKV2:values:0", "split:output:1"} <= inputs
+    with tf.Graph().as_default() as again:
+        tf.import_graph_def(message, name="")
+        assert again.as_graph_def().SerializeToString() == message.SerializeToString()
+        again_loop = again.get_operation_by_name("while")
+        assert len(again_loop.get_attr("body").outputs) == 2

@@ -194,13 +194,18 @@ class _Importer:
                 return outputs[0].op if outputs else group(*inputs, name=node.name)
         attrs, annotations = attributes_of(spec, given)
         named = [name for name in spec.attrs if name in FUNCTIONS]
+        unchanged: list[Tensor] = []
         if named:
-            inputs, functions = self._function_attributes(graph, spec.name, given, inputs)
+            variables = 1 if spec.name == "If" else self._variable_count(given)
+            unchanged = inputs[variables:] if "T" in given else []
+            inputs, functions = self._function_attributes(graph, spec.name, given, inputs, variables)
             attrs |= functions
         if not spec.accepts_input_count(len(inputs)):
             raise InvalidArgumentError(None, None, f"it has {len(inputs)} inputs, expected {', '.join(spec.inputs)}")
         with graph.control_dependencies(control), graph.device(node.device or (lambda operation: None)):
             operation = graph.create_op(spec.name, inputs, attrs, node.name)
+        if unchanged:
+            made.outputs[node.name] = [*operation.outputs[:variables], *unchanged]
         for name, value in annotations.items():
             operation.set_attr(name, value)
         return operation
@@ -283,38 +288,51 @@ class _Importer:
         self._open.pop()
 
     def _function_attributes(
-        self, graph: Graph, op_type: str, given: Mapping[str, Any], inputs: Sequence[Tensor]
+        self, graph: Graph, op_type: str, given: Mapping[str, Any], inputs: Sequence[Tensor], variables: int
     ) -> tuple[list[Tensor], dict[str, FunctionGraph]]:
-        """The inputs and the functions of an `If` or `While`.
+        """The inputs and the functions of an `If` or `While`, the first of whose inputs are no captured tensors.
 
         Ours have inputs for what each function captures; TensorFlow's give the same inputs to both functions.
         """
         first, second = ("then_branch", "else_branch") if op_type == "If" else ("cond", "body")
         messages = [self._message(given, each) for each in (first, second)]
         counts = [len(each.signature.input_arg) for each in messages]
-        start = inputs[: 1 if op_type == "If" else len(messages[1].signature.output_arg)]
-        rest = list(inputs[len(start) :])
-        if op_type == "If":
-            if counts[0] + counts[1] != len(rest):
-                rest *= 2
-            arguments: Sequence[Tensor] = ()
-        else:
-            arguments, counts = start, [each - len(start) for each in counts]
+        start, rest = inputs[:variables], list(inputs[variables:])
+        arguments = start if op_type == "While" else ()
+        counts = [each - len(arguments) for each in counts]
+        is_shared = counts[0] + counts[1] != len(rest)
+        rest *= 1 + is_shared
         if min(counts) < 0 or counts[0] + counts[1] != len(rest):
             raise InvalidArgumentError(None, None, f"its functions do not take its {len(inputs)} inputs")
-        captured = [_distinct(graph, each) for each in (rest[: counts[0]], rest[counts[0] :])]
+        captured = rest[: counts[0]], rest[counts[0] :]
         shapes = [each.shape for each in arguments]
         while True:
             functions = {
                 name: self._function(graph, message, arguments, each, shapes)
                 for name, message, each in zip((first, second), messages, captured, strict=True)
             }
+            if is_shared and op_type == "While":
+                del functions[second].outputs[variables:]
             _check_results(op_type, functions)
             results = (each.shape for each in functions[second].outputs)
             wider = [_common(*each) for each in zip(shapes, results, strict=False)]
             if "_input_shapes" in messages[1].attr or [each.dims for each in wider] == [each.dims for each in shapes]:
-                return [*start, *captured[0], *captured[1]], functions
+                break
             shapes = wider
+        return [*start, *functions[first].captured, *functions[second].captured], functions
+
+    def _variable_count(self, given: Mapping[str, Any]) -> int:
+        """How many inputs of a `While` its body changes; what stands behind these is captured.
+
+        Loops that say the types of all they take, as TensorFlow's do, also give back what is captured.
+        """
+        body = self._message(given, "body")
+        results = [body.ret[each.name] for each in body.signature.output_arg if each.name in body.ret]
+        count = len(results)
+        if "T" in given and count == len(body.signature.input_arg):
+            while count > 1 and results[count - 1] == body.signature.input_arg[count - 1].name:
+                count -= 1
+        return count
 
     def _message(self, given: Mapping[str, Any], attr: str) -> Any:
         name = given[attr].func.name if attr in given else ""
@@ -336,6 +354,8 @@ class _Importer:
         given = [*arguments, *captured]
         shapes = [read_shape(each.to_proto()) for each in said] or shapes
         replaced: dict[tuple[str, int], Any] = {}
+        mentioned = (*message.ret.values(), *(text for node in message.node_def for text in node.input))
+        used = {_key(text)[0] for text in mentioned}
         with self._within(message), function.as_default():
             for position, (argument, tensor) in enumerate(zip(message.signature.input_arg, given, strict=True)):
                 shape = shapes[position] if position < len(shapes) else tensor.shape
@@ -344,13 +364,18 @@ class _Importer:
                     raise InvalidArgumentError(
                         None, None, f"function {name!r}: argument {argument.name!r} is not like {tensor.name!r}"
                     )
-                inner = function.add_argument(tensor.dtype, shape, argument.name)
-                if tensor.handle_data is not None:
-                    inner.set_handle_data(tensor.handle_data)
+                is_captured = position >= len(arguments)
+                if is_captured and argument.name not in used:
+                    continue
+                inner = function.captures.get(tensor) if is_captured else None
+                if inner is None:
+                    inner = function.add_argument(tensor.dtype, shape, argument.name)
+                    if tensor.handle_data is not None:
+                        inner.set_handle_data(tensor.handle_data)
+                    if is_captured:
+                        function.captures[tensor] = inner
                 replaced[argument.name, 0] = inner
                 replaced[argument.name, -1] = inner.op
-                if position >= len(arguments):
-                    function.captures[tensor] = inner
             function.outputs += _results(message, self.add(function, message.node_def, replaced))
         return function
 
@@ -369,15 +394,6 @@ def _type_of(op: str) -> str:
     """Our operation type; queues and readers by reference are resources here."""
     later = f"{op}V2"
     return _ALIASES.get(op) or (later if later in OP_SPECS and ("Queue" in op or "Reader" in op) else op)
-
-
-def _distinct(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, with copies of those that stand there twice: a function captures each once."""
-    distinct: dict[Tensor, None] = {}
-    for tensor in tensors:
-        copy = graph.create_op("Identity", [tensor]).outputs[0] if tensor in distinct else tensor
-        distinct[copy] = None
-    return [*distinct]
 
 
 def _common(shape: TensorShape, result: TensorShape) -> TensorShape:
