@@ -177,3 +177,83 @@ def test_parts_of_an_argument_stay_parts() -> None:
     first.zero_()
     assert not x[:2].any()
     assert second.data_ptr() == x[2:].data_ptr()
+
+
+def test_gradients_of_gradients_are_refused() -> None:
+    x = torch.randn(3, requires_grad=True)
+    (first,) = torch.autograd.grad(torch.compile(lambda x: x.exp(), backend=backend)(x).sum(), x, create_graph=True)
+    torch.testing.assert_close(first, x.exp())
+    with pytest.raises(RuntimeError, match="does not support double backward"):
+        first.sum().backward()
+
+
+def test_what_is_saved_may_not_be_overwritten() -> None:
+    x = torch.randn(3, requires_grad=True)
+    y = torch.compile(lambda x: x.exp(), backend=backend)(x)
+    y.detach().mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_arguments_without_a_gradient_end_the_graph() -> None:
+    function = torch.compile(lambda x, y: x * y.detach(), backend=backend)
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+    function(x, y * 2).sum().backward()
+    torch.testing.assert_close(x.grad, (y * 2).detach())
+    assert y.grad is None
+
+
+def test_gradients_arrive_in_any_form() -> None:
+    function = torch.compile(lambda x: x * x, backend=backend)
+    for dtype in (torch.float32, torch.complex64):
+        x = torch.randn(3, 4, dtype=dtype, requires_grad=True)
+        seed = torch.randn(4, 3, dtype=torch.complex64)
+        seeds = [seed.t().imag, seed.conj().t().imag] if dtype is torch.float32 else [seed.t(), seed.conj().t()]
+        for each in [*seeds, torch.ones((), dtype=dtype).expand(3, 4)]:
+            (want,), (have,) = (torch.autograd.grad(f(x), x, each) for f in (lambda x: x * x, function))
+            torch.testing.assert_close(have, want)
+
+
+def test_results_that_have_no_gradients() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x * y, x.argmax(), (x > 0), x.detach() + 1, None, 3
+
+    x, y = torch.randn(4, requires_grad=True), torch.randn(4)
+    agree(lambda x, y: function(x, y)[:4], x, y)
+    assert [getattr(one, "requires_grad", one) for one in torch.compile(function, backend=backend)(x, y)] == [
+        *(True, False, False, False),
+        *(None, 3),
+    ]
+
+
+def test_a_step_with_its_backward_pass_is_compiled() -> None:
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)), torch.randn(3, 4)
+
+    def step() -> Any:
+        model.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    want = [step(), *(p.grad.clone() for p in model.parameters())]
+    for compiled_autograd in (False, True):
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(compiled_autograd=compiled_autograd):
+            have = [torch.compile(step, backend=backend)(), *(p.grad.clone() for p in model.parameters())]
+        for a, b in zip(have, want, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def test_a_backward_pass_with_torchs_own_operations() -> None:
+    def function(x: Any) -> Any:
+        return torch.special.entr(x.exp()) * x
+
+    x = torch.rand(4, 3, requires_grad=True)
+    for make in (
+        lambda y: y.sum(),
+        lambda y: (y.t() * torch.rand(3, 4, generator=torch.Generator().manual_seed(0))).sum(),
+    ):
+        (want,), (have,) = (
+            torch.autograd.grad(make(f(x)), x) for f in (function, torch.compile(function, backend=backend))
+        )
+        torch.testing.assert_close(have, want)

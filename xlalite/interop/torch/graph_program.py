@@ -6,6 +6,7 @@ Values that are needed outside a segment have a slot: inputs of the graph, const
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from xlalite.interop.torch.lowering import NodeDeclinedError, is_known, lower, r
 from xlalite.interop.torch.memory_order import MemoryOrder, memory_order
 from xlalite.interop.torch.partition import Stage, stages_of
 from xlalite.interop.torch.segment import Segment
-from xlalite.interop.torch.views import base_of, is_same, is_worth_a_view, view_maker
+from xlalite.interop.torch.views import base_of, is_all, is_same, is_worth_a_view, view_maker
 
 Step = Callable[[list[Any]], None]
 
@@ -33,6 +34,7 @@ class GraphProgram:
 
     def __init__(self, module: torch.fx.GraphModule, name: str) -> None:
         """Compiles a graph whose sizes are known."""
+        self._boxed_call = True
         self._module = module
         self._slots: dict[Node, int] = {}
         self._constants: list[Any] = []
@@ -50,20 +52,38 @@ class GraphProgram:
         self.decisions = [Decision("torch", (n.name, str(n.target)), "eager", why) for n, why in eager.items() if why]
         for stage, parts in zip(stages, lowered, strict=True):
             self._add_stage(stage, parts)
-        self._unused = [None] * (len(self._slots) - len(self._constants) - self._num_inputs)
-        self._results = [self._slots.get(o, -1) for o in self._outputs]
-        self._known = [o.meta["val"] if isinstance(o, Node) and is_known(o) else None for o in self._outputs]
+        made = [None] * (len(self._slots) - len(self._constants) - self.num_inputs)
+        results = [self._slots.get(o, len(self._slots) + i) for i, o in enumerate(self._outputs)]
+        known = [o.meta["val"] if isinstance(o, Node) and is_known(o) else None for o in self._outputs]
+        self._others = [*self._constants, *made, *known]
+        self._results = _picker(results)
 
-    def __call__(self, arguments: list[Any]) -> list[Any]:
+    def __call__(self, arguments: list[Any]) -> Sequence[Any]:
         """The results of the graph."""
-        values = [*arguments, *self._constants, *self._unused]
+        values = arguments + self._others
         arguments.clear()
         for step in self._steps:
             step(values)
-        return [values[slot] if slot >= 0 else known for slot, known in zip(self._results, self._known, strict=True)]
+        return self._results(values)
+
+    def run_with_eager_parts(self, arguments: list[Any]) -> Sequence[Any]:
+        """The results, where torch's operations need arguments that lie as the graph says, and no autocast."""
+        for i, node in enumerate(node for node in self._slots if node.op == "placeholder"):
+            wanted = node.meta["val"]
+            if arguments[i].stride() != wanted.stride():
+                own = torch.empty_strided(wanted.shape, wanted.stride(), dtype=wanted.dtype)
+                arguments[i] = own.copy_(arguments[i])
+        with torch._C._DisableAutocast():
+            return self(arguments)
 
     @property
-    def _num_inputs(self) -> int:
+    def is_whole(self) -> bool:
+        """Whether nothing is left to torch but views."""
+        return not self.decisions
+
+    @property
+    def num_inputs(self) -> int:
+        """How many inputs the graph has."""
         return sum(node.op == "placeholder" for node in self._slots)
 
     @property
@@ -92,6 +112,10 @@ class GraphProgram:
         bases = {node: base_of(node, stage_of) for node in outside}
         held = {*outside, *self._slots, *(node for stage in stages for node in stage.eager)}
         views = {node: base for node, base in bases.items() if base is not node and is_worth_a_view(node, base, held)}
+        shown = Counter(views.values())
+        views = {
+            node: base for node, base in views.items() if base in held or shown[base] > 1 or not is_all(node, base)
+        }
         results = {base for base in views.values() if base in stage_of} | {n for n in outside if n not in views}
         parts = []
         for number, stage in enumerate(stages):
@@ -130,10 +154,10 @@ class GraphProgram:
     def _add_segment(self, segment: Segment, sources: Sequence[int], outputs: Sequence[Node]) -> None:
         first = len(self._slots)
         self._slots.update((node, first + i) for i, node in enumerate(outputs))
-        end = len(self._slots)
+        end, picked = len(self._slots), _picker(sources)
 
         def step(values: list[Any]) -> None:
-            values[first:end] = segment([values[slot] for slot in sources])
+            values[first:end] = segment(picked(values))
 
         self._steps.append(step)
 
@@ -178,6 +202,11 @@ class _Parts:
         views: Mapping[Node, Node],
     ) -> None:
         self.module, self.inputs, self.outputs, self.views = module, inputs, outputs, views
+
+
+def _picker(slots: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    """A function that gives the values of slots."""
+    return operator.itemgetter(*slots) if len(slots) > 1 else lambda values: [values[slot] for slot in slots]
 
 
 def _resolved(value: Any) -> Any:

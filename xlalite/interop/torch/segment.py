@@ -12,6 +12,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.interop.torch.memory_order import MemoryOrder
 
 _data_ptr = torch.Tensor.data_ptr
+_contiguous = torch.Tensor.contiguous
 _is_contiguous = torch.Tensor.is_contiguous
 _new = torch._C._dynamo.guards._empty_strided_cpu
 
@@ -40,29 +41,23 @@ class Segment:
         assert isinstance(executable, CpuExecutable), "the backend cpu makes these"
         self.executable = executable
         self._inputs = tuple(inputs)
-        self._strided = [(i, order.strides) for i, order in enumerate(inputs) if not order.is_row_major]
-        self._plain = [i for i, order in enumerate(inputs) if order.is_row_major]
+        self._strided = not all(order.is_row_major for order in inputs)
         self._outputs = [(order.sizes, order.strides, dtype) for order, dtype in outputs]
-        self._run = executable.call.call_entry
+        self._run = executable.call.function_of_addresses()
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results for tensors of the types and sizes that it was compiled for, however they lie in memory."""
-        if not self._lie_well(tensors):
-            tensors = [self._arranged(tensor, i) for i, tensor in enumerate(tensors)]
+        if self._strided:
+            tensors = [*map(_arranged, tensors, self._inputs)]
+        elif not all(map(_is_contiguous, tensors)):
+            tensors = [*map(_contiguous, tensors)]
         results = [_new(sizes, strides, dtype) for sizes, strides, dtype in self._outputs]
-        self._run([*map(_data_ptr, tensors)], [*map(_data_ptr, results)])
+        self._run(*map(_data_ptr, tensors), *map(_data_ptr, results))
         return results
 
-    def _lie_well(self, tensors: Sequence[torch.Tensor]) -> bool:
-        if not self._strided:
-            return all(map(_is_contiguous, tensors))
-        return all(tensors[i].stride() == strides for i, strides in self._strided) and all(
-            tensors[i].is_contiguous() for i in self._plain
-        )
 
-    def _arranged(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
-        """A tensor, copied if it does not lie as the module expects it."""
-        order = self._inputs[number]
-        if order.describes(tensor.shape, tensor.stride()):
-            return tensor
-        return torch.empty_strided(order.sizes, order.strides, dtype=tensor.dtype).copy_(tensor)
+def _arranged(tensor: torch.Tensor, order: MemoryOrder) -> torch.Tensor:
+    """A tensor, copied if it does not lie as the module expects it."""
+    if tensor.stride() == order.strides or order.describes(tensor.shape, tensor.stride()):
+        return tensor
+    return torch.empty_strided(order.sizes, order.strides, dtype=tensor.dtype).copy_(tensor)

@@ -39,6 +39,13 @@ def is_worth_a_view(node: Node, base: Node, outside: Collection[Node]) -> bool:
     return fills_memory and mine.dtype == its.dtype and (base in outside or mine.numel() >= its.numel())
 
 
+def is_all(node: Node, base: Node) -> bool:
+    """Whether a view shows all of its base and could be made in its place."""
+    mine, its = node.meta["val"], base.meta["val"]
+    fills_memory = memory_order(mine.shape, mine.stride()).describes(mine.shape, mine.stride())
+    return bool(fills_memory and mine.numel() == its.numel())
+
+
 def is_same(node: Node, base: Node) -> bool:
     """Whether a view shows just what its base is."""
     mine, its = node.meta["val"], base.meta["val"]

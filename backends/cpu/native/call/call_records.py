@@ -15,6 +15,8 @@ PYTHON_FUNCTIONS: Mapping[str, tuple[type | None, tuple[type, ...]]] = {
     "PyEval_SaveThread": (_POINTER, ()),
     "PyEval_RestoreThread": (None, (_POINTER,)),
     "PyLong_FromLong": (_POINTER, (_WORD,)),
+    "PyLong_AsVoidPtr": (_POINTER, (_POINTER,)),
+    "PyErr_Occurred": (_POINTER, ()),
     "Py_IncRef": (None, (_POINTER,)),
     "Py_DecRef": (None, (_POINTER,)),
 }
@@ -22,6 +24,7 @@ PYTHON_FUNCTIONS: Mapping[str, tuple[type | None, tuple[type, ...]]] = {
 
 CALL = "xlalite_call"
 CALL_BOUND = "xlalite_call_bound"
+CALL_AT = "xlalite_call_at"
 RUN = "xlalite_run"
 RELEASE_ARENA = "xlalite_release_arena"
 """Names of what the machine code of calls defines."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from xlalite.backends.cpu.native.call.call_records import (
     CALL,
+    CALL_AT,
     CALL_BOUND,
     LARGE_BYTES,
     PYTHON_FUNCTIONS,
@@ -128,6 +129,10 @@ class NativeCall(PythonCall):
     def function(self) -> Callable[..., object]:
         """A builtin function with the meaning of `__call__`; it keeps this object alive."""
         return self._builtin(CALL, _METH_FASTCALL, self._record)
+
+    def function_of_addresses(self) -> Callable[..., None]:
+        """A builtin function of the addresses of inputs and outputs; it keeps this object alive."""
+        return self._builtin(CALL_AT, _METH_FASTCALL, self._record)
 
     def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
         """A builtin function that runs the entry on these addresses each time it is called."""

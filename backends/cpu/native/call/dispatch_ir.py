@@ -27,6 +27,7 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.native.call.argument_check_ir import check_arguments, write_donation_overlaps
 from xlalite.backends.cpu.native.call.call_records import (
     CALL,
+    CALL_AT,
     CALL_BOUND,
     NO_MEMORY_STATUS,
     PYTHON_FUNCTIONS,
@@ -52,6 +53,7 @@ def dispatch_ir(layout: ObjectLayout) -> str:
     raise_status = _write_raise_status(module)
     _write_call(module, layout, run, raise_status)
     _write_call_bound(module, run, raise_status)
+    _write_call_at(module, run, raise_status)
     return module.text()
 
 
@@ -134,7 +136,31 @@ def _write_call_bound(module: ModuleBuilder, run: Function, raise_status: Functi
     fb = module.function(CALL_BOUND, PTR, (PTR, PTR), attributes=_CALLS_PYTHON)
     bound = Record(fb, BoundRecord, _record_of(fb, fb.parameters[0]))
     call = Record(fb, CallRecord, bound.load("call"))
-    status = _run_unlocked(fb, call, run, bound.load("params"), bound.load("results"))
+    _run_for_none(fb, call, run, raise_status, bound.load("params"), bound.load("results"))
+
+
+def _write_call_at(module: ModuleBuilder, run: Function, raise_status: Function) -> None:
+    """METH_FASTCALL: runs the entry on addresses, those of inputs first; gives None."""
+    fb = module.function(CALL_AT, PTR, (PTR, PTR, I64), attributes=_CALLS_PYTHON)
+    self, arguments, num_arguments = fb.parameters
+    call = Record(fb, CallRecord, _record_of(fb, self))
+    num_inputs = call.load("num_inputs")
+    with fb.if_(fb.icmp("ne", num_arguments, fb.add(num_inputs, call.load("num_outputs")))):
+        fb.ret(_python(fb, "PyObject_Vectorcall", call.load("slow_path"), arguments, num_arguments, NULL))
+    addresses = fb.stack_array(PTR, num_arguments)
+    with fb.loop(0, num_arguments) as index:
+        address = _python(fb, "PyLong_AsVoidPtr", pointer_at(fb, arguments, index))
+        with fb.if_(fb.icmp("eq", address, NULL)), fb.if_(fb.icmp("ne", _python(fb, "PyErr_Occurred"), NULL)):
+            fb.ret(NULL)
+        fb.store(address, fb.gep(PTR, addresses, index))
+    _run_for_none(fb, call, run, raise_status, addresses, fb.gep(PTR, addresses, num_inputs))
+
+
+def _run_for_none(
+    fb: FunctionBuilder, call: Record, run: Function, raise_status: Function, params: Value, results: Value
+) -> None:
+    """Ends a builtin function: None after a run that went well, else its error."""
+    status = _run_unlocked(fb, call, run, params, results)
     with fb.if_(fb.icmp("ne", status, 0)):
         fb.ret(fb.call(raise_status, call.pointer, status))
     none = call.load("none")

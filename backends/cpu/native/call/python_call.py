@@ -12,7 +12,7 @@ from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned_bytes
 from xlalite.backends.cpu.native.call.arguments import new_results, to_arrays
 from xlalite.backends.cpu.native.call.call_records import NO_MEMORY_STATUS
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
-from xlalite.hlo.errors import ExecutionError
+from xlalite.hlo.errors import ArgumentError, ExecutionError
 
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
 
@@ -41,27 +41,32 @@ class PythonCall:
         """
         arrays = to_arrays(self.signature, arguments)
         results = new_results(self.signature, arrays)
-        self.call_entry([array.ctypes.data for array in arrays], [result.ctypes.data for result in results])
+        self._run_at([array.ctypes.data for array in arrays], [result.ctypes.data for result in results])
         return tuple(results) if self.signature.returns_tuple else results[0]
 
     def function(self) -> Callable[..., object]:
         """The quickest callable with the meaning of `__call__`."""
         return self.__call__
 
-    def call_entry(self, params: Sequence[int], results: Sequence[int]) -> None:
-        """Runs the function once on the addresses of its inputs and outputs, without the interpreter lock.
+    def function_of_addresses(self) -> Callable[..., None]:
+        """A callable that runs the function on the addresses of its inputs and outputs, which it is called with.
 
-        The caller owns the memory and vouches for its sizes; donated inputs and their outputs have equal addresses.
-
-        Raises:
-            ExecutionError: The function reported a failure.
+        Its caller owns the memory and vouches for its sizes; donated inputs and their outputs have equal addresses.
+        It raises ExecutionError if the function reported a failure, and ArgumentError for another number of addresses.
         """
-        status = self._run(pointers(params), pointers(results))
-        if status:
-            raise_status(self, status)
+        num_inputs, num_outputs = len(self.signature.inputs), len(self.signature.outputs)
+
+        def call_at(*addresses: int) -> None:
+            if len(addresses) != num_inputs + num_outputs:
+                raise ArgumentError(
+                    f"{self.signature.name}: {len(addresses)} addresses given, {num_inputs + num_outputs} expected"
+                )
+            self._run_at(addresses[:num_inputs], addresses[num_inputs:])
+
+        return call_at
 
     def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
-        """A callable that runs the function on these addresses, as `call_entry` does, each time it is called."""
+        """A callable that runs the function on these addresses, as above, each time it is called."""
         bound_params, bound_results = pointers(params), pointers(results)
 
         def call_bound() -> None:
@@ -70,6 +75,11 @@ class PythonCall:
                 raise_status(self, status)
 
         return call_bound
+
+    def _run_at(self, params: Sequence[int], results: Sequence[int]) -> None:
+        status = self._run(pointers(params), pointers(results))
+        if status:
+            raise_status(self, status)
 
     def _run(self, params: ctypes.Array[ctypes.c_void_p], results: ctypes.Array[ctypes.c_void_p]) -> int:
         context = self.entry.context

@@ -187,6 +187,8 @@ def test_failure_of_native_code_is_an_error(build_call, entry_texts):
             call.function()(np.ones(8, np.float32))
         with pytest.raises(ExecutionError, match=message):
             call.bind([0], [0])()
+        with pytest.raises(ExecutionError, match=message):
+            call.function_of_addresses()(0, 0)
 
 
 def test_scratch_memory_that_does_not_exist_is_a_memory_error(build_call, entry_texts):
@@ -285,8 +287,13 @@ def test_arena_is_aligned(build_call):
 
 def test_addresses_can_be_called_directly_and_bound(add):
     a, b, r = (np.full(8, value, np.float32) for value in (1, 2, 0))
-    add.call_entry([a.ctypes.data, b.ctypes.data], [r.ctypes.data])
+    add.function_of_addresses()(a.ctypes.data, b.ctypes.data, r.ctypes.data)
     assert (r == 3).all()
+    for wrong in ((a.ctypes.data,), (), (0,) * 4):
+        with pytest.raises(ArgumentError, match=r"(arguments|addresses) given"):
+            add.function_of_addresses()(*wrong)
+    with pytest.raises(TypeError):
+        add.function_of_addresses()("a", "b", "c")
     bound = add.bind([a.ctypes.data, r.ctypes.data], [r.ctypes.data])
     del add
     for _ in range(3):
