@@ -152,21 +152,19 @@ class ControlFlow(Emitter):
 
     # Terminators
 
-    def br(self, target: Block, *, metadata: str = "") -> None:
+    def br(self, target: Block) -> None:
         """Jumps."""
-        self._terminate(f"  br label %{target.label}{', ' + metadata if metadata else ''}")
+        self._terminate(f"  br label %{target.label}")
 
-    def cond_br(
-        self, condition: Value, if_true: Block, if_false: Block, *, likely: bool | None = None, metadata: str = ""
-    ) -> None:
+    def cond_br(self, condition: Value, if_true: Block, if_false: Block, *, likely: bool | None = None) -> None:
         """Jumps to one of two blocks; `likely` tells which one is usual (True: the first)."""
         if condition.type is not I1:
             self._mismatch("cond_br", condition)
-        tail = f", {metadata}" if metadata else ""
+        tail = ""
         if likely is not None:
             weights = "i32 2000, i32 1" if likely else "i32 1, i32 2000"
             profile = self.module.metadata(f'!{{!"branch_weights", {weights}}}')
-            tail += f", !prof {profile}"
+            tail = f", !prof {profile}"
         self._terminate(f"  br i1 {condition.text}, label %{if_true.label}, label %{if_false.label}{tail}")
 
     def guard(self, condition: Value, otherwise: Block, stem: str = "passed") -> None:
@@ -227,9 +225,7 @@ class ControlFlow(Emitter):
         return IfElse(self, condition, likely)
 
     @contextmanager
-    def loop(
-        self, start: Operand, stop: Operand, step: Operand = 1, *, unroll: bool = False, nonempty: bool = False
-    ) -> Iterator[Value]:
+    def loop(self, start: Operand, stop: Operand, step: Operand = 1, *, nonempty: bool = False) -> Iterator[Value]:
         """`with fb.loop(start, stop, step) as i: ...` for signed `i` from start while below stop.
 
         The bounds are i64 unless one of them is a value of another integer type; the step is positive.
@@ -238,10 +234,9 @@ class ControlFlow(Emitter):
             start: first value.
             stop: bound, exclusive.
             step: increment.
-            unroll: leave unrolling and vectorising to LLVM; by default the loop stays as written.
             nonempty: the caller knows that start < stop, so that the test before the loop is left out.
         """
-        with self.carried_loop(start, stop, step, (), unroll=unroll, nonempty=nonempty) as loop:
+        with self.carried_loop(start, stop, step, (), nonempty=nonempty) as loop:
             yield loop.index
 
     @contextmanager
@@ -252,7 +247,6 @@ class ControlFlow(Emitter):
         step: Operand,
         initial: Sequence[Value],
         *,
-        unroll: bool = False,
         nonempty: bool = False,
     ) -> Iterator[CarriedLoop]:
         """`loop` with carried values.
@@ -285,7 +279,7 @@ class ControlFlow(Emitter):
         index.add_incoming(next_index, latch)
         for phi, value in zip(phis, following, strict=True):
             phi.add_incoming(value, latch)
-        self.cond_br(again, body, exit_, metadata="" if unroll else self._keep_loop())
+        self.cond_br(again, body, exit_)
         self.position_at(exit_)
         incoming = [
             [(value, latch)] if nonempty else [(value, latch), (initial[position], before)]
@@ -294,7 +288,7 @@ class ControlFlow(Emitter):
         loop.finish(tuple(self.phi(pairs[0][0].type, pairs) for pairs in incoming))
 
     @contextmanager
-    def while_loop(self, initial: Sequence[Value], *, unroll: bool = False) -> Iterator[WhileLoop]:
+    def while_loop(self, initial: Sequence[Value]) -> Iterator[WhileLoop]:
         """A loop that ends by `continue_while`, as a rule before each iteration.
 
         ```
@@ -315,7 +309,7 @@ class ControlFlow(Emitter):
             raise LLVMBuildError("while_loop: the condition part ended without continue_while")
         for phi, value in zip(phis, loop.take_next(), strict=True):
             phi.add_incoming(value, self.block)
-        self.br(header, metadata="" if unroll else self._keep_loop())
+        self.br(header)
         self.position_at(loop.exit)
         loop.finish(loop.values)
 
@@ -329,10 +323,3 @@ class ControlFlow(Emitter):
 
     def _refuse_bounds(self, values: Sequence[Value]) -> NoReturn:
         self._mismatch("loop bounds", *values)
-
-    def _keep_loop(self) -> str:
-        """Metadata that keeps LLVM from unrolling or vectorising a loop."""
-        module = self.module
-        unroll = module.metadata('!{!"llvm.loop.unroll.disable"}')
-        vectorize = module.metadata('!{!"llvm.loop.vectorize.enable", i1 false}')
-        return f"!llvm.loop {module.metadata(f'!{{!self, {unroll}, {vectorize}}}', distinct=True)}"

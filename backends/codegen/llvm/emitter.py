@@ -14,6 +14,9 @@ from xlalite.backends.codegen.llvm.value import Function, Operand, Value, consta
 AS_WRITTEN = '"as-written"'
 """An attribute in the text of modules on which passes over IR would be wasted."""
 
+RUNS_ONCE = "; Every function runs once.\n"
+"""Begins the text of modules whose code takes longer to improve than to run."""
+
 
 class Block:
     """A basic block. Its instructions are written in one go, after `position_at(block)`."""
@@ -64,6 +67,7 @@ class Emitter:
         parameters: the function's parameters.
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
+        runs_once: whether the function only calls what takes long, once each.
     """
 
     def __init__(self, module: ModuleSymbols, function: Function, header: str, contract: bool) -> None:
@@ -84,6 +88,7 @@ class Emitter:
         # The default flags of fadd, fsub and fmul, with the blank in front.
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
+        self.runs_once = False
         self.block = Block("entry")
         self.block.start = 0
         self._labels["entry"] = 1

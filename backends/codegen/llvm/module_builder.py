@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
+from xlalite.backends.codegen.llvm.emitter import RUNS_ONCE
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
@@ -15,7 +16,6 @@ from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import Type
 from xlalite.backends.codegen.llvm.value import Function, escaped_bytes
 from xlalite.backends.codegen.llvm.vectors import Vectors
-from xlalite.hlo.ir.traversal import reachable
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _METADATA = re.compile(r"!(\d+)")
@@ -159,23 +159,23 @@ class ModuleBuilder(ModuleSymbols):
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
         Constants and internal functions stand in every piece that names them. Pieces are shorter where several threads
-        are to have some.
+        are to have some. Functions that run once are apart from the others.
         """
         if threads > 1:
             line_count = sum(function.line_count for function in self._functions)
             most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
-        for function in self._functions:
+        for function in sorted(self._functions, key=lambda function: not function.runs_once):
             if function.is_internal:
                 continue
-            if room < function.line_count and pieces[-1]:
+            if pieces[-1] and (room < function.line_count or function.runs_once is not pieces[-1][0].runs_once):
                 pieces.append([])
                 room = most_lines
             pieces[-1].append(function)
             room -= function.line_count
         if len(pieces) == 1:
-            return [self.text()]
+            return [_runs_once(pieces[0]) + self.text()]
         builders = {builder.function.text: builder for builder in self._functions}
         return [self._piece_text(piece, builders) for piece in pieces]
 
@@ -192,13 +192,12 @@ class ModuleBuilder(ModuleSymbols):
                     inside[name] = None
                     waiting.append(name)
         elsewhere = [builders[name].declaration for name in named if name in builders and name not in inside]
-        return self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
+        return _runs_once(functions) + self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
 
     def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
-        """The nodes that functions name, and those that these name."""
-        named = (number for body in bodies for number in _METADATA.findall(body))
-        needed = reachable(named, lambda number: _METADATA.findall(self._metadata[int(number)]))
-        return [self._metadata[number] for number in sorted(map(int, needed))]
+        """The nodes that functions name."""
+        needed = {int(number) for body in bodies for number in _METADATA.findall(body)}
+        return [self._metadata[number] for number in sorted(needed)]
 
     def _module_text(
         self,
@@ -222,3 +221,7 @@ class ModuleBuilder(ModuleSymbols):
         parts += (f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items())
         parts += metadata
         return "\n".join(parts) + "\n"
+
+
+def _runs_once(functions: Sequence[FunctionBuilder]) -> str:
+    return RUNS_ONCE if functions and functions[0].runs_once else ""

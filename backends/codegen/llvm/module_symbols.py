@@ -148,21 +148,13 @@ class ModuleSymbols:
         self._globals.append(f"{text} = {linkage} {kind} {type_.text}{value}{aligned}")
         return Value(PTR, text)
 
-    def metadata(self, content: str, *, distinct: bool = False) -> str:
-        """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared unless distinct.
-
-        In a distinct node the text `!self` stands for the node itself (loop metadata needs it).
-        """
-        if not distinct:
-            found = self._shared_metadata.get(content)
-            if found is not None:
-                return found
-        reference = f"!{len(self._metadata)}"
-        spelled = content.replace("!self", reference)
-        self._metadata.append(f"{reference} = {'distinct ' if distinct else ''}{spelled}")
-        if not distinct:
-            self._shared_metadata[content] = reference
-        return reference
+    def metadata(self, content: str) -> str:
+        """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared."""
+        found = self._shared_metadata.get(content)
+        if found is None:
+            found = self._shared_metadata[content] = f"!{len(self._metadata)}"
+            self._metadata.append(f"{found} = {content}")
+        return found
 
     def _register(
         self, name: str, return_type: Type, parameter_types: tuple[Type, ...], variadic: bool = False

@@ -73,9 +73,9 @@ class TargetInfo:
         """Whether a feature, named as LLVM names it, is on."""
         return feature in self.features
 
-    def create_machine(self) -> llvm.TargetMachine:
-        """A new LLVM target machine that makes position-independent code for this target."""
-        return _machine(self.triple, self.cpu, self.feature_string)
+    def create_machine(self, level: int = 2) -> llvm.TargetMachine:
+        """A new LLVM target machine that makes position-independent code of a level of optimisation."""
+        return _machine(self.triple, self.cpu, self.feature_string, level)
 
 
 @cache
@@ -126,9 +126,9 @@ def _describe(
     return TargetInfo(triple, data_layout, cpu, features, feature_string, bits, registers, cache_bytes)
 
 
-def _machine(triple: str, cpu: str, feature_string: str) -> llvm.TargetMachine:
+def _machine(triple: str, cpu: str, feature_string: str, level: int = 2) -> llvm.TargetMachine:
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=feature_string, opt=2, reloc="pic", codemodel="small"
+        cpu=cpu, features=feature_string, opt=level, reloc="pic", codemodel="small"
     )
 
 

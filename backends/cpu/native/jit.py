@@ -19,7 +19,7 @@ from typing import Protocol
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm import AS_WRITTEN, TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, RUNS_ONCE, TargetInfo
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
@@ -145,8 +145,9 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
-    start, idle = time.perf_counter(), _idle_machines.setdefault(options.max_isa, [])
-    machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine()
+    start, level = time.perf_counter(), 0 if text.startswith(RUNS_ONCE) else 2
+    idle = _idle_machines.setdefault((options.max_isa, level), [])
+    machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
     optimized_ir, assembly, image = "", "", b""
     exports: tuple[str, ...] = ()
     # A context of its own: LLVM's global one would keep every type and constant for ever.
@@ -154,7 +155,7 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
         _verify(module)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        if AS_WRITTEN not in text:
+        if level and AS_WRITTEN not in text:
             _run_passes(module, machine, options.passes)
         if CodeForm.IR in wanted:
             optimized_ir = str(module)
@@ -223,8 +224,8 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
 _generating = threading.RLock()
 """Held while threads of ours are in LLVM."""
 
-_idle_machines: dict[str, list[llvm.TargetMachine]] = {}
-"""By instruction set; each is used by one thread at a time."""
+_idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
+"""By instruction set and level of optimisation; each is used by one thread at a time."""
 
 # LLVM lets one thread into each context and each target machine. llvmlite lets one in altogether, and has no public way
 # to call what takes long without its lock, nor to hold it (0.48 to 0.50).
