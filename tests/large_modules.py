@@ -49,7 +49,8 @@ def mixed(n: int) -> str:
         lines.append(f"v{i} = f32[64] {opcode}({', '.join(picked)})")
         free += [f"v{i}"] * 2
     left = list(dict.fromkeys(free))
-    lines += [f"s{i} = f32[64] add({f's{i - 1}' if i > 1 else left[0]}, {left[i]})" for i in range(1, len(left))]
+    # XLA, too, is to read it, which has a type `s4`.
+    lines += [f"sum{i} = f32[64] add({f'sum{i - 1}' if i > 1 else left[0]}, {left[i]})" for i in range(1, len(left))]
     return _module(lines)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,19 @@ def workloads() -> list[Workload]:
     return model_workloads(MODELS)
 
 
-def _perceptron(jax: Any, x: Any, parameters: Any) -> Any:
-    for features in (512, 512):
+def classifier(hidden: Sequence[int], jax: Any, x: Any, parameters: Any) -> Any:
+    """Layers of so many features, then ten classes."""
+    for features in hidden:
         x = jax.nn.relu(_dense(x, parameters, features))
     return _dense(x, parameters, 10)
 
 
-def _encoder_layer(jax: Any, x: Any, parameters: Any) -> Any:
+def encoder_layer(jax: Any, x: Any, parameters: Any) -> Any:
+    """Attention and a perceptron, each added to what it reads and normalised."""
     features = x.shape[-1]
-    x = _normalized(jax, x + _dense(_attention(jax, x, parameters), parameters, features), parameters)
+    x = normalized(jax, x + _dense(_attention(jax, x, parameters), parameters, features), parameters)
     h = jax.nn.gelu(_dense(x, parameters, 4 * features), approximate=False)
-    return _normalized(jax, x + _dense(h, parameters, features), parameters)
+    return normalized(jax, x + _dense(h, parameters, features), parameters)
 
 
 def _attention(jax: Any, x: Any, parameters: Any) -> Any:
@@ -41,7 +45,8 @@ def _attention(jax: Any, x: Any, parameters: Any) -> Any:
     return jax.numpy.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), values).reshape(x.shape)
 
 
-def _normalized(jax: Any, x: Any, parameters: Any) -> Any:
+def normalized(jax: Any, x: Any, parameters: Any) -> Any:
+    """Rows without mean and of unit variance, scaled and shifted."""
     scale, shift = take(parameters, x.shape[-1]), take(parameters, x.shape[-1])
     x = x - jax.numpy.mean(x, -1, keepdims=True)
     return x * jax.lax.rsqrt(jax.numpy.mean(x * x, -1, keepdims=True) + np.float32(1e-5)) * scale + shift
@@ -52,6 +57,6 @@ def _dense(x: Any, parameters: Any, outputs: int) -> Any:
 
 
 MODELS: tuple[tuple[str, Network, Shape], ...] = (
-    ("perceptron of 512, 512, 10", _perceptron, (128, 784)),
-    ("encoder layer", _encoder_layer, (8, 128, 768)),
+    ("perceptron of 512, 512, 10", partial(classifier, (512, 512)), (128, 784)),
+    ("encoder layer", encoder_layer, (8, 128, 768)),
 )

@@ -68,10 +68,16 @@ def _model(network: Network, shape: Shape, trains: bool, in_torch: Callable[...,
 
 def _parameters(jax: Any, network: Network, shape: Shape) -> tuple[list[np.ndarray], Shape]:
     """Arrays of the sizes that a network asks for, and the sizes of its output."""
+    shapes, output = asked_shapes(jax, network, shape)
+    found = signed(*shapes, seed=1)
+    return [a * np.float32(max(1, a.size // a.shape[-1]) ** -0.5) for a in found], output
+
+
+def asked_shapes(jax: Any, network: Network, shape: Shape) -> tuple[list[Shape], Shape]:
+    """The sizes of the parameters that a network asks for, and of its output."""
     asked = _Asked()
     output = jax.eval_shape(lambda x: network(jax, x, asked), jax.ShapeDtypeStruct(shape, np.float32))
-    found = signed(*asked.shapes, seed=1)
-    return [a * np.float32(max(1, a.size // a.shape[-1]) ** -0.5) for a in found], output.shape
+    return asked.shapes, output.shape
 
 
 class _Asked:

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import large_modules
 import numpy as np
 import pytest
-from benchmarks import convolution_models, dense_models, roofline, run, training_steps
+from benchmarks import compile_table, convolution_models, dense_models, roofline, run, training_steps
 from benchmarks.harness import Contest, DisagreementError, Workload, agree, measure, workload
 from benchmarks.programs import floats, text_contest
+
+import xlalite as xl
 
 _KINDS = list({each.label: each for each in run.workloads()}.values())
 _MODELS = [*convolution_models.workloads(), *dense_models.workloads(), *training_steps.workloads()]
@@ -120,6 +123,21 @@ def test_a_run_prints_a_table_and_writes_figures(
     assert found["machine"]["flops"] > 0
     assert found["rows"][0]["times"]["xlalite"]["best"] > 0
     assert found["rows"][0]["peak_bytes"] >= 24
+
+
+def test_compilations_are_printed_with_their_phases(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = workload("{rows} doubled", _doubled, rows=3)
+    monkeypatch.setattr(compile_table, "programs", lambda: {"mixed": lambda: xl.hlo.parse(large_modules.mixed(9))})
+    monkeypatch.setattr(compile_table, "workloads", lambda: [Workload("none", lambda: Contest({})), tiny])
+    assert compile_table.main(["--alone", "--markdown", "--sample", "2", "--seconds", "0"]) == 0
+    _, _, *lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    assert [row[0] for row in rows] == ["mixed", "3 doubled"]
+    for row in rows:
+        *phases, total = map(float, row[2:9])
+        assert abs(sum(phases) - total) < 0.02 * total
 
 
 def _doubled(rows: int = 1) -> Contest:
