@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from xlalite.backends.compile_report import CompileReport
 from xlalite.hlo.errors import SerializationError, XlaliteError
+from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
@@ -340,5 +341,6 @@ def get_backend(name: str) -> Backend:
         hint = did_you_mean(name.lower(), _BACKENDS)
         raise UnknownBackendError(f"backend {name!r} does not exist, expected one of {', '.join(_BACKENDS)}{hint}")
     module_name, class_name = _BACKENDS[name]
-    backend: Backend = getattr(importlib.import_module(module_name), class_name)()
+    with few_collections:
+        backend: Backend = getattr(importlib.import_module(module_name), class_name)()
     return _loaded.setdefault(name, backend)

@@ -41,7 +41,10 @@ _MODULE_OF = {name: f"xlalite.hlo.{module}" for module, names in _NAMES.items() 
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'xlalite.hlo' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    from xlalite.hlo.garbage import few_collections
+
+    with few_collections:
+        value = getattr(importlib.import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -70,6 +69,8 @@ def run_custom_call(instruction: HloInstruction, operands: Sequence[Value], call
 
 
 def _unknown(target: str) -> str:
+    import difflib  # rarely needed
+
     near = difflib.get_close_matches(target, CUSTOM_CALLS, 3, cutoff=0.5)
     texts = [f"no meaning is registered for target {target!r}"]
     if target.startswith("__"):

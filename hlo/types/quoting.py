@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import re
 
-_TO_ESCAPE = re.compile(r"[\x00-\x1f\"'\\\x7f-\U0010ffff]")
+_TO_ESCAPE = re.compile(r"[^ -~]|[\"'\\]")
 _ESCAPED = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 # Notebooks become slow with more.
 _MOST_LINES = 1000
@@ -50,6 +49,8 @@ def unquote(quoted: str) -> str:
 
 def as_html(text: str) -> str:
     """The text as HTML that stands by itself, cut after 1000 lines."""
+    import html  # rarely needed
+
     lines = text.rstrip().splitlines()
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"... {len(lines) - _MOST_LINES} more lines"]

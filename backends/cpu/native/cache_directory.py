@@ -12,7 +12,6 @@ import errno
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import field
@@ -103,6 +102,8 @@ class CacheDirectory:
                 f"code of {code.summary.name or key} is not kept: its {code.size_bytes} bytes are more than the cache "
                 f"may hold ({self.size_limit_bytes})"
             )
+        import tempfile  # which brings much, and only the first process writes
+
         try:
             descriptor, temporary = tempfile.mkstemp(suffix=_TEMPORARY_SUFFIX, dir=self.path)  # mode 0600
             try:
