@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from xlalite.hlo.errors import LoweringError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
-from xlalite.interop.onnx.graph import DEFAULT_DOMAIN, Attributes, Graph, Node, Reference
+from xlalite.interop.onnx.graph import DEFAULT_DOMAIN, Attributes, AttributeValue, Graph, Node, Reference
 from xlalite.interop.onnx.scope import Scope, Value
 from xlalite.interop.onnx.tensors import ELEMENT_TYPES
 
@@ -25,6 +26,7 @@ Rule: TypeAlias = "Callable[[NodeContext], Result]"
 
 T = TypeVar("T")
 
+_NEWEST = 28
 _RULES: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
 
 
@@ -217,6 +219,18 @@ class NodeContext:
             shown = ", ".join(each.shape.text() for each in operands)
             raise self.error(f"{shown} cannot be broadcast together") from None
         return [broadcast_to(self.builder, each, dims) for each in operands]
+
+    def standard(self, operator: str, *inputs: Value, **attributes: AttributeValue) -> Handle:
+        """The first output of an operator of the standard, as it is today."""
+        return self.standard_outputs(operator, *inputs, **attributes)[0]
+
+    def standard_outputs(self, operator: str, *inputs: Value, **attributes: AttributeValue) -> tuple[Handle, ...]:
+        """All its outputs."""
+        node = replace(self.node, op_type=operator, domain=DEFAULT_DOMAIN)
+        found = rule_of(DEFAULT_DOMAIN, operator, _NEWEST)
+        assert found is not None, f"{operator} has a rule"
+        result = found(replace(self, node=node, inputs=inputs, attributes=attributes, version=_NEWEST))
+        return result if isinstance(result, tuple) else (result,)  # type: ignore[return-value]
 
     def constant(self, value: object, dtype: DType) -> Handle:
         """A constant of a type; floating-point numbers are rounded into it."""

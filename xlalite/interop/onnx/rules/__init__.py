@@ -25,6 +25,9 @@ from xlalite.interop.onnx.rules import (
     sequences,
     shaping,
     signals,
+    vendor_attention,
+    vendor_fusions,
+    vendor_quantization,
 )
 
 FAMILIES = (
@@ -50,5 +53,8 @@ FAMILIES = (
     sequences,
     shaping,
     signals,
+    vendor_attention,
+    vendor_fusions,
+    vendor_quantization,
 )
 """The families, for whoever lists them."""
