@@ -10,7 +10,6 @@ from xlalite.passes.normalization.call_inliner import CallInliner
 from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
-from xlalite.passes.normalization.element_loop_expander import ElementLoopExpander
 from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.map_inliner import MapInliner
@@ -46,7 +45,6 @@ def normalization() -> Pipeline:
             DeadCodeElimination(),
             AsyncExpander(),
             CollectiveExpander(),
-            ElementLoopExpander(),
             ScanExpander(),
             RaggedDotExpander(),
             ScaledDotExpander(),

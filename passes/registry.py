@@ -16,7 +16,6 @@ from xlalite.passes.normalization.conditional_to_select import ConditionalToSele
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.normalization.dynamic_padder import DynamicPadder
-from xlalite.passes.normalization.element_loop_expander import ElementLoopExpander
 from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.map_inliner import MapInliner
@@ -66,7 +65,6 @@ PASSES: dict[str, type[HloPass]] = {
         Defusion,
         DynamicIndexSplitter,
         DynamicPadder,
-        ElementLoopExpander,
         FlattenCallGraph,
         Fusion,
         LayoutNormalization,

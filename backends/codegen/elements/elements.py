@@ -34,6 +34,8 @@ class ElementEmitter:
         lanes: Number of lanes; 1 emits scalar code.
         mask: Lanes that may touch memory; None for all.
         sources: Instructions whose elements come from elsewhere.
+        leaves: The scalars in tuples that are known, or were emitted in this block.
+        is_function: Whether the computation is applied to elements, so that its scalars differ from lane to lane.
         rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
     """
 
@@ -52,8 +54,10 @@ class ElementEmitter:
         self.math = IndexMath(fb, lanes)
         self.mask = mask
         self.rounds = rounds
+        self.is_function = False
         self.sources = dict(sources)
         self.rules = rules
+        self.leaves: dict[HloInstruction, tuple[Element, ...]] = {}
         self._emitted: dict[tuple[object, ...], Element] = {}
 
     def element(self, instruction: HloInstruction, index: Index) -> Element:
@@ -104,19 +108,25 @@ class ElementEmitter:
 
     def fresh(self, mask: Value | None = None) -> ElementEmitter:
         """An emitter for another block (or mask), which must not use values emitted in this one's block."""
-        return ElementEmitter(
-            self.fb, self.lanes, self.sources, self.rules, self.mask if mask is None else mask, rounds=self.rounds
-        )
+        twin = self._twin(self.lanes, self.sources, self.mask if mask is None else mask, self.rounds)
+        twin.leaves = {known: leaves for known, leaves in self.leaves.items() if known.opcode == "parameter"}
+        return twin
 
     def inner(self) -> ElementEmitter:
         """An emitter for a block inside this one: it sees what was emitted here, and this one not what is inside."""
         twin = self.fresh()
-        twin._emitted = dict(self._emitted)
+        twin._emitted, twin.leaves = dict(self._emitted), dict(self.leaves)
         return twin
 
     def scalar(self) -> ElementEmitter:
         """An emitter of the same computation for one lane."""
-        return ElementEmitter(self.fb, 1, self.sources, self.rules)
+        return self._twin(1, self.sources, None, True)
+
+    def function(self, sources: Mapping[HloInstruction, ElementSource], mask: Value | None) -> ElementEmitter:
+        """An emitter of a computation that is applied to elements; of masked lanes, if there is a mask."""
+        twin = self._twin(self.lanes, sources, mask, self.rounds)
+        twin.is_function = True
+        return twin
 
     def apply(
         self,
@@ -130,10 +140,18 @@ class ElementEmitter:
         sources = {
             parameter: always(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
         }
-        emitter = ElementEmitter(self.fb, self.lanes, sources, self.rules, self.mask, rounds=rounds)
+        emitter = self.function(sources, self.mask)
+        emitter.rounds = rounds
         if results is None:
             results = computation.root.operands if computation.root.shape.is_tuple else (computation.root,)
         return tuple(emitter.element(result, ()) for result in results)
+
+    def _twin(
+        self, lanes: int, sources: Mapping[HloInstruction, ElementSource], mask: Value | None, rounds: bool
+    ) -> ElementEmitter:
+        twin = ElementEmitter(self.fb, lanes, sources, self.rules, mask, rounds=rounds)
+        twin.is_function = self.is_function
+        return twin
 
     def _emit(self, instruction: HloInstruction, index: Index) -> Element:
         source = self.sources.get(instruction)

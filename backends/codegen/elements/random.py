@@ -1,12 +1,18 @@
-"""Elements of stochastic-convert: rounding to one of two neighbours, the nearer the likelier, by given random bits."""
+"""Elements that depend on chance.
+
+stochastic-convert rounds to one of two neighbours, the nearer the likelier, by given random bits. What draws new random
+numbers moves the counter of the process on.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element, from_memory, to_memory
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, integer
+from xlalite.backends.codegen.llvm import I64, I128, FunctionBuilder, Value, constant, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
@@ -66,4 +72,44 @@ def _register(element: Element) -> Value:
     return element
 
 
-ELEMENT_RULES: dict[str, ElementRule] = {"stochastic-convert": _stochastic_convert}
+RANDOM_STATE = "xlalite_random_state"
+"""The name under which code refers to the counter, a 128-bit number."""
+
+
+def counter_before(fb: FunctionBuilder, delta: int) -> Value:
+    """The counter, which moves on: whoever comes at the same time gets other numbers."""
+    return fb.atomic_rmw("add", fb.module.external_bytes(RANDOM_STATE, 16), constant(I128, delta))
+
+
+def _random_state(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """A word of the counter; each lane has a counter of its own."""
+    words = emitter.leaves.get(instruction)
+    if words is None:
+        words = emitter.leaves[instruction] = _counters(emitter, instruction.attrs.delta)
+    is_low = emitter.fb.icmp("eq", emitter.math.vector(index[0]), 0)
+    low, high = map(_register, words)
+    return emitter.fb.select(is_low, low, high)
+
+
+def _counters(emitter: ElementEmitter, delta: int) -> tuple[Value, Value]:
+    fb, lanes = emitter.fb, emitter.lanes
+    before = counter_before(fb, lanes * delta)
+    numbers = [fb.add(before, lane * delta) for lane in range(lanes)]
+    low = [fb.trunc(number, I64) for number in numbers]
+    high = [fb.trunc(fb.lshr(number, 64), I64) for number in numbers]
+    if lanes == 1:
+        return low[0], high[0]
+    return _gathered(fb, low), _gathered(fb, high)
+
+
+def _gathered(fb: FunctionBuilder, scalars: Sequence[Value]) -> Value:
+    vector = fb.splat(scalars[0], len(scalars))
+    for lane, scalar in enumerate(scalars):
+        vector = fb.insert(vector, scalar, lane)
+    return vector
+
+
+ELEMENT_RULES: dict[str, ElementRule] = {
+    "stochastic-convert": _stochastic_convert,
+    "rng-get-and-update-state": _random_state,
+}

@@ -51,13 +51,6 @@ def _only_element(emitter: ElementEmitter, instruction: HloInstruction, index: I
     return SEVERAL_ELEMENTS[instruction.opcode](emitter, instruction, index)[0]
 
 
-def _tuple_element(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    """An element of the one instruction inside a kernel that makes a tuple."""
-    producer = instruction.operand(0)
-    which: int = instruction.attrs.index
-    return SEVERAL_ELEMENTS[producer.opcode](emitter, producer, index)[which]
-
-
 def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     elements = emitter.unify([emitter.element(operand, index) for operand in instruction.operands])
     return emitter.apply(instruction.called_computations[0], elements)[0]
@@ -65,6 +58,5 @@ def _map(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 
 ELEMENT_RULES: dict[str, ElementRule] = {
     **dict.fromkeys(SEVERAL_ELEMENTS, _only_element),
-    "get-tuple-element": _tuple_element,
     "map": _map,
 }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.llvm import F32, F64, Value, constant, constant_bits, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.simplify.constant_folding import is_uniform
 
 
 def _iota(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
@@ -100,8 +102,12 @@ def _reverse(emitter: ElementEmitter, instruction: HloInstruction, index: Index)
 
 
 def _constant(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
-    """Scalars, and arrays with one value everywhere, are immediate; other constants come from memory as sources."""
+    """Scalars, and arrays with one value everywhere, are immediate; others are tables beside the code."""
     literal = instruction.attrs.literal
+    if literal.shape.rank and not is_uniform(literal.value):
+        table = emitter.fb.module.constant_bytes(literal.value.tobytes())
+        view = ArrayView.row_major(table, literal.shape.dtype, literal.shape.dims)
+        return view.read(emitter.math, index, emitter.mask)
     return immediate(literal.value.reshape(-1)[:1].reshape(()), instruction.shape.dtype)
 
 

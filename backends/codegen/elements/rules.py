@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.elements import (
     comparison,
+    control,
     conversion,
     convolution,
     dot,
@@ -31,4 +32,5 @@ ELEMENT_RULES: dict[str, ElementRule] = {
     **dot.ELEMENT_RULES,
     **convolution.ELEMENT_RULES,
     **random.ELEMENT_RULES,
+    **control.ELEMENT_RULES,
 }

@@ -48,7 +48,8 @@ def wide_index(emitter: ElementEmitter, starts: HloInstruction, index: Index) ->
     """The start index at `index` of an array of them in 64 bits, of its own sign; a scalar where all lanes share it."""
     fb, dtype = emitter.fb, starts.shape.dtype
     value = emitter.register(starts, index)
-    if value.type.is_vector and all(isinstance(at, Affine) and at.step == 0 for at in index):
+    is_same = not emitter.is_function and all(isinstance(at, Affine) and at.step == 0 for at in index)
+    if value.type.is_vector and is_same:
         # What is computed once a row is kept in every lane.
         value = fb.extract(value, 0)
     if dtype.bits == 64:

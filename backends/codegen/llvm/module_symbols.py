@@ -31,6 +31,7 @@ class ModuleSymbols:
         self._constants: dict[tuple[bytes, int], Value] = {}
         self._intrinsics: dict[tuple[str, Type, tuple[Type, ...]], Function] = {}
         self._uniform_intrinsics: dict[tuple[str, Type], str] = {}
+        self._external: dict[str, Value] = {}
         self._defined_once: dict[Hashable, Function] = {}
         self._uses: Counter[Hashable] = Counter()
         self._attribute_groups: dict[str, str] = {}
@@ -147,6 +148,13 @@ class ModuleSymbols:
         kind = "constant" if constant else "global"
         self._globals.append(f"{text} = {linkage} {kind} {type_.text}{value}{aligned}")
         return Value(PTR, text)
+
+    def external_bytes(self, name: str, align: int) -> Value:
+        """A pointer to memory that the linker finds by name, which code may change."""
+        found = self._external.get(name)
+        if found is None:
+            found = self._external[name] = self.global_variable(name, I8, linkage="external", align=align)
+        return found
 
     def metadata(self, content: str) -> str:
         """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.elements.random import RANDOM_STATE
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
-from xlalite.backends.cpu.emission.random_state import RANDOM_STATE, random_state_address
+from xlalite.backends.cpu.emission.random_state import random_state_address
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.rendezvous import rendezvous_imports

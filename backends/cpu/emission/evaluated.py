@@ -6,6 +6,7 @@ fingerprint of what it computes.
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.elements.control import is_of_scalars
 from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.hlo.ir.computation import HloComputation
@@ -17,7 +18,6 @@ from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.fusion.kernel_shape import whole_array_kind
-from xlalite.passes.simplify.constant_folding import is_uniform
 
 _OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "the program has failed, and the evaluator says why"}
 
@@ -56,7 +56,7 @@ def _without_rule(computation: HloComputation, has_kernel: HloInstruction | None
     missing: set[str] = set()
     for instruction in computation.instructions:
         if instruction is not has_kernel and not _has_rule(instruction):
-            missing.add("constants of several numbers" if instruction.opcode == "constant" else instruction.opcode)
+            missing.add(instruction.opcode)
         for callee in instruction.called_computations:
             missing.update(_without_rule(callee))
     # Tuples are there for the sake of what makes and reads them.
@@ -65,11 +65,12 @@ def _without_rule(computation: HloComputation, has_kernel: HloInstruction | None
 
 def _has_rule(instruction: HloInstruction) -> bool:
     if instruction.opcode == "get-tuple-element":
-        return instruction.operand(0).opcode in SEVERAL_ELEMENTS
+        whole = instruction.operand(0)
+        return whole.opcode in SEVERAL_ELEMENTS or is_of_scalars(whole.shape)
     if instruction.opcode == "tuple":
-        return instruction.is_root
-    if instruction.opcode == "constant" and instruction.shape.rank:
-        return is_uniform(instruction.attrs.literal.value)
+        return instruction.is_root or is_of_scalars(instruction.shape)
+    if instruction.opcode in ("while", "conditional"):
+        return is_of_scalars(instruction.shape)
     return instruction.opcode in ELEMENT_RULES or instruction.opcode == "parameter"
 
 

@@ -12,6 +12,7 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
@@ -23,7 +24,6 @@ from xlalite.backends.codegen.llvm import (
     I8,
     I32,
     I64,
-    I128,
     PTR,
     VOID,
     Function,
@@ -44,7 +44,6 @@ from xlalite.backends.cpu.emission.evaluated import (
 )
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
-from xlalite.backends.cpu.emission.random_state import RANDOM_STATE
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
@@ -237,13 +236,7 @@ class _ModuleEmitter:
         self._emit_computation(instruction.called_computations[0])
 
     def _emit_random_state(self, instruction: HloInstruction) -> None:
-        state = self._globals.get(RANDOM_STATE)
-        if state is None:
-            state = self._module.global_variable(RANDOM_STATE, I8, linkage="external", align=16)
-            self._globals[RANDOM_STATE] = state
-        # Stores the counter as it was and moves it on: whoever comes at the same time gets other numbers.
-        before = self._fb.atomic_rmw("add", state, constant(I128, instruction.attrs.delta))
-        self._fb.store(before, self._address(instruction), 8)
+        self._fb.store(counter_before(self._fb, instruction.attrs.delta), self._address(instruction), 8)
 
     def _emit_device_number(self, instruction: HloInstruction) -> None:
         fb, partitions = self._fb, self._hlo.config.num_partitions

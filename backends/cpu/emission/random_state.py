@@ -9,9 +9,6 @@ import numpy as np
 
 from xlalite.backends.cpu.native.aligned_memory import aligned
 
-RANDOM_STATE = "xlalite_random_state"
-"""The name under which code refers to it."""
-
 _memory = aligned(np.array([0x7012395, 1 << 63], np.uint64).view(np.uint8))
 
 
