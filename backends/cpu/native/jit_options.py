@@ -33,14 +33,16 @@ class JitOptions:
     Attributes:
         passes: The IR passes, in order.
         max_isa: The newest instruction set to use; empty for all that the machine has.
+        quick: Whether the code is made at once, as written, rather than well.
     """
 
     passes: tuple[IrPass, ...] = LIGHT_PASSES
     max_isa: str = ""
+    quick: bool = False
 
     def key(self) -> str:
         """The options as text for a cache key."""
-        return f"{self.max_isa}:" + ",".join(ir_pass.value for ir_pass in self.passes)
+        return f"{self.max_isa}:{'quick' * self.quick}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
 PROCESSOR = Path("/proc/cpuinfo")

@@ -126,7 +126,8 @@ def test_forms_asked_for_together_are_those_asked_for_alone():
 
 
 def test_options_that_change_code_are_in_their_key():
-    assert len({JitOptions().key(), JitOptions(max_isa="AVX2").key(), JitOptions(passes=()).key()}) == 3
+    options = (JitOptions(), JitOptions(max_isa="AVX2"), JitOptions(passes=()), JitOptions(passes=(), quick=True))
+    assert len({one.key() for one in options}) == 4
 
 
 def test_fingerprint_names_compiler_and_machine():
