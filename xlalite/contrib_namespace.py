@@ -87,6 +87,20 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "contrib.seq2seq": {
+        "xlalite.ops.recurrent.attention": (
+            "AttentionMechanism, BahdanauAttention, BahdanauMonotonicAttention, LuongAttention, "
+            "LuongMonotonicAttention, hardmax, monotonic_attention, safe_cumprod"
+        ),
+        "xlalite.ops.recurrent.attention_wrapper": "AttentionWrapper, AttentionWrapperState",
+        "xlalite.ops.recurrent.beam_search": (
+            "BeamSearchDecoder, BeamSearchDecoderOutput, BeamSearchDecoderState, FinalBeamSearchDecoderOutput, "
+            "gather_tree, tile_batch"
+        ),
+        "xlalite.ops.recurrent.decoding": "BasicDecoder, BasicDecoderOutput, Decoder, dynamic_decode",
+        "xlalite.ops.recurrent.decoding_helpers": (
+            "CustomHelper, GreedyEmbeddingHelper, Helper, InferenceHelper, SampleEmbeddingHelper, "
+            "ScheduledEmbeddingTrainingHelper, ScheduledOutputTrainingHelper, TrainingHelper"
+        ),
         "xlalite.ops.recurrent.sequence_losses": "sequence_loss",
     },
     "contrib.cluster_resolver": {

@@ -211,3 +211,9 @@ def test_layers_of_users_build_at_the_first_call(graph: Graph) -> None:
     assert evaluate(layer(np.float32([[1, 2]])))[0].tolist() == [[1, 2]]
     assert names() == ["mine/scale"]
     assert layer.scope_name == "mine"
+
+
+def test_layers_of_one_name_have_variables_of_their_own(graph: Any) -> None:
+    for _ in range(2):
+        tf.layers.Dense(3, name="d")(np.zeros((1, 2), np.float32))
+    assert [each.op.name for each in tf.trainable_variables()] == ["d/kernel", "d/bias", "d_1/kernel", "d_1/bias"]

@@ -67,7 +67,7 @@ class Layer:
         self._dtype = dtype
         self._activity_regularizer = activity_regularizer
         self._base_name = name or _snake_case(type(self).__name__)
-        self._given_scope = _scope if _scope is not None else name
+        self._given_scope = _scope
         self._reuse = _reuse
         self._scope: VariableScope | None = None
         self.renamed: Mapping[str, str] = {}

@@ -70,7 +70,7 @@ def dynamic_rnn(
         tensors = [convert_to_tensor(leaf) for leaf in leaves]
         if any(tensor.shape.rank is None or tensor.shape.rank < 2 for tensor in tensors):
             raise ShapeError(f"dynamic_rnn: inputs have shape {tensors[0].shape}; expected a known rank of 2 or more")
-        by_time = tensors if time_major else [_turned(tensor) for tensor in tensors]
+        by_time = tensors if time_major else [turned(tensor) for tensor in tensors]
         count, batch = _size(by_time, 0), _size(by_time, 1)
         if initial_state is None:
             wanted = as_dtype(dtype) if dtype is not None else tensors[0].dtype
@@ -79,7 +79,7 @@ def dynamic_rnn(
         outputs, state = _loop(cell, by_time, structure, initial_state, lengths, count, batch)
         if not time_major:
             results, around = flatten(outputs)
-            outputs = rebuild(around, [_turned(each) for each in results])
+            outputs = rebuild(around, [turned(each) for each in results])
         return outputs, state
 
 
@@ -127,7 +127,7 @@ def _where_running(time: Tensor, lengths: Tensor, running: Tensor, finished: Ten
     return where_v2(runs, running, finished)
 
 
-def _turned(tensor: Tensor) -> Tensor:
+def turned(tensor: Tensor) -> Tensor:
     """Batch and time exchanged."""
     rank = tensor.shape.rank
     assert rank is not None, "it was checked"
