@@ -122,7 +122,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
     ),
 }
-MOST_ARROWS = {"xlalite.hlo": 80, "xlalite.passes": 35, "xlalite.backends.cpu": 25, "xlalite.ops": 13}
+MOST_ARROWS = {"xlalite.hlo": 80, "xlalite.passes": 35, "xlalite.backends.cpu": 25, "xlalite.ops": 14}
 
 # What a method of a low room asks for when it is called, for the convenience of users (`module.to_string()`), and the
 # types in the signatures of a declaration's functions, which those who call them know. `custom-call` runs programs that
