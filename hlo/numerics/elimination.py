@@ -5,6 +5,8 @@ Arrays are [count, ...] in f64 or c128. `info` is 0, or the 1-based number of th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from xlalite.hlo.numerics.rounding import AnyArray
@@ -73,11 +75,16 @@ def _eliminate(factors: AnyArray, step: int, end: int, pivots: AnyArray, info: A
 
 
 def solve_tridiagonal(
-    below: AnyArray, diagonal: AnyArray, above: AnyArray, rhs: AnyArray
+    below: AnyArray,
+    diagonal: AnyArray,
+    above: AnyArray,
+    rhs: AnyArray,
+    perturbing: np.finfo[Any] | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
     """(second upper diagonal, diagonal and upper diagonal of U, the solution, info), with row swaps.
 
-    Diagonals have the length n of the matrix: below[0] and above[n - 1] mean nothing.
+    Diagonals have the length n of the matrix: below[0] and above[n - 1] mean nothing. With a type to perturb for,
+    numbers on U's diagonal by which a quotient would not be finite in it grow by its epsilon times U's largest number.
     """
     first, second, b = diagonal.copy(), above.copy(), rhs.copy()
     third, info = np.zeros_like(below), np.zeros(len(b), np.int64)
@@ -98,13 +105,20 @@ def solve_tridiagonal(
         b[:, row + 1] = other[3] - factor[:, np.newaxis] * kept[3]
     if size:
         info = np.where((info == 0) & (first[:, -1] == 0), size, info)
+    largest = np.max([_size(part) for part in (first, second, third)], (0, 2), initial=0)[:, np.newaxis]
     for row in reversed(range(size)):
         known = b[:, row]
         if row + 1 < size:
             known = known - second[:, row, np.newaxis] * b[:, row + 1]
         if row + 2 < size:
             known = known - third[:, row, np.newaxis] * b[:, row + 2]
-        b[:, row] = known / np.where(first[:, row] == 0, 1, first[:, row])[:, np.newaxis]
+        pivot = first[:, row, np.newaxis]
+        if perturbing is None:
+            b[:, row] = known / np.where(pivot == 0, 1, pivot)
+            continue
+        tiny = float(perturbing.tiny)
+        grown = pivot + np.copysign(np.maximum(float(perturbing.eps) * largest, tiny), pivot.real)
+        b[:, row] = known / np.where(_size(pivot) < tiny * np.maximum(1, _size(known)), grown, pivot)
     return third, first, second, b, info
 
 

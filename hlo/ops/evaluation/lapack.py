@@ -20,7 +20,7 @@ from xlalite.hlo.numerics import elimination, reflections, spectra
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.asynchronous import zero_value
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
-from xlalite.hlo.ops.rules.lapack_calls import Options, read_options
+from xlalite.hlo.ops.rules.lapack_calls import LAPACK_TYPES, Options, read_options
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.surroundings.custom_calls import custom_call
 from xlalite.hlo.types.literal import Value
@@ -127,6 +127,22 @@ def _tridiagonal_solve(
 ) -> tuple[AnyArray, ...]:
     """(what is left of the diagonals, the solution, info)."""
     return elimination.solve_tridiagonal(below, diagonal, above, rhs)
+
+
+@custom_call("tridiagonal_solve_perturbed_ffi")
+def _perturbed_tridiagonal_solve(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    """The solution of a tridiagonal system, finite where the matrix is singular; no routine of LAPACK, but jaxlib's."""
+    types = {operand.shape.dtype for operand in instruction.operands}
+    if len(types) != 1 or not types <= set(LAPACK_TYPES.values()):
+        raise EvaluationError(f"{instruction!r}: expected operands of one type, f32, f64, c64 or c128")
+    limits = np.finfo(str(types.pop().numpy))
+
+    def solve(
+        options: Options, below: AnyArray, diagonal: AnyArray, above: AnyArray, rhs: AnyArray
+    ) -> tuple[AnyArray, ...]:
+        return (elimination.solve_tridiagonal(below, diagonal, above, rhs, limits)[3],)
+
+    return _run(solve, (1, 1, 1, 2), instruction, operands, call)
 
 
 @_routine("geqrf", "sdcz", (2,))

@@ -10,9 +10,14 @@ from xlalite.hlo.text import parse
 TYPES = {"s": ("f32", np.float32), "d": ("f64", np.float64), "c": ("c64", np.complex64), "z": ("c128", np.complex128)}
 
 
-def call(target: str, operands: tuple[np.ndarray, ...], results: tuple[str, ...], options: str = "") -> tuple:
-    """The results of `lapack_<target>_ffi`; `results` are shapes in which $T and $R are its type and its real type."""
-    name = TYPES[target[0]][0]
+def call(
+    target: str, operands: tuple[np.ndarray, ...], results: tuple[str, ...], options: str = "", full_target: str = ""
+) -> tuple:
+    """The results of `lapack_<target>_ffi`, or of the full target, `target` being its letter.
+
+    `results` are shapes in which $T and $R are its type and its real type.
+    """
+    name, full_target = TYPES[target[0]][0], full_target or f"lapack_{target}_ffi"
     real = {"c64": "f32", "c128": "f64"}.get(name, name)
     lines = []
     for number, operand in enumerate(operands):
@@ -22,7 +27,7 @@ def call(target: str, operands: tuple[np.ndarray, ...], results: tuple[str, ...]
     names = ", ".join(f"p{number}" for number in range(len(operands)))
     text = (
         f"HloModule m\n\nENTRY main {{\n{''.join(lines)}  ROOT r = ({shapes}) custom-call({names}), "
-        f'custom_call_target="lapack_{target}_ffi", api_version=API_VERSION_TYPED_FFI, '
+        f'custom_call_target="{full_target}", api_version=API_VERSION_TYPED_FFI, '
         f"backend_config={{{options}}}\n}}\n"
     )
     return evaluate(parse(text), *operands)
@@ -200,6 +205,26 @@ def test_tridiagonal_systems_swap_rows(rng) -> None:
     close(matrix @ solution, rhs)
     assert info == 0
     assert call("dgtsv", (below * 0, diagonal, above, rhs), shapes)[-1] == 1
+
+
+@pytest.mark.parametrize("letter", TYPES)
+def test_singular_tridiagonal_systems_have_finite_solutions_if_perturbed(rng, letter) -> None:
+    def solve(below: object, diagonal: object, above: object, rhs: np.ndarray) -> np.ndarray:
+        diagonals = [np.asarray(each, TYPES[letter][1]) for each in (below, diagonal, above)]
+        batch = rhs.shape[:-2] + rhs.shape[-2:-1]
+        shape = f"$T[{','.join(map(str, rhs.shape))}]"
+        operands = (*(np.broadcast_to(each, batch) for each in diagonals), rhs)
+        return call(letter, operands, (shape,), full_target="tridiagonal_solve_perturbed_ffi")[0]
+
+    limits, rhs = np.finfo(TYPES[letter][1]), matrices(rng, letter, 2, 4, 3)
+    below, diagonal, above = [0.0, 5, 1, 2], [0.0, 1, 4, 1], [2.0, 1, 3, 0]
+    matrix = np.diag(diagonal) + np.diag(below[1:], -1) + np.diag(above[:-1], 1)
+    close(matrix.astype(rhs.dtype) @ solve(below, diagonal, above, rhs), rhs)
+    ones = np.ones((1, 3, 1), rhs.dtype)
+    np.testing.assert_allclose(solve([0] * 3, [0] * 3, [0] * 3, ones), ones / limits.tiny)
+    np.testing.assert_allclose(solve([0, 0], [1, 0], [0, 0], ones[:, :2]), [[[1], [1 / limits.eps]]])
+    np.testing.assert_allclose(solve([0, 0], [1, -1e-9], [0, 0], ones[:, :2]), [[[1], [-1e9]]], rtol=1e-6)
+    assert solve([], [], [], np.zeros((2, 0, 3), rhs.dtype)).shape == (2, 0, 3)
 
 
 @pytest.mark.parametrize("sizes", [(0, 3, 3), (2, 0, 0)])
