@@ -16,8 +16,9 @@ from xlalite.hlo.errors import EvaluationError, LiteralError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.ir.traversal import reachable
+from xlalite.hlo.ir.traversal import dependencies_first, reachable
 from xlalite.hlo.ops.evaluation.run_time_sizes import concerns_run_time_sizes, evaluate_fitted
+from xlalite.hlo.ops.host_transfer import senders_and_waiters
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal, Token, Value
@@ -148,7 +149,7 @@ def _is_of_shape(value: Value, shape: Shape) -> bool:
 
 def _make_plan(computation: HloComputation) -> _Plan:
     scheduled = computation.module is not None and computation.module.config.is_scheduled
-    order = computation.instructions if scheduled else computation.post_order()
+    order = computation.instructions if scheduled else _post_order(computation)
     needed = _needed(computation)
     order = tuple(instruction for instruction in order if instruction in needed)
     slots = {instruction: slot for slot, instruction in enumerate(order)}
@@ -183,6 +184,13 @@ def _make_plan(computation: HloComputation) -> _Plan:
     )
     parameters = tuple((i.attrs.number, slot) for i, slot in slots.items() if i.opcode == "parameter")
     return _Plan(steps, parameters, known, root)
+
+
+def _post_order(computation: HloComputation) -> tuple[HloInstruction, ...]:
+    """One in which what sends runs before what waits, where it can."""
+    order = computation.post_order()
+    senders, waiters = senders_and_waiters(order)
+    return dependencies_first((*senders, *order)) if waiters else order
 
 
 def _needed(computation: HloComputation) -> set[HloInstruction]:

@@ -2,7 +2,8 @@
 
 List scheduling: among the instructions that are ready, the one that frees most bytes net of what it allocates runs
 next; ties go to the earlier one in post order. Readers of an array run before an instruction that can overwrite it in
-place, where dependencies allow; what a loop's state becomes can overwrite what it was.
+place, where dependencies allow; what a loop's state becomes can overwrite what it was. What sends runs before what may
+wait, lest devices wait for each other.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
+from xlalite.hlo.ops.host_transfer import senders_and_waiters
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.in_place import overwritable_operands, reusable_operands
 from xlalite.passes.core.base import HloPass
@@ -92,6 +94,11 @@ def _successors(
 ) -> Mapping[HloInstruction, Mapping[HloInstruction, None]]:
     """What must, or had better, run after each instruction."""
     order = _RunningOrder(post_order)
+    senders, waiters = senders_and_waiters(post_order)
+    for sender in senders:
+        for waiter in waiters:
+            if waiter is not sender:
+                order.put_before(sender, waiter)
     updates = [(one, one.operand(number)) for one in post_order for number in overwritable_operands(one)]
     for instruction, overwritten in (*updates, *_updates_of_state(root)):
         for reader in overwritten.users:

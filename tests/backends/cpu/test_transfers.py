@@ -165,6 +165,23 @@ def test_partitions_send_within_their_replica(pairs: str) -> None:
         assert one[1] == other[1]
 
 
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_nobody_waits_before_sending(backend: str) -> None:
+    named = PAIRS % "{{0,1},{1,2},{2,0}}"
+    text = f"""HloModule m, replica_count=3
+ENTRY e {{ t = token[] after-all()
+ r = (f32[4], u32[], token[]) recv(t), channel_id=1, {named}
+ rd = (f32[4], token[]) recv-done(r), channel_id=1
+ y = f32[4] get-tuple-element(rd), index=0
+ x = f32[4] parameter(0)
+ n = f32[4] negate(x)
+ s = (f32[4], u32[], token[]) send(n, t), channel_id=1, {named}
+ sd = token[] send-done(s), channel_id=1
+ ROOT z = f32[4] exponential(y) }}"""
+    found = compiled(text, backend).run_on_devices([one[:1] for one in ARGUMENTS[:3]])
+    np.testing.assert_allclose([one[0] for one in found], np.exp([-2.0, 0.0, -1.0]), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -29,6 +29,45 @@ def test_a_reader_behind_in_post_order_runs_first() -> None:
     assert at["r"] < at["u"]
 
 
+RECEIVE = "(f32[8], u32[], token[]) recv(t), channel_id=1"
+
+
+def test_what_sends_runs_before_what_waits() -> None:
+    at = scheduled([
+        "t = token[] after-all()",
+        f"r = {RECEIVE}",
+        "d = (f32[8], token[]) recv-done(r), channel_id=1",
+        "v = f32[8] get-tuple-element(d), index=0",
+        "w = f32[8] negate(v)",
+        "s2 = (f32[8], u32[], token[]) send(w, t), channel_id=2",
+        "n = f32[8] negate(x)",
+        "s1 = (f32[8], u32[], token[]) send(n, t), channel_id=1",
+        "e1 = token[] send-done(s1), channel_id=1",
+        "e2 = token[] send-done(s2), channel_id=2",
+        "f = (f32[8], token[]) infeed(t)",
+        "ROOT a = token[] after-all(e1, e2)",
+    ])  # fmt: skip
+    assert at["s1"] < at["d"] < at["s2"] < at["f"]
+
+
+def test_what_is_called_sends_and_waits_too() -> None:
+    module = parse("""HloModule m
+sending { x = f32[8] parameter(0)
+ t = token[] after-all()
+ s = (f32[8], u32[], token[]) send(x, t), channel_id=1
+ ROOT e = token[] send-done(s), channel_id=1 }
+waiting { t = token[] parameter(0)
+ r = (f32[8], u32[], token[]) recv(t), channel_id=1
+ ROOT d = (f32[8], token[]) recv-done(r), channel_id=1 }
+ENTRY e { t = token[] after-all()
+ w = (f32[8], token[]) call(t), to_apply=waiting
+ x = f32[8] parameter(0)
+ s = token[] call(x), to_apply=sending
+ ROOT r = (token[], (f32[8], token[])) tuple(s, w) }""")
+    at = {instruction.name: number for number, instruction in enumerate(schedule(module.entry_computation))}
+    assert at["s"] < at["w"]
+
+
 def test_a_reader_that_needs_the_update_runs_later() -> None:
     at = scheduled([
         "n = f32[8] negate(x)",
