@@ -34,7 +34,7 @@ BELOW_RUNTIME = (
     "xlalite.program_flags",
 )
 BELOW_CLIENT = (*BELOW_RUNTIME, "xlalite.runtime")
-BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite")
+BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite.tracing", "xlalite")
 
 # The longest prefix of a module's name finds its room.
 ROOMS: dict[str, Room] = {
@@ -64,9 +64,10 @@ ROOMS: dict[str, Room] = {
     "xlalite.program_flags": Room(("xlalite.hlo",)),
     "xlalite.flags": Room(("xlalite.hlo", "xlalite.passes", "xlalite.program_flags")),
     "xlalite.runtime": Room(BELOW_RUNTIME, (*NUMERIC, "platformdirs")),
-    # level 6: the client, and the modules beside it that only gather names
+    # level 6: the client, tracing, and the modules beside them that only gather names
+    "xlalite.tracing": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
-    "xlalite": Room((*BELOW_CLIENT, "xlalite.client"), NUMERIC),
+    "xlalite": Room((*BELOW_CLIENT, "xlalite.client", "xlalite.tracing"), NUMERIC),
     # level 7
     "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.interop.onnx"), NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),

@@ -19,6 +19,7 @@ _MODULES: dict[str, str] = {
     "contrib": "xlalite.contrib",
     "flags": "xlalite.flags",
     "hlo": "xlalite.hlo",
+    "numpy": "xlalite.numpy",
     "onnx": "xlalite.interop.onnx",
     "raw_ops": "xlalite.ops.functions.raw_ops",
 }
@@ -28,7 +29,7 @@ _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile, load_executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
-    "xlalite.client.jit": "JitFunction, jit",
+    "xlalite.tracing.jit": "JitFunction, jit",
     "xlalite.client.session": "InteractiveSession, Session",
     "xlalite.framework.graph.default_graph": "get_default_graph, reset_default_graph",
     "xlalite.framework.graph.default_session": "get_default_session",

@@ -1,13 +1,12 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
-from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo
+from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo, numpy as numpy
 from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
 from xlalite.client.compilation import compile as compile, load_executable as load_executable
 from xlalite.client.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
     OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
 )
-from xlalite.client.jit import JitFunction as JitFunction, jit as jit
 from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
 from xlalite.framework.graph.default_graph import (
     get_default_graph as get_default_graph, reset_default_graph as reset_default_graph
@@ -222,6 +221,7 @@ from xlalite.stubs import (
     saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
     summary as summary, test as test, train as train, xla as xla
 )
+from xlalite.tracing.jit import JitFunction as JitFunction, jit as jit
 
 bool = bool_
 tensor_diag = diag

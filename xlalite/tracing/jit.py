@@ -14,7 +14,6 @@ from typing import Any, overload
 import numpy as np
 
 from xlalite.backends.base import Executable
-from xlalite.client.traced_array import TracedArray, as_tensor
 from xlalite.flags import debug_options, flags_from_environment
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.graph import Graph
@@ -33,6 +32,10 @@ from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, CompilationHistory
+from xlalite.tracing.namespace import with_these_names
+from xlalite.tracing.promotion import as_tensor
+from xlalite.tracing.state import tracing
+from xlalite.tracing.traced_array import TracedArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +163,15 @@ class JitFunction:
             num_threads=self._num_threads or flags.xlalite_num_threads or None, debug=debug_options(flags)
         )
         arrays = given.arrays
-        with Graph().as_default(), _watching_random_numbers(name):
+        with Graph().as_default(), _watching_random_numbers(name), tracing():
             inputs = [placeholder(array.dtype, array.shape, f"argument_{i}") for i, array in enumerate(arrays)]
             traced = [
                 TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, given.leaves, strict=True)
             ]
             positional, named = rebuild(given.structure, traced)
             positional = [given.fixed.get(i, each) for i, each in enumerate(positional)]
-            result = self._function(*positional, **named, **given.static)
+            function = with_these_names(self._function)
+            result = function(*positional, **named, **given.static)
             results, result_structure = flatten(result)
             outputs = [_as_output(name, value) for value in results]
         operations = needed_operations(outputs, (), inputs)

@@ -121,11 +121,21 @@ def test_concatenation_without_an_axis_flattens():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: np.spacing(x), "numpy.spacing cannot be recorded by xlalite.jit"),
-        (lambda x: np.add.reduce(x), "numpy.add.reduce cannot be recorded"),
-        (lambda x: np.add(x, x, where=[True]), "numpy.add with where cannot be recorded"),
-        (lambda x: np.histogram(x), r"numpy.histogram cannot be recorded by xlalite.jit; float64\[12\] array \(being"),
-        (lambda x: np.sum(x, where=True), "numpy.sum: got an unexpected keyword argument 'where'; xlalite.jit records"),
+        (lambda x: np.add.reduceat(x, [0, 2]), "numpy.add.reduceat cannot be recorded by xlalite.jit"),
+        (lambda x: np.add(x, x, where=[True]), "numpy.add with where needs out="),
+        (lambda x: np.packbits(x), r"numpy.packbits cannot be recorded by xlalite.jit; float64\[12\] array \(being"),
+        (
+            lambda x: np.linalg.eigvals(x),
+            "eigvals cannot be recorded by xlalite.jit: whether eigenvalues are",
+        ),
+        (lambda x: np.histogram(x, bins="auto"), "the number of bins='auto' depends on values"),
+        (lambda x: np.unique(x), "how many different elements there are is not known"),
+        (lambda x: np.nonzero(x), "how many elements are not zero is not known"),
+        (lambda x: x.tolist(), "has no value while the function is traced"),
+        (lambda x: len(x[x > 0]), "how many elements a mask selects is not known"),
+        (lambda x: x[x > 0] + x, "how many elements a mask selects is not known"),
+        (lambda x: x[x > 0] + x[x < 0], "cannot be combined with those of another mask"),
+        (lambda x: np.add(x, x, out=REALS), "xlalite.jit cannot write to it"),
         (lambda x: 1 if x else 0, r"float64\[12\] array \(being traced\) has no truth value"),
     ],
 )

@@ -1,0 +1,160 @@
+"""NumPy's names for `xlalite.numpy`, and for functions that are traced: what they make can be assigned to.
+
+An array that `np.zeros` makes has values, and no argument of a traced function can be put into it. In place of NumPy
+such a function therefore sees these names, whose new arrays become traced as soon as that happens.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+from xlalite.framework.structure import flatten, rebuild
+from xlalite.tracing.functions import rule_of
+from xlalite.tracing.promotion import contains_traced, traced_array
+from xlalite.tracing.state import is_tracing
+from xlalite.tracing.traced_array import TracedArray, as_known
+
+_CREATING = frozenset(
+    {
+        *(
+            "arange",
+            "array",
+            "asarray",
+            "ascontiguousarray",
+            "empty",
+            "eye",
+            "full",
+            "fromfunction",
+            "identity",
+            "indices",
+        ),
+        *("linspace", "logspace", "geomspace", "ones", "tri", "zeros"),
+        *("zeros_like", "ones_like", "full_like", "empty_like", "copy"),
+    }
+)
+_ARRAY_API = ("__array_api_version__", "__array_namespace_info__", "__all__")
+
+
+class Namespace(ModuleType):
+    """A module of NumPy in which new arrays can be assigned to while a function is traced.
+
+    Args:
+        name: The module's public name.
+        module: NumPy's.
+        compiles: Whether a function that is called while nothing is traced is compiled.
+    """
+
+    def __init__(self, name: str, module: ModuleType, compiles: bool) -> None:
+        super().__init__(name, module.__doc__)
+        self._module = module
+        self._compiles = compiles
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in _ARRAY_API:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        found = getattr(self._module, name)
+        made = found
+        if name in _CREATING and self._module is numpy:
+            made = _creating(found)
+        elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
+            made = Namespace(f"{self.__name__}.{name}", found, True)
+        elif self._compiles and (isinstance(found, numpy.ufunc) or (callable(found) and rule_of(found) is not None)):
+            made = _Compiled(found)
+        setattr(self, name, made)
+        return made
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+
+TRACED = Namespace("numpy", numpy, False)
+"""What a function that is traced sees in NumPy's place."""
+
+
+def with_these_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, in whose own text these names stand for NumPy's.
+
+    Functions that assign global names, or are none of Python, stay as they are; so do functions that it calls.
+    """
+    if not isinstance(function, types.FunctionType) or _assigns_global_names(function.__code__):
+        return function
+    cells = tuple(types.CellType(TRACED) if _content(cell) is numpy else cell for cell in function.__closure__ or ())
+    names = {name: TRACED if value is numpy else value for name, value in function.__globals__.items()}
+    made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells or None)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _assigns_global_names(code: types.CodeType) -> bool:
+    inner = (each for each in code.co_consts if isinstance(each, types.CodeType))
+    is_here = any(each.opname == "STORE_GLOBAL" for each in dis.get_instructions(code))
+    return is_here or any(map(_assigns_global_names, inner))
+
+
+def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def create(*arguments: Any, **options: Any) -> Any:
+        if not is_tracing():
+            return function(*arguments, **options)
+        if function in (numpy.array, numpy.asarray, numpy.ascontiguousarray) and contains_traced(arguments[:1]):
+            return _array(*arguments, **options)
+        return as_known(function(*arguments, **options))
+
+    return create
+
+
+def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **others: Any) -> TracedArray:
+    """`numpy.array` of a traced array, or of lists that hold some."""
+    made: TracedArray = traced_array(value)
+    if dtype is not None:
+        return made.astype(dtype)
+    return made.copy() if made is value and copy else made
+
+
+class _Compiled:
+    """A function of NumPy that is compiled for each combination of arrays; everything else is static."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._programs: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        leaves, structure = flatten((arguments, options), none_is_leaf=True)
+        is_array = tuple([isinstance(leaf, numpy.ndarray) for leaf in leaves])
+        if is_tracing() or not any(is_array):
+            return self._function(*arguments, **options)
+        fixed = tuple([None if found else leaf for found, leaf in zip(is_array, leaves, strict=True)])
+        key = structure, is_array, tuple([(type(each), each) for each in fixed])
+        if key not in self._programs:
+            self._programs[key] = self._program(structure, is_array, fixed)
+        return self._programs[key](*[leaf for found, leaf in zip(is_array, leaves, strict=True) if found])
+
+    def _program(self, structure: Any, is_array: tuple[bool, ...], fixed: tuple[Any, ...]) -> Callable[..., Any]:
+        from xlalite.tracing.jit import jit
+
+        def traced(*arrays: Any) -> Any:
+            given = iter(arrays)
+            values = [next(given) if found else leaf for found, leaf in zip(is_array, fixed, strict=True)]
+            positional, named = rebuild(structure, values)
+            return self._function(*positional, **named)
+
+        traced.__name__ = self._function.__name__
+        return jit(traced)
