@@ -9,6 +9,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import ClassVar
 
 from xlalite.backends.compile_report import CompileReport
@@ -233,6 +234,24 @@ class CodeCache(ABC):
     @abstractmethod
     def clear(self) -> None:
         """Removes everything."""
+
+    @abstractmethod
+    def export_to(self, path: Path) -> int:
+        """Writes all that this version can use into one file, and gives the number of entries.
+
+        Raises:
+            CacheError: Nothing is kept.
+            OSError: The file cannot be written.
+        """
+
+    @abstractmethod
+    def import_from(self, path: Path) -> int:
+        """Takes over the entries of such a file, all or none, and gives their number.
+
+        Raises:
+            CacheError: Nothing is kept; or the file is damaged, or made for another processor or by another version.
+            OSError: It cannot be read.
+        """
 
 
 class Backend(ABC):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
 from xlalite.backends.cpu.compilation.compile import compile_request
 from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
+from xlalite.hlo.errors import CacheError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
@@ -54,6 +57,23 @@ class ObjectCodeCache(CodeCache):
         """Removes the files."""
         if self._cache.directory is not None:
             self._cache.directory.clear()
+
+    def export_to(self, path: Path) -> int:
+        """The files of the directory as one."""
+        from xlalite.backends.cpu.native.cache_export import export_entries
+
+        return export_entries(self._directory(), path)
+
+    def import_from(self, path: Path) -> int:
+        """Files for the directory out of one."""
+        from xlalite.backends.cpu.native.cache_export import import_entries
+
+        return import_entries(self._directory(), path)
+
+    def _directory(self) -> CacheDirectory:
+        if self._cache.directory is None:
+            raise CacheError(f"compiled code is kept {self.location}")
+        return self._cache.directory
 
 
 class CpuBackend(Backend):

@@ -74,12 +74,24 @@ def test_cache_lists_measures_and_clears(cache: Callable[..., str], tmp_path: Pa
     assert cache("ls") == ""
 
 
+def test_cache_travels_in_a_file(cache: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "shipped"
+    count = len(cache("ls").splitlines()) - 1
+    assert re.fullmatch(rf"exported {count} entries, \d+\.\d KiB, to {file}\n", cache("export", str(file)))
+    listed = {entry["key"] for entry in json.loads(cache("ls", "--json"))}
+    cache("clear")
+    assert cache("import", str(file)) == f"imported {count} entries from {file}\n"
+    assert {entry["key"] for entry in json.loads(cache("ls", "--json"))} == listed
+
+
 def test_cache_wrong_use(xlalite: Callable[..., object]) -> None:
     assert "invalid choice: 'empty' (choose from " in xlalite("cache", "empty").err
     ran = xlalite("cache", "ls", "--platform=interpreter")
     assert ran.code == 2
     assert "platform interpreter keeps no compiled code" in ran.err
     assert "cache clear has no --json" in xlalite("cache", "clear", "--json").err
+    assert "cache export takes a file" in xlalite("cache", "export").err
+    assert "cache ls takes no file" in xlalite("cache", "ls", "x").err
 
 
 def test_cache_shows_names_of_any_kind_in_one_line(

@@ -7,6 +7,7 @@ import datetime
 import json
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from xlalite.backends.base import CodeCache, get_backend
 from xlalite.cli.arguments import CommandParser, add_platform
@@ -20,6 +21,9 @@ actions:
   ls      every entry: module, kernels, time to compile, size, last use
   stats   where it is, how many entries, how large, how large it may become
   clear   remove all entries
+  export  write all entries into FILE, for machines with the same processor
+          and the same xlalite
+  import  take over the entries of FILE, which is then trusted like a program
 
 XLALITE_CACHE_DIR moves the cache, XLALITE_CACHE=0 keeps code in memory only.
 """
@@ -28,19 +32,27 @@ XLALITE_CACHE_DIR moves the cache, XLALITE_CACHE=0 keeps code in memory only.
 def run(words: Sequence[str]) -> int:
     """Runs the command."""
     parser = CommandParser(
-        "cache", "Lists, measures or clears the cache of compiled code.", "(ls | stats | clear) [--json]", _EPILOG
+        "cache",
+        "Looks after the cache of compiled code.",
+        "(ls | stats | clear | export FILE | import FILE) [--json]",
+        _EPILOG,
     )
-    parser.add_argument("action", choices=tuple(_ACTIONS), help="what to do")
+    parser.add_argument("action", choices=(*_ACTIONS, *_ACTIONS_WITH_FILE), help="what to do")
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="export, import: the file")
     parser.add_argument("--json", action="store_true", help="ls: print the entries as JSON, with their keys")
     add_platform(parser)
     arguments, _ = parser.read(words)
     cache = get_backend(arguments.platform).code_cache()
     if cache is None:
         raise UsageError(f"platform {arguments.platform} keeps no compiled code")
+    if (arguments.file is not None) != (arguments.action in _ACTIONS_WITH_FILE):
+        raise UsageError(f"cache {arguments.action} takes {'no' if arguments.file else 'a'} file")
     if arguments.json:
         if arguments.action != "ls":
             raise UsageError(f"cache {arguments.action} has no --json")
         print(json.dumps([dataclasses.asdict(entry) for entry in cache.entries()], indent=1))
+    elif arguments.file is not None:
+        _ACTIONS_WITH_FILE[arguments.action](cache, arguments.file)
     else:
         _ACTIONS[arguments.action](cache)
     return 0
@@ -99,8 +111,18 @@ def _clear(cache: CodeCache) -> None:
     print(f"removed {len(entries) - left} entries, {shown_bytes(sum(entry.size_bytes for entry in entries))}")
 
 
+def _export(cache: CodeCache, path: Path) -> None:
+    count = cache.export_to(path)
+    print(f"exported {count} entries, {shown_bytes(path.stat().st_size)}, to {path}")
+
+
+def _import(cache: CodeCache, path: Path) -> None:
+    print(f"imported {cache.import_from(path)} entries from {path}")
+
+
 def _shown_time(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="minutes")
 
 
 _ACTIONS: dict[str, Callable[[CodeCache], None]] = {"ls": _list, "stats": _measure, "clear": _clear}
+_ACTIONS_WITH_FILE: dict[str, Callable[[CodeCache, Path], None]] = {"export": _export, "import": _import}

@@ -48,7 +48,7 @@ COMMANDS = (
     Command("bisect", "find the pass, and its change, that makes a module go wrong"),
     Command("shrink", "make a module that goes wrong as small as it can be"),
     Command("bench", "measure compilation and execution of a module"),
-    Command("cache", "list, measure or clear the cache of compiled code"),
+    Command("cache", "list, measure, clear or ship the cache of compiled code"),
     Command("scan", "say which names of TensorFlow a program uses that xlalite lacks"),
     Command("flags", "list the flags of XLALITE_FLAGS and what they are set to"),
 )
