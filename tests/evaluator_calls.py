@@ -41,7 +41,7 @@ def main() -> None:
     count = 0
     for name, decisions in compilations():
         count += 1
-        found = Counter((str(d.numbers["opcode"]), d.reason) for d in decisions if "opcode" in d.numbers)
+        found = Counter((str(d.numbers["opcode"]), d.reason) for d in decisions if d.leaves_native_code)
         calls += found
         for what in found:
             programs[what].append(name)

@@ -32,6 +32,11 @@ class Decision:
     reason: str
     numbers: Mapping[str, Number] = field(default_factory=lambda: MappingProxyType({}))
 
+    @property
+    def leaves_native_code(self) -> bool:
+        """Whether it says that compiled code asks the evaluator for an instruction, and why."""
+        return self.verdict == "evaluated" and "opcode" in self.numbers
+
     def __str__(self) -> str:
         """One line: pass, subject, verdict, reason and figures."""
         figures = ", ".join(f"{name}={value}" for name, value in self.numbers.items())

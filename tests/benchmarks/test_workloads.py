@@ -17,8 +17,9 @@ _MODELS = [*convolution_models.workloads(), *dense_models.workloads(), *training
 
 
 @pytest.mark.parametrize("kind", [pytest.param(each, id=each.label) for each in _KINDS if each.sizes])
-def test_a_workload_agrees_with_numpy(kind: Workload) -> None:
+def test_a_workload_is_native_and_agrees_with_numpy(kind: Workload) -> None:
     contest = kind.build()
+    assert not outside_native_code(contest)
     calls = contest.enter(["numpy"])
     assert "numpy" in calls
     assert contest.tolerance is not None
@@ -39,6 +40,19 @@ def test_a_model_agrees_with_jax(model: Workload) -> None:
     contest = model.build()
     assert contest.tolerance is not None
     agree(contest.enter(["jax"]), contest.tolerance)
+
+
+@pytest.mark.parametrize(
+    "model", [pytest.param(each, id=each.label) for each in _MODELS if "training step [" in each.label]
+)
+def test_the_training_of_a_model_is_native(model: Workload) -> None:
+    assert not outside_native_code(model.build())
+
+
+def outside_native_code(contest: Contest) -> list[str]:
+    """What of a workload's program the evaluator is asked for."""
+    executable = contest.executable
+    return [str(each) for each in executable.decisions() if each.leaves_native_code] if executable else []
 
 
 def test_workloads_are_many_and_have_names_of_their_own() -> None:

@@ -15,6 +15,13 @@ def test_explain_lists_decisions_by_author(softmax: Path, xlalite: Callable[...,
     assert ran.out.startswith("fusion:\n  ")
     assert " e, d, mb, m -> q: fused: " in ran.out
     assert "\nkernel planner:\n" in ran.out
+    assert ran.out.endswith("\nall is native code\n")
+
+
+def test_explain_says_what_leaves_native_code(hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:
+    path = hlo_file('  a = f32[8] parameter(0)\n  ROOT b = f32[8] custom-call(a), custom_call_target="mine"')
+    out = xlalite("explain", path).out
+    assert out.endswith("\nslow: b (custom-call) leaves native code: it is a custom call of mine\n")
 
 
 def test_explain_follows_an_instruction_into_its_kernel(softmax: Path, xlalite: Callable[..., object]) -> None:

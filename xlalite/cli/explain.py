@@ -114,15 +114,18 @@ def _add_forms(parser: CommandParser) -> None:
 
 
 def _all_decisions(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
-    """By who decided, in the order of first appearance."""
+    """By who decided, in the order of first appearance; then what leaves native code."""
     by: dict[str, list[Decision]] = {}
     for decision in decisions:
         by.setdefault(decision.decided_by, []).append(decision)
     for who, group in by.items():
         yield f"{who}:"
         yield from (f"  {line}" for line in _lines_of(group, in_full=in_full))
-    if not by:
-        yield "nothing was decided"
+    asked = [decision for decision in decisions if decision.leaves_native_code]
+    for decision in asked:
+        yield f"slow: {decision.subject[0]} ({decision.numbers['opcode']}) leaves native code: {decision.reason}"
+    if not asked:
+        yield "all is native code"
 
 
 def _story(
