@@ -43,6 +43,7 @@ class KernelKind(enum.Enum):
     TRIDIAGONAL_SOLVE = "tridiagonal solve"
     TRANSPOSE = "transpose"
     CONCATENATE = "concatenate"
+    ZERO_PAD = "zero pad"
     CHAIN = "chain"
     DOT = "dot"
     ROW = "row"
@@ -122,6 +123,8 @@ def kernel_shapes(body: HloComputation, fusion_kind: FusionKind | None = None) -
         fusion_kind: What fusion made it for, whose kinds are preferred; None if it is no fusion's.
     """
     found = list(kernel_domains(body.root, body.instructions))
+    if body.root.opcode == "pad":  # of what lies in memory, which is up to fusion
+        found.append((KernelKind.ZERO_PAD, Domain(body.root.shape.dims)))
     found.sort(key=lambda one: one[0] is KernelKind.LOOP or one[0].fusion_kind is not fusion_kind)
     for kind, domain in found:
         results = {result: place_of_result(result_dims(result), domain) for result in results_of(body)}

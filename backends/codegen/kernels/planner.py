@@ -45,6 +45,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.TRIDIAGONAL_SOLVE: "linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
     KernelKind.TRANSPOSE: "transpose:plan_transpose",
     KernelKind.CONCATENATE: "concatenate:plan_concatenate",
+    KernelKind.ZERO_PAD: "zero_pad:plan_zero_pad",
     KernelKind.CHAIN: "chain:plan_chain",
     KernelKind.DOT: "dot:plan_dot_kernel",
     KernelKind.ROW: "row:plan_row",

@@ -81,6 +81,13 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[{n + 2}] concatenate(p0, p1), dimensions={{0}}", line, f"{t}[2]")
             yield program(f"{t}[3,{n + 1}] concatenate(p0, p1), dimensions={{1}}", f"{t}[3,{n}]", f"{t}[3,1]")
             yield program(f"{t}[{n + 3}] pad(p0, p1), padding=1_2", line, f"{t}[]")
+            nothing = f"z = {t}[] constant({ {'pred': 'false', 'c64': '(0,0)', 'c128': '(0,0)'}.get(t, 0) })"
+            for result, operand, padding in (
+                (f"{n + 3}", f"{n}", "1_2"),
+                (f"4,{n + 71}", f"3,{n}", "0_1x70_1"),
+                (f"2,5,{n},17", f"1,3,{n},16", "1_0x1_1x0_0x0_1"),
+            ):
+                yield program(f"{t}[{result}] pad(p0, z), padding={padding}", f"{t}[{operand}]", lines=[nothing])
             yield program(f"{line} slice(p0), slice={{[1:{n + 1}]}}", f"{t}[{n + 1}]")
             yield program(f"{line} slice(p0), slice={{[0:{3 * n}:3]}}", f"{t}[{3 * n}]")
             yield program(f"{line} reverse(p0), dimensions={{0}}", line)
