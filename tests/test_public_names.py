@@ -90,7 +90,8 @@ def test_table_has_all_functions_of_modules_that_are_shown_whole(name: str) -> N
     module = importlib.import_module(f"xlalite.ops.functions.{name}")
     defined = {public for public, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
     listed = {attribute for module_name, attribute in TABLE.values() if module_name == module.__name__}
-    assert {public for public in defined if not public.startswith("_")} <= listed
+    # Of some there is a form under the same name that takes arrays of NumPy, too.
+    assert {public for public in defined if not public.startswith("_")} <= listed | {*TABLE}
 
 
 def test_no_name_is_listed_twice() -> None:

@@ -29,6 +29,8 @@ _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile, load_executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
+    "xlalite.tracing.control_flow": "cond, fori_loop, map, switch, while_loop",
+    "xlalite.tracing.differentiation": "grad, hessian, jacobian, jvp, value_and_grad, vjp",
     "xlalite.tracing.jit": "JitFunction, jit",
     "xlalite.client.session": "InteractiveSession, Session",
     "xlalite.framework.graph.default_graph": "get_default_graph, reset_default_graph",
@@ -100,8 +102,8 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
-        "add_to_collection, Assert, case, cond, control_dependencies, device, get_collection, group, name_scope, "
-        "no_op, switch_case, tuple, while_loop, with_dependencies"
+        "add_to_collection, Assert, case, control_dependencies, device, get_collection, group, name_scope, no_op, "
+        "switch_case, tuple, with_dependencies"
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",

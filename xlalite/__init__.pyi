@@ -58,9 +58,9 @@ from xlalite.ops.functions.clipping import (
     clip_by_norm as clip_by_norm, global_norm as global_norm
 )
 from xlalite.ops.functions.control_flow import (
-    Assert as Assert, add_to_collection as add_to_collection, case as case, cond as cond,
+    Assert as Assert, add_to_collection as add_to_collection, case as case,
     control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
-    name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple, while_loop as while_loop,
+    name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple,
     with_dependencies as with_dependencies
 )
 from xlalite.ops.functions.custom_gradients import custom_gradient as custom_gradient, hessians as hessians
@@ -220,6 +220,12 @@ from xlalite.stubs import (
     metrics as metrics, nn as nn, python_io as python_io, quantization as quantization, random as random,
     saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
     summary as summary, test as test, train as train, xla as xla
+)
+from xlalite.tracing.control_flow import (
+    cond as cond, fori_loop as fori_loop, map as map, switch as switch, while_loop as while_loop
+)
+from xlalite.tracing.differentiation import (
+    grad as grad, hessian as hessian, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp
 )
 from xlalite.tracing.jit import JitFunction as JitFunction, jit as jit
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy
 
+from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.traced_array import TracedArray
@@ -30,7 +31,7 @@ class MaskedSelection(numpy.lib.mixins.NDArrayOperatorsMixin):
         Raises:
             TracingError: The mask is another one.
         """
-        if mask.tensor is not self.mask.tensor:
+        if not _is_same(mask.tensor, self.mask.tensor):
             raise TracingError("elements that one mask selects cannot be combined with those of another mask")
         return self.values
 
@@ -127,6 +128,26 @@ class MaskedSelection(numpy.lib.mixins.NDArrayOperatorsMixin):
             f"{what} cannot be recorded by xlalite.jit for {self!r}: how many elements a mask selects is not known "
             "while the function is traced. Use np.where(mask, x, other), or a reduction with where=mask"
         )
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are computed alike: `x > 0` is often written twice."""
+    pairs, seen = [(one, other)], set()
+    while pairs:
+        first, second = pairs.pop()
+        if first is second or (id(first), id(second)) in seen:
+            continue
+        seen.add((id(first), id(second)))
+        left, right = first.op, second.op
+        is_alike = first.index == second.index and left.type == right.type and left.spec.state is None
+        if not is_alike or len(left.inputs) != len(right.inputs) or (not left.inputs and left.type != "Const"):
+            return False
+        if left.attrs.keys() != right.attrs.keys():
+            return False
+        if not all(np.array_equal(value, right.attrs[name]) for name, value in left.attrs.items()):
+            return False
+        pairs += zip(left.inputs, right.inputs, strict=True)
+    return True
 
 
 def _limit(dtype: numpy.dtype[Any], is_lowest: bool) -> Any:

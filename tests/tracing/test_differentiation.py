@@ -1,0 +1,132 @@
+"""Derivatives of functions of arrays, beside differences and beside what is known in closed form."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlalite as xl
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=5)
+A = RANDOM.normal(size=(5, 5))
+
+
+def by_differences(function: Callable[..., Any], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    result = np.zeros(x.shape)
+    for position in np.ndindex(*x.shape):
+        moved = np.zeros(x.shape)
+        moved[position] = step
+        result[position] = (function(x + moved) - function(x - moved)) / (2 * step)
+    return result
+
+
+def shifted(x: Any) -> Any:
+    y = np.zeros(5)
+    y[1:] = x[:-1] ** 2
+    y[0] = x[4]
+    y *= x
+    y[x > 0] += 1.5 * x[x > 0]
+    return y.sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(np.sin(x) ** 2 * x),
+        lambda x: np.sum(np.sort(x) * np.arange(5.0)),
+        lambda x: np.sum(x[np.array([0, 0, 2])] ** 2),
+        lambda x: np.sum(np.cumsum(x) ** 2) + np.prod(x),
+        lambda x: np.max(x) + np.median(x) + np.linalg.norm(x),
+        lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2),
+        lambda x: np.sum(np.interp(x, [-2.0, 0.0, 2.0], [1.0, 3.0, 2.0])),
+        lambda x: np.sum(np.hypot(x, 2.0) + np.logaddexp(x, 1.0) + np.cbrt(x + 9)),
+        lambda x: np.sum(np.where(x > 0, x**3, np.exp(x))),
+        lambda x: np.var(np.pad(x, 2, mode="reflect")) + np.sum(np.diff(x) ** 2),
+        lambda x: np.sum(np.convolve(x, np.array([1.0, 2.0, -1.0])) ** 2),
+        lambda x: np.sum(np.einsum("i,j->ij", x, x) * A),
+        shifted,
+    ],
+)
+def test_gradients_by_vectors_are_those_of_differences(function):
+    np.testing.assert_allclose(xl.grad(function)(X), by_differences(function, X), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.sum(np.linalg.solve(a, X)),
+        lambda a: np.sum(np.linalg.inv(a) ** 2),
+        lambda a: np.linalg.slogdet(a)[1],
+        lambda a: np.sum(np.linalg.svd(a, compute_uv=False)),
+        lambda a: np.sum(np.linalg.cholesky(a @ a.T + np.eye(5))),
+        lambda a: np.sum(np.linalg.eigvalsh(a + a.T) ** 2),
+        lambda a: np.sum(np.tril(a) @ np.triu(a)) + np.trace(a @ a),
+    ],
+)
+def test_gradients_by_matrices_are_those_of_differences(function):
+    np.testing.assert_allclose(xl.grad(function)(A), by_differences(function, A), rtol=1e-5, atol=1e-5)
+
+
+def test_the_value_comes_along_and_a_second_result_too():
+    value, gradient = xl.value_and_grad(lambda x: np.sum(x**2))(X)
+    np.testing.assert_allclose(value, np.sum(X**2))
+    np.testing.assert_allclose(gradient, 2 * X)
+    gradient, twice = xl.grad(lambda x: (np.sum(x**2), 2 * x), has_aux=True)(X)
+    np.testing.assert_allclose(gradient, twice)
+
+
+def test_arguments_may_be_several_and_nested():
+    by_x, by_y = xl.grad(lambda x, y: np.sum(x * y), argnums=(0, 1))(X, 3 * X)
+    np.testing.assert_allclose((by_x, by_y), (3 * X, X))
+    found = xl.grad(lambda p: np.sum(p["w"] @ p["b"][0]))({"w": A, "b": [X]})
+    np.testing.assert_allclose(found["w"], np.broadcast_to(X, (5, 5)))
+    np.testing.assert_allclose(found["b"][0], A.sum(0))
+
+
+def test_what_an_argument_does_not_reach_has_the_gradient_zero():
+    np.testing.assert_array_equal(xl.grad(lambda x, y: np.sum(x), argnums=1)(X, A), np.zeros((5, 5)))
+
+
+def test_gradients_have_gradients():
+    third = xl.grad(lambda x: np.sum(xl.grad(lambda y: np.sum(y**4))(x) ** 2))
+    np.testing.assert_allclose(third(X), 96 * X**5)
+
+
+def test_jacobians_and_hessians():
+    tanh = np.tanh(A @ X)
+    np.testing.assert_allclose(xl.jacobian(lambda x: np.tanh(A @ x))(X), (1 - tanh**2)[:, None] * A)
+    np.testing.assert_allclose(xl.hessian(lambda x: x @ (A @ x))(X), A + A.T)
+    np.testing.assert_allclose(xl.jacobian(lambda x, a: a @ x, 1)(X, A)[2, 2], X)
+
+
+def test_directions_forward_and_backward():
+    value, pushed = xl.jvp(lambda x, a: a @ np.sin(x), (X, A), (np.ones(5), np.eye(5)))
+    np.testing.assert_allclose(value, A @ np.sin(X))
+    np.testing.assert_allclose(pushed, A @ np.cos(X) + np.sin(X))
+
+    @xl.jit
+    def pulled(x, seed):
+        _, pullback = xl.vjp(lambda y: {"sin": np.sin(y), "cos": np.cos(y)}, x)
+        return pullback({"sin": seed, "cos": 2 * seed})
+
+    np.testing.assert_allclose(pulled(X, A[0])[0], A[0] * np.cos(X) - 2 * A[0] * np.sin(X))
+
+
+def test_gradients_by_complex_numbers_point_uphill():
+    z = X + 2j
+    np.testing.assert_allclose(xl.grad(lambda w: np.sum(np.abs(w) ** 2))(z), 2 * z)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (lambda x: x * 2, (X,), "the gradient is that of one number with fractions"),
+        (lambda x: np.sum(x), (np.arange(3),), "argument 0 is int64, which has no derivative"),
+        (lambda: 0.0, (), "there is no argument 0 among 0"),
+    ],
+)
+def test_what_has_no_gradient_is_refused(function, arguments, message):
+    with pytest.raises(xl.XlaliteError, match=message):
+        xl.grad(function)(*arguments)
