@@ -102,8 +102,8 @@ def _custom_call_shape(context: ShapeContext) -> Shape:
     return context.declared
 
 
-def _first_operand(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
-    return operands[0]
+def _its_operands(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    return operands[0] if len(operands) == 1 else tuple(operands)
 
 
 # On one device a value is its own shard, and all memory is alike.
@@ -122,7 +122,7 @@ for _target in (
     "xla.sdy.LocalToGlobalShape",
     "xla.sdy.PropagationBarrier",
 ):
-    CUSTOM_CALLS[_target] = _first_operand
+    CUSTOM_CALLS[_target] = _its_operands
 
 
 @custom_call("xla.sdy.ShardingGroup")

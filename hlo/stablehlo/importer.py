@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.module import HloModule, InputOutputAlias, ModuleConfig
 from xlalite.hlo.ir.traversal import post_order
 from xlalite.hlo.stablehlo.bytecode.reader import read_bytecode
-from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name
+from xlalite.hlo.stablehlo.lowering import FunctionTable, hlo_name, text_attributes
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
 from xlalite.hlo.stablehlo.reading.reader import read_program
 from xlalite.hlo.stablehlo.reading.recognition import is_bytecode
 from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Source, Symbol
+from xlalite.hlo.stablehlo.rules.sharding_rules import MESHES_IN_HLO
 from xlalite.hlo.stablehlo.rules.table import RULES
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
 
@@ -37,12 +40,12 @@ def module_of(program: Program, source: Source, name: str | None = None) -> HloM
     Raises:
         ParseError: They have no counterpart in HLO; says where.
     """
-    module = HloModule(hlo_name(program.name or name or "module", "module"))
+    module = HloModule(hlo_name(program.name or name or "module", "module"), _counts(program))
     table = FunctionTable(module, source, RULES, Locations(program.locations))
     entry = _entry(program, source)
     for function in _callees_first(program, entry, source):
         computation = table.add(function, entry=function is entry)
-    module.config = _config(program, entry, computation)
+    module.config = _config(entry, computation, module.config)
     return module
 
 
@@ -80,8 +83,21 @@ def _callees(program: Program, function: Function) -> list[Function]:
     return [program.functions[name] for name in names if name in program.functions]
 
 
-def _config(program: Program, entry: Function, computation: HloComputation) -> ModuleConfig:
-    """Number of devices, outputs in the memory of parameters, parameters whose memory is free."""
+def _counts(program: Program) -> ModuleConfig:
+    """Numbers of devices and their meshes."""
+    frontend = text_attributes(program.attributes)
+    if program.meshes:
+        meshes = ", ".join(f"{name} = {mesh}" for name, mesh in program.meshes.items())
+        frontend = (*frontend, (MESHES_IN_HLO, f"{{{meshes}}}"))
+    return ModuleConfig(
+        replica_count=_count(program, "mhlo.num_replicas"),
+        num_partitions=_count(program, "mhlo.num_partitions"),
+        frontend_attributes=frontend,
+    )
+
+
+def _config(entry: Function, computation: HloComputation, counts: ModuleConfig) -> ModuleConfig:
+    """Outputs in the memory of parameters, parameters whose memory is free."""
     aliases: list[InputOutputAlias] = []
     donors: list[tuple[int, tuple[int, ...]]] = []
     for number, argument in enumerate(entry.body.arguments):
@@ -91,12 +107,7 @@ def _config(program: Program, entry: Function, computation: HloComputation) -> M
             aliases.append(InputOutputAlias(index, number))
         if argument.attributes.get("jax.buffer_donor") is True:
             donors.append((number, ()))
-    return ModuleConfig(
-        input_output_alias=tuple(aliases),
-        buffer_donors=tuple(donors),
-        replica_count=_count(program, "mhlo.num_replicas"),
-        num_partitions=_count(program, "mhlo.num_partitions"),
-    )
+    return replace(counts, input_output_alias=tuple(aliases), buffer_donors=tuple(donors))
 
 
 def _count(program: Program, key: str) -> int:

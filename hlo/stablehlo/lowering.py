@@ -16,14 +16,15 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.stablehlo.reading.locations import Locations
-from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Operation, Region, Source
+from xlalite.hlo.stablehlo.reading.syntax import Attribute, Function, Opaque, Operation, Region, Source
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
+from xlalite.hlo.stablehlo.rules.sharding_rules import SHARDING, SHARDING_IN_HLO
 from xlalite.hlo.types.limits import ParseLimits
 from xlalite.hlo.types.shape import Shape
 
 _REPEATED = frozenset({"constant", "broadcast", "reshape", "convert"})
 _REPEATED_DEPTH = 4
-_ANNOTATIONS = frozenset({"mhlo.sharding", "mhlo.frontend_attributes"})
+_ANNOTATIONS = frozenset({"mhlo.sharding", "mhlo.frontend_attributes", SHARDING})
 _NOT_IN_NAMES = re.compile(r"[^\w.]", re.ASCII)
 
 
@@ -57,9 +58,7 @@ class FunctionTable:
         for argument in function.body.arguments:
             with lowering.builder.metadata(self.locations.metadata(argument.location)):
                 parameter = lowering.builder.parameter(argument.shape, hlo_name(argument.name, "p"))
-            sharding = argument.attributes.get("mhlo.sharding")
-            if isinstance(sharding, str):
-                parameter.instruction.sharding = sharding
+            _annotate([parameter.instruction], argument.attributes)
             lowering.define(argument.name, parameter, function.token)
         returned = lowering.run(function.body)
         found = tuple(value.shape for value in returned)
@@ -282,13 +281,22 @@ def _repeat(builder: Builder, instruction: HloInstruction) -> Handle:
 
 def _annotate(instructions: Sequence[HloInstruction], attributes: Mapping[str, Attribute]) -> None:
     """Gives the last instruction the sharding, and all of them the frontend attributes."""
-    sharding, frontend = attributes.get("mhlo.sharding"), attributes.get("mhlo.frontend_attributes")
+    sharding, shardy = attributes.get("mhlo.sharding"), attributes.get(SHARDING)
+    frontend = text_attributes(attributes)
     if instructions and isinstance(sharding, str):
         instructions[-1].sharding = sharding
-    if isinstance(frontend, dict):
-        pairs = tuple((key, value) for key, value in frontend.items() if isinstance(value, str))
+    if frontend:
         for instruction in instructions:
-            instruction.frontend_attributes = pairs
+            instruction.frontend_attributes = frontend
+    if instructions and isinstance(shardy, Opaque):
+        instructions[-1].frontend_attributes = (*frontend, (SHARDING_IN_HLO, shardy.text))
+
+
+def text_attributes(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
+    """The frontend attributes among attributes."""
+    frontend = attributes.get("mhlo.frontend_attributes")
+    pairs = frontend.items() if isinstance(frontend, dict) else ()
+    return tuple((key, value) for key, value in pairs if isinstance(value, str))
 
 
 def _same_types(found: Sequence[Shape], declared: Sequence[Shape]) -> bool:

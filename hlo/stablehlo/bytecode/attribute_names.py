@@ -3,7 +3,7 @@
 They lie in the alphabetical order of their names. In a portable artifact (dialect vhlo) all are there, one that says
 nothing included; elsewhere those that may be absent are marked with `?`.
 
-Sources: the definitions of StableHLO 1.17's operations and of their versions in the dialect vhlo.
+Sources: the definitions of StableHLO 1.17's operations, of their versions in the dialect vhlo, and of Shardy's.
 """
 
 from __future__ import annotations
@@ -133,6 +133,9 @@ _OTHERS = {
     "func.call": "?arg_attrs callee ?no_inline ?res_attrs",
     "func.func": "?arg_attrs function_type ?no_inline ?res_attrs sym_name ?sym_visibility",
     "builtin.module": "?sym_name ?sym_visibility",
+    "sdy.manual_computation": "in_shardings manual_axes out_shardings",
+    "sdy.mesh": "mesh sym_name",
+    "sdy.sharding_constraint": "sharding",
 }
 
 ATTRIBUTE_NAMES: dict[str, tuple[str, ...]] = {

@@ -10,7 +10,7 @@ from xlalite.hlo.stablehlo.bytecode.entries import LocationEntries
 from xlalite.hlo.stablehlo.bytecode.portable import as_stablehlo
 from xlalite.hlo.stablehlo.bytecode.values import Values
 from xlalite.hlo.stablehlo.reading.functions import RETURNS, add_function, function_of
-from xlalite.hlo.stablehlo.reading.syntax import Argument, Attribute, Location, Operation, Program, Region
+from xlalite.hlo.stablehlo.reading.syntax import Argument, Attribute, Location, Opaque, Operation, Program, Region
 from xlalite.hlo.types.limits import ParseLimits
 
 # The dialect of annotations that mean nothing on one device.
@@ -91,6 +91,10 @@ class _ModuleReader:
     def _add(self, program: Program, member: Operation) -> None:
         if member.name == "func.func":
             add_function(program, function_of(member, self._source), self._source)
+            return
+        name, mesh = member.attributes.get("sym_name"), member.attributes.get("mesh")
+        if isinstance(name, str) and isinstance(mesh, Opaque):
+            program.meshes[name] = mesh.text
         elif not member.name.startswith(_SHARDINGS):
             raise self._source.error_at(member.token, f"found {member.name}, expected a function")
 
@@ -156,7 +160,7 @@ class _ModuleReader:
     def _properties(self, cursor: ByteCursor, spelled: str) -> dict[str, Attribute]:
         """The attributes of the operation's definition: numbers, in the order of their names."""
         start, end = pick(cursor, self._container.properties, cursor.integer(), "set of attributes")
-        if spelled.startswith(_SHARDINGS):
+        if spelled.startswith(_SHARDINGS) and spelled not in ATTRIBUTE_NAMES:
             return {}
         part = ByteCursor(cursor.data, start, end)
         found: dict[str, Attribute] = {}

@@ -1,7 +1,7 @@
 """Types and attributes of MLIR bytecode as the records that StableHLO text is read into.
 
 The dialects builtin, vhlo (of portable artifacts) and stablehlo encode theirs by a number and fields; what a dialect
-leaves to text is read as text; the attributes of others, shardings above all, are kept unread.
+leaves to text is read as text; the attributes of others are kept unread.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from xlalite.hlo.stablehlo.bytecode.byte_cursor import ByteCursor
 from xlalite.hlo.stablehlo.bytecode.container import Container, Entry, pick
 from xlalite.hlo.stablehlo.bytecode.entries import EntryTable
+from xlalite.hlo.stablehlo.bytecode.shardings import ShardingReader
 from xlalite.hlo.stablehlo.reading.attribute_reader import (
     ELEMENT_NAMES,
     ELEMENT_TYPES,
@@ -177,6 +178,7 @@ class Values:
             ("stablehlo", 7): lambda cursor: _dimensions(cursor, GATHER_DIMENSIONS),
             ("stablehlo", 11): lambda cursor: _dimensions(cursor, SCATTER_DIMENSIONS),
             ("stablehlo", 15): self._algorithm,
+            **ShardingReader(container, self.attributes.at).readers,
         }
 
     def _list(self, cursor: ByteCursor) -> Attribute:

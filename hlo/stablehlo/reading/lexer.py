@@ -118,7 +118,7 @@ class MlirCursor(TokenPosition):
                 raise self.error_at(first, f"the {self.tokens[first]!r} is not closed")
             if token in _OPENING:
                 closing.append(_OPENING[token])
-            elif token in _CLOSING and closing.pop() != token:
+            elif token in _CLOSING and (not closing or closing.pop() != token):
                 raise self.error(f"{token!r} closes nothing")
             self.index += 1
             if not closing:

@@ -21,7 +21,7 @@ from xlalite.hlo.stablehlo.reading.attribute_reader import (
     read_untyped_attribute,
 )
 from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
-from xlalite.hlo.stablehlo.reading.syntax import Argument, Attribute, Operation, Region, Symbol, Word
+from xlalite.hlo.stablehlo.reading.syntax import Argument, Attribute, Opaque, Operation, Region, Symbol, Word
 from xlalite.hlo.types.shape import Shape
 
 RegionReader: TypeAlias = Callable[..., Region]
@@ -78,6 +78,8 @@ def read_pretty(
         return _read_reduce(cursor, head, operation, read_region, read_arguments)
     if head.name in ("stablehlo.while", "mhlo.while"):
         return _read_while(cursor, operation, read_region)
+    if head.name == "sdy.manual_computation":
+        return _read_manual_computation(cursor, operation, read_region, read_arguments)
     reader = _READERS.get(head.short_name)
     if reader is not None:
         reader(cursor, operation)
@@ -137,7 +139,7 @@ def _read_items(cursor: MlirCursor, operation: Operation) -> None:
             if cursor.at("["):
                 operation.attributes["brackets"] = _read_brackets(cursor)
             elif cursor.at("<"):
-                cursor.skip_balanced()
+                operation.attributes["sharding"] = Opaque(f"#sdy.sharding{cursor.skip_balanced()}")
         elif cursor.tokens[cursor.index + 1] == "=":
             key = cursor.word("the name of an attribute")
             cursor.index += 1
@@ -271,6 +273,31 @@ def _read_while(cursor: MlirCursor, operation: Operation, read_region: RegionRea
             raise cursor.unexpected(repr(keyword))
         arguments = [Argument(name, shape) for name, shape in zip(names, types, strict=True)]
         operation.regions.append(read_region(arguments))
+    return operation
+
+
+def _read_manual_computation(
+    cursor: MlirCursor, operation: Operation, read_region: RegionReader, read_arguments: ArgumentReader
+) -> Operation:
+    """Consumes `(%a, ...) in_shardings=[...] out_shardings=[...] manual_axes={...} (...) {...} : types -> types`."""
+    cursor.expect("(")
+    operation.operands = tuple(read_value_name(cursor) for _ in separated(cursor, ")"))
+    for key, form in (
+        ("in_shardings", "#sdy.sharding_per_value<{}>"),
+        ("out_shardings", "#sdy.sharding_per_value<{}>"),
+        ("manual_axes", "#sdy<manual_axes{}>"),
+    ):
+        if cursor.word("an attribute") != key:
+            raise cursor.error_at(cursor.index - 1, f"expected {key!r}")
+        cursor.expect("=")
+        operation.attributes[key] = Opaque(form.format(cursor.skip_balanced()))
+    operation.regions.append(read_region(read_arguments()))
+    if cursor.at("{"):
+        operation.attributes.update(read_dictionary(cursor))
+    cursor.expect(":")
+    operation.operand_types = read_types(cursor)
+    cursor.expect("->")
+    operation.result_types = read_types(cursor)
     return operation
 
 

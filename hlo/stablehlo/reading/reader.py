@@ -106,9 +106,9 @@ class _ProgramReader:
             add_function(self.program, function_of(operation, cursor), cursor)
         elif token == "sdy.mesh":
             cursor.index += 1
-            cursor.name("the name of a mesh", "@")
+            name = cursor.name("the name of a mesh", "@")
             cursor.expect("=")
-            cursor.skip_balanced()
+            self.program.meshes[name] = f"#sdy.mesh{cursor.skip_balanced()}"
             if cursor.at("{"):
                 read_dictionary(cursor)
             self._location()

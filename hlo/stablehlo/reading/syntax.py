@@ -166,9 +166,10 @@ class Function:
 
 @dataclass(slots=True)
 class Program:
-    """A module: functions by name, attributes, and the locations that have names."""
+    """A module: functions by name, attributes, the locations that have names, and the texts of meshes by name."""
 
     name: str
     attributes: dict[str, Attribute]
     functions: dict[str, Function]
     locations: Mapping[str, Location]
+    meshes: dict[str, str] = field(default_factory=dict)

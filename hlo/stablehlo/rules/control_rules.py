@@ -228,11 +228,6 @@ def _recv(context: OperationContext) -> tuple[Handle, ...]:
     return (*((received,) if len(data) == 1 else elements(received)), done)
 
 
-def identity(context: OperationContext) -> Handle:
-    """The operand: an annotation without meaning on one device."""
-    return context.take(1)[0]
-
-
 RULES: dict[str, ImportRule] = {
     "while": _while,
     "if": _branches,
@@ -250,4 +245,4 @@ RULES: dict[str, ImportRule] = {
     "recv": _recv,
 }
 
-FUNCTION_RULES: dict[str, ImportRule] = {"call": _call, "func.call": _call, "sdy.sharding_constraint": identity}
+FUNCTION_RULES: dict[str, ImportRule] = {"call": _call, "func.call": _call}

@@ -10,6 +10,7 @@ from xlalite.hlo.stablehlo.rules import (
     product_rules,
     reduction_rules,
     shaping_rules,
+    sharding_rules,
 )
 from xlalite.hlo.stablehlo.rules.context import ImportRule
 
@@ -28,4 +29,5 @@ RULES: dict[str, ImportRule] = {
     **{f"mhlo.{name}": rule for name, rule in _STABLEHLO.items()},
     **{f"chlo.{name}": rule for name, rule in _CHLO.items()},
     **control_rules.FUNCTION_RULES,
+    **sharding_rules.RULES,
 }

@@ -74,6 +74,8 @@ def program_of(module: HloModule, rules: Mapping[str, ExportRule]) -> Program:
     if module.config.replica_count != 1 or module.config.num_partitions != 1:
         attributes["mhlo.num_partitions"] = module.config.num_partitions
         attributes["mhlo.num_replicas"] = module.config.replica_count
+    if module.config.frontend_attributes:
+        attributes["mhlo.frontend_attributes"] = dict(module.config.frontend_attributes)
     program = Program(_NOT_IN_SYMBOLS.sub("_", module.name), attributes, {}, {})
     ModuleExport(module, program, rules).entry()
     return program
@@ -135,8 +137,8 @@ class ModuleExport:
             for index, shape in parts:
                 spelled = ".".join((parameter.name, *map(str, index)))
                 argument = Argument(spelled, checked(shape, parameter), {}, _location(parameter.metadata))
-                if parameter.sharding and len(parts) == 1:
-                    argument.attributes["mhlo.sharding"] = parameter.sharding
+                if len(parts) == 1:
+                    argument.attributes.update(_annotations(parameter))
                 arguments.append(argument)
             found = (Leaf(argument.name, argument.shape) for argument in arguments[len(arguments) - len(parts) :])
             trees.append(grouped(found, parameter.shape))
@@ -245,12 +247,21 @@ class BlockExport:
         self.location = _location(instruction.metadata)
         result = rule(context)
         if len(self.operations) > first:
-            attributes = self.operations[-1].attributes
-            if instruction.sharding:
-                attributes["mhlo.sharding"] = instruction.sharding
-            if instruction.frontend_attributes and not self.operations[-1].name.endswith(".composite"):
-                attributes["mhlo.frontend_attributes"] = dict(instruction.frontend_attributes)
+            annotations = _annotations(instruction)
+            if self.operations[-1].name.endswith(".composite"):
+                annotations.pop("mhlo.frontend_attributes", None)
+            self.operations[-1].attributes.update(annotations)
         return result
+
+
+def _annotations(instruction: HloInstruction) -> dict[str, Attribute]:
+    """What an instruction carries that does not change what it gives."""
+    found: dict[str, Attribute] = {}
+    if instruction.sharding:
+        found["mhlo.sharding"] = instruction.sharding
+    if instruction.frontend_attributes:
+        found["mhlo.frontend_attributes"] = dict(instruction.frontend_attributes)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

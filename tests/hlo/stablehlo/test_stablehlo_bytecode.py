@@ -84,6 +84,39 @@ def test_meshes_and_shardings_of_one_device_are_read_over(shardings: bool) -> No
     np.testing.assert_array_equal(evaluate(module, X), X * 2)
 
 
+SHARDINGS = """
+module @m {
+  sdy.mesh @mesh = <["x"=2, "yy"=6, "z"=4]>
+  sdy.mesh @one = <[], device_ids=[5]>
+  sdy.mesh @ordered = <["x"=2, "yy"=2], device_ids=[3, 2, 1, 0]>
+  func.func public @main(
+      %a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "yy"}, {"z"}]>},
+      %b: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", ?}, {?}]>},
+      %c: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"z", ?}p3], replicated={"x"}, unreduced={"yy"}>},
+      %d: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"yy":(2)3}]>},
+      %e: tensor<f32> {sdy.sharding = #sdy.sharding<mesh<["q"=3]>, []>}) -> tensor<8x12xf32> {
+    %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>} : tensor<8x12xf32>
+    %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>]
+        manual_axes={"x", "yy"} (%part: tensor<4x12xf32>) {
+      sdy.return %part : tensor<4x12xf32>
+    } : (tensor<8x12xf32>) -> tensor<8x12xf32>
+    return %1 : tensor<8x12xf32>
+  }
+}"""
+
+
+def test_shardings_are_spelled_as_in_text() -> None:
+    from jax._src.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    with make_ir_context(), ir.Location.unknown():
+        binary = parse(bytecode_of(ir.Module.parse(SHARDINGS)))
+    text = parse(SHARDINGS)
+    assert binary.config.frontend_attributes == text.config.frontend_attributes != ()
+    for one, other in zip(binary.instructions(), text.instructions(), strict=True):
+        assert (one.opcode, one.frontend_attributes) == (other.opcode, other.frontend_attributes)
+
+
 def test_large_constants_are_whole() -> None:
     values = np.random.default_rng(0).normal(size=(300, 70)).astype(np.float32)
     module = parse(artifact_of(jax.jit(lambda: jnp.asarray(values)).lower().compiler_ir("stablehlo")))

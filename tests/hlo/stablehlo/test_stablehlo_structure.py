@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xlalite.hlo.errors import ParseError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import InputOutputAlias
 from xlalite.hlo.text import parse
@@ -254,3 +255,75 @@ def test_locations_of_all_kinds_become_metadata() -> None:
 def test_names_that_hlo_cannot_hold_are_changed() -> None:
     module = parse('module @"jit(<f>)" { func.func @main(%0: tensor<f32>) -> tensor<f32> { return %0 : tensor<f32> } }')
     assert str(parse(str(module))) == str(module)
+
+
+SHARDED = """module @m attributes {mhlo.num_partitions = COUNT : i32} {
+  sdy.mesh @mesh = <["x"=COUNT]>
+  func.func public @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>},
+                         %b: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : tensor<4xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}]> : tensor<4xf32>
+    %2:2 = sdy.manual_computation(%1, %b)
+        in_shardings=[<@mesh, [{"x"}]>, <@mesh, [{"x"}]>]
+        out_shardings=[<@mesh, [{"x"}]>, <@mesh, [{"x"}]>] manual_axes={"x"}
+        (%c: tensor<SIZExf32>, %d: tensor<SIZExf32>) {
+      %3 = stablehlo.multiply %c, %d : tensor<SIZExf32>
+      sdy.return %3, %c : tensor<SIZExf32>, tensor<SIZExf32>
+    } : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %4 = stablehlo.subtract %2#0, %2#1 : tensor<4xf32>
+    return %4 : tensor<4xf32>
+  }
+}
+"""
+
+
+def test_shardings_become_annotations() -> None:
+    module = parse(SHARDED.replace("COUNT", "2").replace("SIZE", "2"))
+    assert module.config.frontend_attributes == (("xla.sdy.meshes", '{mesh = #sdy.mesh<["x"=2]>}'),)
+    entry = module.entry_computation
+    assert entry.parameters[0].frontend_attributes == (("xla.sdy.sharding", '#sdy.sharding<@mesh, [{"x"}]>'),)
+    calls = [one for one in entry.instructions if one.opcode == "custom-call"]
+    targets = ["Sharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"]
+    assert [call.attrs.custom_call_target for call in calls] == targets
+    (shared, cut, joined), each = calls, '<@mesh, [{"x"}]>'
+    assert shared.operand(0).frontend_attributes == (("xla.sdy.sharding", "#sdy.sharding_per_value<[<@mesh, [{}]>]>"),)
+    assert shared.frontend_attributes == (("xla.sdy.sharding", f"#sdy.sharding_per_value<[{each}]>"),)
+    assert [shape.dims for shape in cut.shape.elements] == [(2,), (2,)]
+    assert [shape.dims for shape in joined.shape.elements] == [(4,), (4,)]
+    axes, both = ("xla.sdy.manual_axes", '#sdy<manual_axes{"x"}>'), f"#sdy.sharding_per_value<[{each}, {each}]>"
+    assert cut.frontend_attributes == (("xla.sdy.in_shardings", both), axes)
+    assert joined.frontend_attributes == (axes, ("xla.sdy.out_shardings", both))
+    written = parse(module.to_stablehlo())
+    assert written.config.frontend_attributes == module.config.frontend_attributes
+    for one, other in zip(written.instructions(), module.instructions(), strict=True):
+        assert one.opcode == "get-tuple-element" or one.frontend_attributes == other.frontend_attributes
+
+
+def test_shardings_mean_nothing_on_one_device() -> None:
+    module = parse(SHARDED.replace("COUNT", "1").replace("SIZE", "4"))
+    a, b = np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)
+    np.testing.assert_array_equal(evaluate(module, a, b), (a + b) * b - (a + b))
+    targets = [one.attrs.custom_call_target for one in module.instructions() if one.opcode == "custom-call"]
+    assert "Sharding" not in targets
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(%1, %b)", "(%1)", "takes 1 operands, its region 2"),
+        ("sdy.return %3, %c : tensor<2xf32>, tensor", "sdy.return %3 : tensor", "has 2 results, its region 1"),
+        ("in_shardings", "shardings", "expected 'in_shardings'"),
+        (
+            '= sdy.sharding_constraint %0 <@mesh, [{"x"}]>',
+            "= sdy.sharding_constraint %0",
+            "needs the attribute sharding",
+        ),
+        ("%c, %d :", "%c, %b :", "comes from outside"),
+        ("@mesh = <", "@mesh = >", "'>' closes nothing"),
+    ],
+)
+def test_wrong_shardings_are_refused(old: str, new: str, message: str) -> None:
+    text = SHARDED.replace("COUNT", "2").replace("SIZE", "2")
+    assert old in text
+    with pytest.raises(ParseError, match=message):
+        parse(text.replace(old, new))
