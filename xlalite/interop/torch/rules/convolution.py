@@ -45,11 +45,13 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Handle:
-    """A transposed convolution is the derivative of one by its image."""
+    """A transposed convolution is the derivative of one by its image; with a bias, sums are rounded behind it."""
     sizes = (at.dims, filters.dims, image.dims) if transposed else (image.dims, filters.dims, at.dims)
     own = _convolution(*sizes, stride, padding, dilation, groups)
+    if bias is not None:
+        image, filters, bias = at.wide(image), at.wide(filters), at.wide(bias)
     found = own.to_image(filters, image) if transposed else own.forward(image, filters)
-    return found if bias is None else found + at.builder.broadcast(bias, found.dims, [1])
+    return found if bias is None else at.cast(found + at.builder.broadcast(bias, found.dims, [1]), at.dtype)
 
 
 @rule("aten.convolution_backward.default")

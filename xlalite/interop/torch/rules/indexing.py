@@ -201,8 +201,10 @@ def index_put(
     updates = b.transpose(broadcast_to(b, values, taken), np.argsort(own.order).tolist())
     if 0 in updates.dims:
         return x
+    if accumulate:
+        turned, updates = at.wide(turned), at.wide(updates)
     found = scatter_slices(b, turned, own.vectors(at), updates, "add" if accumulate else "assign")
-    return b.transpose(found, np.argsort(own.front).tolist())
+    return b.transpose(at.cast(found, at.dtype), np.argsort(own.front).tolist())
 
 
 class _Indices:
