@@ -159,3 +159,13 @@ def test_a_scan_runs_backwards_where_it_is_asked_to() -> None:
 def test_an_unknown_attribute_value_is_named() -> None:
     with pytest.raises(LoweringError, match=r"importing Gelu 'y': approximate must be none or tanh, found 'cube'"):
         run(node("Gelu", "a", "y", approximate="cube"), X)
+
+
+def test_classes_are_drawn_as_often_as_they_are_likely() -> None:
+    shares = np.array([[0.1, 0.6, 0.3, 0.0], [0.0, 0.0, 1.0, 0.0]], np.float32)
+    with np.errstate(divide="ignore"):
+        (drawn,) = run(node("Multinomial", "a", "z", sample_size=20000, dtype=7), np.log(shares))
+    assert drawn.shape == (2, 20000)
+    assert drawn.dtype == np.int64
+    found = [np.bincount(row, minlength=4) / 20000 for row in drawn]
+    np.testing.assert_allclose(found, shares, atol=0.02)

@@ -17,6 +17,7 @@ from xlalite.hlo.building.pooling import (
     window_largest_with,
     window_sums,
 )
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.reductions import mean
@@ -121,3 +122,37 @@ def _lrn(context: NodeContext) -> Handle:
     total = window_sums(x * x, window) * context.constant(context.number("alpha", 1e-4) / size, x.dtype)
     norm = total + context.constant(context.number("bias", 1.0), x.dtype)
     return x / context.builder.op("power", (norm, filled(context.number("beta", 0.75), x)))
+
+
+@rule("MaxRoiPool")
+def _max_roi_pool(context: NodeContext) -> Handle:
+    """The largest value in each cell of a grid over each region; 0 where a cell has no pixel."""
+    b, x, regions = context.builder, context.operand(0), context.operand(1)
+    pooled, scale = context.integers("pooled_shape"), context.number("spatial_scale", 1.0)
+    if len(pooled) != 2 or len(x.dims) != 4 or regions.dims[1:] != (5,):
+        raise context.error(f"regions {regions.shape.text()} of {x.shape.text()} in {len(pooled)} dimensions")
+    count = regions.dims[0]
+    columns = [b.reshape(b.slice(regions, (0, i), (count, i + 1)), (count,)) for i in range(5)]
+    edges = [b.op("round-nearest-afz", (each * context.constant(scale, each.dtype),)) for each in columns[1:]]
+    rows, places = (_cells(edges[1 - axis], edges[3 - axis], pooled[axis], x.dims[2 + axis]) for axis in range(2))
+    own = gather_rows(b, x, b.convert(columns[0], DType.S64), 0)
+    low = context.constant(-math.inf, x.dtype)
+    for axis, inside in ((3, places), (2, rows)):
+        # The dimension of pixels goes; that of cells comes last, so that width stands before height in the end.
+        dims = (*own.dims, inside.dims[1])
+        mask = b.broadcast(b.transpose(inside, (0, 2, 1)), dims, [0, axis, len(dims) - 1])
+        spread = b.select(mask, b.broadcast(own, dims, range(len(own.dims))), b.broadcast(low, dims))
+        own = b.reduce(spread, low, [axis], "maximum")
+    own = b.transpose(own, [0, 1, 3, 2])
+    return b.select(b.compare(own, b.broadcast(low, own.dims), "EQ"), filled(0, own), own)
+
+
+def _cells(start: Handle, end: Handle, cells: int, size: int) -> Handle:
+    """Whether a pixel lies in a cell of a region, `[region, cell, pixel]`."""
+    b, dims = start.builder, (*start.dims, cells, size)
+    span = b.op("maximum", (end - start + 1.0, filled(1, start))) / filled(cells, start)
+    first, step = (b.broadcast(each, dims, [0]) for each in (start, span))
+    cell, pixel = (b.iota(start.dtype, dims, axis) for axis in (1, 2))
+    low = b.op("floor", (cell * step,)) + first
+    high = b.op("ceil", ((cell + 1.0) * step,)) + first
+    return b.compare(pixel, low, "GE") & b.compare(pixel, high, "LT")

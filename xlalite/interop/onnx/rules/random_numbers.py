@@ -32,6 +32,19 @@ def _bernoulli(context: NodeContext) -> Handle:
     return context.builder.convert(context.builder.compare(drawn, x, "LT"), context.dtype("dtype", x.dtype))
 
 
+@rule("Multinomial")
+def _multinomial(context: NodeContext) -> Handle:
+    """Classes drawn by their logarithmic probabilities: where the sum with Gumbel's noise is largest."""
+    b, x = context.builder, context.operand(0)
+    batch, classes = x.dims
+    dims = (batch, context.integer("sample_size", 1), classes)
+    wide = DType.F64 if x.dtype is DType.F64 else DType.F32
+    drawn = _drawn(context, Distribution.UNIFORM, 0, 1, wide, dims)
+    noise = b.op("negate", (b.op("log", (b.op("negate", (b.op("log", (drawn,)),)),)),))
+    sums = b.broadcast(b.convert(x, wide), dims, [0, 2]) + noise
+    return b.convert(context.standard("ArgMax", sums, axis=2, keepdims=0), context.dtype("dtype", DType.S32))
+
+
 @rule("Dropout")
 def _dropout(context: NodeContext) -> tuple[Value, ...]:
     """Only training drops anything; what is kept is scaled so that sums stay the same in the mean."""
