@@ -232,7 +232,7 @@ def _swapped(numbers: Numbers) -> Numbers:
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
     word = numbers.word
-    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0)
+    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0, packs_lhs=True)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = OperandCycles(
         _PUT_TOGETHER * operand_cycles(view.lhs, view.m, -(-view.k // word), lanes, is_direct=True),
@@ -312,7 +312,7 @@ def _outer_plan(
     may_overlap = may_overlap and depth >= view.k and view.lhs.outer.is_single
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
-    tilings = outer_tilings(form, view, lanes, target, row_run, restarts, may_overlap=may_overlap)
+    tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
     direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)

@@ -33,6 +33,9 @@ _SELECT, _PICK = 8.0, 4.0
 _VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
 
+_FEWER_ROWS = 0.01
+"""Speed that tiles of fewer rows lose, about, if these divide all rows."""
+
 
 class Form(enum.Enum):
     """What the lanes of a vector run along."""
@@ -70,6 +73,7 @@ def outer_tilings(
     row_run: int,
     restarts: int,
     *,
+    packs_lhs: bool,
     may_overlap: bool = False,
 ) -> Iterator[Tiling]:
     """Tiles whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
@@ -79,13 +83,11 @@ def outer_tilings(
         # Wide tiles are for few rows: their panels do not fit into the nearest cache.
         if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
             continue
-        count = -(-row_run // limit)
-        rows = -(-row_run // count)
         columns = min(vectors * lanes, view.n)
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
             continue
-        chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
-        for overlaps in (False, True) if may_overlap and row_run % rows else (False,):
+        for rows, overlaps, loss in _heights(row_run, limit, packs_lhs=packs_lhs, may_overlap=may_overlap):
+            chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
             work = 0.0
             pieces = list(_pieces(view, rows, columns, row_run, overlaps=overlaps))
             for height, width, times in pieces:
@@ -95,7 +97,23 @@ def outer_tilings(
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
-            yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)), overlaps)
+            yield Tiling(rows, columns, chains, work * (1 + loss + _VARIANT * (len(pieces) - 1)), overlaps)
+
+
+def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:
+    """Rows that a tile may have, whether the last one overlaps, and the speed that is lost.
+
+    Nearly equal tiles come first. Where they leave a rest, the last may overlap, or all have fewer rows: not where the
+    operand is packed, for panels of few rows are half empty.
+    """
+    rows = -(-row_run // -(-row_run // limit))
+    yield rows, False, 0.0
+    if row_run % rows and may_overlap:
+        yield rows, True, 0.0
+    if row_run % rows and not packs_lhs:
+        rows = max(number for number in range(1, limit + 1) if row_run % number == 0)
+        if 2 * rows > limit:
+            yield rows, False, _FEWER_ROWS
 
 
 def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Tiling]:
