@@ -192,10 +192,10 @@ class HloInstruction:
 
     def _has_any(self, traits: Trait) -> bool:
         """Whether it, or what runs on its behalf, has one of some traits or an effect of its own."""
-        if self.op.traits & traits or getattr(self.attrs, "has_side_effect", False):
+        if self.op.traits.meets(traits) or getattr(self.attrs, "has_side_effect", False):
             return True
         return bool(self.called_computations) and any(
-            inner.op.traits & traits or getattr(inner.attrs, "has_side_effect", False)
+            inner.op.traits.meets(traits) or getattr(inner.attrs, "has_side_effect", False)
             for computation in reachable(self.called_computations, callees)
             for inner in computation.instructions
         )

@@ -51,6 +51,14 @@ class Trait(enum.Flag):
     IMPURE = SIDE_EFFECT | NON_DETERMINISTIC | COLLECTIVE | OPAQUE
     """Somebody may notice when, where or how often it runs; `HloInstruction.is_pure` asks for any of them."""
 
+    # Passes ask of every instruction; what `enum.Flag` does goes through its constructor.
+    def __contains__(self, other: Trait) -> bool:
+        return self._value_ & other._value_ == other._value_
+
+    def meets(self, other: Trait) -> bool:
+        """Whether both have a trait."""
+        return self._value_ & other._value_ != 0
+
 
 class Memory(enum.Enum):
     """What an operation does to memory."""

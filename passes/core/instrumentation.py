@@ -54,7 +54,9 @@ class Instrumentation:
         self._fuel = {name: Fuel(limit) for name, limit in self.options.fuel}
         self._runs = 0
         self._sized: HloModule | None = None
-        self._sizes: tuple[int, int] | None = None
+        self._sizes = (0, 0)  # its computations and instructions, counted once a change
+        # Passes that have seen the module as it is and left it so.
+        self._settled: set[HloPass] = set()
 
     def fuel_taken(self, pass_name: str) -> int:
         """How many changes a pass with fuel has made."""
@@ -62,7 +64,7 @@ class Instrumentation:
 
     def verify_input(self, module: HloModule, pipeline: str) -> None:
         """Verifies the module that enters a pipeline, so that no pass is blamed for what it was given."""
-        self._sizes = None
+        self._sized = None
         try:
             verify(module)
         except XlaliteError as error:
@@ -85,19 +87,23 @@ class Instrumentation:
     def run_pass(self, hlo_pass: HloPass, module: HloModule, pipeline: str, following: str) -> bool:
         """Runs one pass with everything around it; says whether the module changed.
 
+        A pass that found nothing to change does not look again until another one has changed something.
+
         Raises:
             PassError: The pass failed, broke the module, or lied about whether it changed it.
         """
         fuel = self._fuel.get(hlo_pass.name)
-        if not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
+        if self._sized is not module:
+            self._sized, self._sizes = module, _sizes(module)
+            self._settled.clear()
+        if hlo_pass in self._settled or not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
             return False
         self._runs += 1
         record = PassRecord(self._runs, pipeline, hlo_pass.name, following)
         for observer in self._observers:
             observer.before_pass(module, record)
         before = module_fingerprint(module) if self.options.check_passes else None
-        # A pass that changes nothing leaves the sizes as they are, so they are counted once a change.
-        sizes_before = self._sizes if self._sizes is not None and self._sized is module else _sizes(module)
+        sizes_before = self._sizes
         self.progress.note(module.name, hlo_pass.name, sizes_before[1])
 
         start = time.perf_counter()
@@ -115,15 +121,18 @@ class Instrumentation:
 
         if changed and fuel is not None and not hlo_pass.counts_changes:
             fuel.take()
-        sizes_after = _sizes(module) if changed else sizes_before
-        self._sized, self._sizes = module, sizes_after
+        if changed:
+            self._sizes = _sizes(module)
+            self._settled.clear()
+        else:
+            self._settled.add(hlo_pass)
         record = replace(
             record,
             changed=changed,
             time_ms=round((ran - start) * 1e3, 4),
             verification_ms=round((verified - ran) * 1e3, 4),
-            instructions=(sizes_before[1], sizes_after[1]),
-            computations=(sizes_before[0], sizes_after[0]),
+            instructions=(sizes_before[1], self._sizes[1]),
+            computations=(sizes_before[0], self._sizes[0]),
         )
         self.records.append(record)
         for observer in self._observers:

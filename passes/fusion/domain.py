@@ -22,6 +22,8 @@ class Place(enum.Enum):
     SCALAR = "as a scalar"
     OTHER = "at another index"
 
+    __hash__ = object.__hash__  # quick, as for element types
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:

@@ -21,6 +21,7 @@ from xlalite.passes.rewriting.rewrite import changes_bitcast
 
 # The first two are smaller than their value and no work for who reads them; the third is there to be left alone.
 _LEFT_AS_THEY_ARE = frozenset({"broadcast", "iota", "opt-barrier"})
+_OF_OTHERS = Trait.CONTROL_FLOW | Trait.OF_DEVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _is_suitable(instruction: HloInstruction) -> bool:
 
 def _may_run_here(instruction: HloInstruction) -> bool:
     """Whether shapes tell its running time - no part of it is a loop, a branch or a call - and any device gives it."""
-    return not instruction.op.traits & (Trait.CONTROL_FLOW | Trait.OF_DEVICE) and all(
+    return not instruction.op.traits.meets(_OF_OTHERS) and all(
         _may_run_here(inner) for callee in instruction.called_computations for inner in callee.instructions
     )
 

@@ -65,7 +65,7 @@ class CommonSubexpressionElimination(HloPass):
 
 def _is_repeatable(instruction: HloInstruction) -> bool:
     """Whether nobody can tell once from twice, what it calls aside."""
-    return not instruction.op.traits & _NEVER_MERGED and not getattr(instruction.attrs, "has_side_effect", False)
+    return not instruction.op.traits.meets(_NEVER_MERGED) and not getattr(instruction.attrs, "has_side_effect", False)
 
 
 def _may_merge(instruction: HloInstruction) -> bool:

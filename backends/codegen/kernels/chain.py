@@ -59,14 +59,14 @@ def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Decl
     if first not in reachable((rows,), lambda one: one.operands) or rows is first:
         return Declined("the second product's left operand is not made of the first product's result")
     parts: list[_Part] = []
-    for root, known, kind in (
-        (first, (), KernelKind.DOT),
-        (rows, (first,), KernelKind.ROW),
-        (last, (rows,), KernelKind.DOT),
+    for title, root, known, kind in (
+        ("the first product", first, (), KernelKind.DOT),
+        ("the rows", rows, (first,), KernelKind.ROW),
+        ("the second product", last, (rows,), KernelKind.DOT),
     ):
         part = _part(request, root, known, kind)
         if isinstance(part, Declined):
-            return part
+            return Declined(f"{title}: {part.reason}")
         parts.append(part)
     return _in_blocks(request, parts, (first, rows))
 
@@ -239,10 +239,10 @@ def _part(
     own = KernelRequest(collapse(body), target=request.target)
     shape = next((one for one in kernel_shapes(own.body) if one.kind is kind), None)
     if shape is None:
-        return Declined(f"what gives {root.name} has not the shape of the kind {kind.value}")
+        return Declined(f"not of the shape of the kind {kind.value}")
     kernel = plan_dot_kernel(own, shape) if kind is KernelKind.DOT else plan_row(own, shape)
     if isinstance(kernel, Declined):
-        return Declined(f"{kind.value} for {root.name}: {kernel.reason}")
+        return kernel
     return _Part(kernel, tuple(operands), kernel_work(own.body, shape))
 
 

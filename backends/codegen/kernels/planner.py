@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
@@ -16,6 +17,8 @@ from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequ
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.fingerprint import Fingerprints
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
@@ -123,6 +126,32 @@ def plan_kernel(
             return KernelPlan(kernel, body.operands, estimate, grain, decision)
         refusals.append(f"not {shape.kind.value}: {kernel.reason}")
     return Declined("; ".join(refusals))
+
+
+class KernelPlans:
+    """The plans of a module's kernels; what computes the same is planned once, as the layers of a network are."""
+
+    def __init__(self, num_threads: int, target: TargetInfo) -> None:
+        """For so many threads of the machine."""
+        self._num_threads, self._target = num_threads, target
+        self._fingerprints = Fingerprints()
+        self._plans: dict[Hashable, KernelPlan | Declined] = {}
+
+    def of(self, instruction: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
+        """What `plan_kernel` says, which keeps the bodies as they are."""
+        body = kernel_body(instruction)
+        digest = self._fingerprints.of_computation(body.computation)
+        key = digest, in_place, instruction.opcode == "fusion" and instruction.attrs.kind, _unread(instruction)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = plan_kernel(instruction, in_place, self._num_threads, self._target)
+        if isinstance(plan, Declined):
+            return plan
+        return replace(plan, operands=body.operands, decision=replace(plan.decision, subject=(instruction.name,)))
+
+    def digest(self, body: HloComputation) -> str:
+        """The fingerprint of a kernel's body."""
+        return self._fingerprints.of_computation(body)
 
 
 def _unread(instruction: HloInstruction) -> frozenset[int]:

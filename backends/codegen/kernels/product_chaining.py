@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
 from xlalite.backends.codegen.kernels.collapse import collapse
@@ -13,6 +13,8 @@ from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.building.construct import element
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
+from xlalite.hlo.ir.computation import HloComputation
+from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import reachable
@@ -23,6 +25,9 @@ from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.joined_body import joined_body
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_shapes
 from xlalite.passes.simplify.dce import remove_uncalled_computations
+
+_Plans: TypeAlias = "dict[str, ChainKernel | Declined]"
+"""What became of a body, by its fingerprint: the layers of a network have the same chains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +74,28 @@ class ProductChaining(HloPass):
     def run(self, module: HloModule) -> bool:
         """Makes one fusion of every chain; says whether there was any."""
         changed = False
+        plans: _Plans = {}
         for computation in running_computations(module):
             for rows in computation.post_order():
                 chains = _chains_around(rows)
-                changed |= any(self._join(module, chain) for chain in chains)
+                changed |= any(self._join(module, chain, plans) for chain in chains)
         if changed:
             remove_uncalled_computations(module)
         return changed
 
-    def _join(self, module: HloModule, chain: _Chain) -> bool:
+    def _join(self, module: HloModule, chain: _Chain, plans: _Plans) -> bool:
         results = (chain.last, chain.rows) if chain.gives_rows else (chain.last,)
         body, operands = joined_body(f"fused_{chain.last.name}", chain.members, results)
-        request = KernelRequest(collapse(body), target=self.target)
-        shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is KernelKind.CHAIN)
-        kernel = plan_chain(request, shape)
+        digest = fingerprint(body)
+        if digest not in plans:
+            plans[digest] = self._plan(body)
+        kernel = plans[digest]
         subject = tuple(member.name for member in chain.members)
         if isinstance(kernel, Declined):
             module.record(self.name, subject, "not joined", kernel.reason)
             return False
         if not self.may_change():
             return False
-        assert isinstance(kernel, ChainKernel), "what plans chains gives one"
         saved = chain.first.shape.size_bytes + (0 if chain.gives_rows else chain.rows.shape.size_bytes)
         figures = {"bytes": saved, "rows": kernel.rows}
         module.record(self.name, subject, "joined", "what they hand on is never whole in memory", figures)
@@ -103,6 +109,11 @@ class ProductChaining(HloPass):
         replace(last, element(joined, 0))
         replace(chain.rows, element(joined, 1))
         return True
+
+    def _plan(self, body: HloComputation) -> ChainKernel | Declined:
+        request = KernelRequest(collapse(body), target=self.target)
+        shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is KernelKind.CHAIN)
+        return plan_chain(request, shape)
 
 
 def _chains_around(rows: HloInstruction) -> Iterator[_Chain]:

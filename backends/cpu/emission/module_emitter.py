@@ -18,7 +18,7 @@ from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, S
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
-from xlalite.backends.codegen.kernels.planner import KernelPlan, grain_of, plan_kernel
+from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
     I8,
@@ -51,7 +51,6 @@ from xlalite.backends.cpu.emission.transfer_code import TRANSFERS, TransferCode,
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision, Number
@@ -92,6 +91,7 @@ class _ModuleEmitter:
         self._apart: dict[HloComputation, Function] = {}
         scalars = scalars_with_slots(module, assignment, self._chunks)
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
+        self._plans = KernelPlans(num_threads, target)
         self._sharing = ConstantSharing()
         self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
@@ -299,7 +299,7 @@ class _ModuleEmitter:
 
     def _plan_fold(self, fusion: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
         reason = why_evaluated(fusion)
-        plan = Declined(reason) if reason else plan_kernel(fusion, in_place, self._num_threads, self._module.target)
+        plan = Declined(reason) if reason else self._plans.of(fusion, in_place)
         if isinstance(plan, KernelPlan) and self._scratch(plan.kernel, plan.grain):
             return Declined("a kernel needs memory of its own")
         return plan
@@ -322,7 +322,7 @@ class _ModuleEmitter:
         if reason is not None:
             self._emit_evaluator_call(instruction, reason)
             return
-        plan = plan_kernel(instruction, self._in_place(instruction), self._num_threads, self._module.target)
+        plan = self._plans.of(instruction, self._in_place(instruction))
         if isinstance(plan, Declined):
             self._emit_evaluator_call(instruction, plan.reason)
             return
@@ -426,7 +426,7 @@ class _ModuleEmitter:
     def _kernel(self, instruction: HloInstruction, kernel: Kernel) -> Function:
         request = kernel.request
         shape = request.in_place, request.unread, request.places, request.threads
-        key = ("kernel", type(kernel), fingerprint(request.body), *shape)
+        key = ("kernel", type(kernel), self._plans.digest(request.body), *shape)
 
         def build() -> Function:
             self._emitted.kernel_count += 1

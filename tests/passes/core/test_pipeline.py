@@ -20,6 +20,7 @@ from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.registry import PASSES
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
+from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
 TEXT = """HloModule m
@@ -300,3 +301,12 @@ def test_modules_that_do_not_match_are_not_dumped(tmp_path: Path) -> None:
     options = DebugOptions(dump_to=str(tmp_path), dump_hlo_module_re="^cluster")
     assert module_dumper(options, "main") is None
     assert module_dumper(options, "cluster_0") is not None
+
+
+def test_a_pass_that_found_nothing_waits_for_a_change() -> None:
+    lines = "x = f32[2] parameter(0)\n a = f32[2] tanh(x)\n b = f32[2] tanh(x)\n ROOT r = f32[2] add(a, b)"
+    instrumentation = Instrumentation()
+    dce, cse = DeadCodeElimination(), CommonSubexpressionElimination()
+    Pipeline("p", (dce, dce, cse, dce, cse, dce)).run(parse(f"HloModule m\nENTRY e {{ {lines} }}"), instrumentation)
+    runs = [(record.name, record.changed) for record in instrumentation.records]
+    assert runs == [("dce", False), ("cse", True), ("dce", False), ("cse", False)]

@@ -61,14 +61,14 @@ def run(*seconds: float) -> None:
 @pytest.mark.usefixtures("clock")
 def test_steps_are_named_once_two_seconds_have_passed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "xlalite")
-    run(1.5, 0.7, 0.1, 0.1, 3, 0.1)
+    run(1.5, 0.7, 0.1, 0.2, 2.8, 0.3)
     assert caplog.messages == ["compiling m: slow, 2 instructions, 2 s", "compiling m: slow, 2 instructions, 5 s"]
 
 
 @pytest.mark.usefixtures("clock")
 def test_quick_compilations_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "xlalite")
-    run(*[0.1] * 15)
+    run(*[0.1 + 0.001 * number for number in range(15)])
     executable = get_backend("cpu").compile(parse(MODULE), CompileOptions(use_cache=False))
     np.testing.assert_array_equal(executable(np.ones(4, np.float32)), np.full(4, -1))
     assert caplog.messages == []
