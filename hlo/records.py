@@ -2,11 +2,12 @@
 
 `dataclasses` writes and compiles the methods of every class, which was half of an import. The methods of two classes
 differ in names alone: here each is compiled once for a form and number of fields, and named for every class. That is
-done for classes with slots, the usual ones; others, and declarations with something amiss, go to `dataclasses`.
+done for the options that are usual; others, and declarations with something amiss, go to `dataclasses`.
 """
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import inspect
 import reprlib
@@ -20,6 +21,13 @@ _FIELD = vars(dataclasses)["_FIELD"]  # what marks a field that is neither a Cla
 _MISSING = dataclasses.MISSING
 _GIVEN_BY_FACTORY = object()
 _OPTIONS = {"frozen", "slots", "eq", "repr", "kw_only"}
+_WRITES = {
+    (True, True): "set{i}(self, {value})",  # by the setter of its slot
+    (True, False): "write(self, name{i}, {value})",
+    (False, True): "self.n{i} = {value}",
+    (False, False): "self.n{i} = {value}",
+}
+"""How `__init__` writes a field, frozen or not, in a slot or not."""
 _OF_CLASSES = ("ClassVar", "typing.ClassVar")
 _RARE = ("InitVar", "KW_ONLY", "dataclasses.")
 
@@ -31,7 +39,7 @@ def record(cls: type | None = None, /, **options: bool) -> Any:
     fields = _fields(cls, options)
     if fields is None:
         return dataclasses.dataclass(**options)(cls)
-    return _slotted(cls, fields, options)
+    return (_slotted if options.get("slots") else _completed)(cls, fields, options)
 
 
 if TYPE_CHECKING:
@@ -43,7 +51,7 @@ else:
 def _fields(cls: type, options: Mapping[str, bool]) -> _Fields | None:
     """The fields of a class that is made here, those of its bases first; None when `dataclasses` makes it."""
     frozen, own = options.get("frozen", False), vars(cls)
-    if not options.get("slots") or options.keys() - _OPTIONS or "__slots__" in own:
+    if options.keys() - _OPTIONS or "__slots__" in own:
         return None
     if frozen and ("__setattr__" in own or "__delattr__" in own):
         return None
@@ -89,39 +97,35 @@ def _is_optional(one: dataclasses.Field[Any]) -> bool:
 
 def _slotted(cls: type, fields: _Fields, options: Mapping[str, bool]) -> type:
     """The class with slots and methods: another class, since slots are there from the beginning."""
-    frozen, own = options.get("frozen", False), vars(cls)
     inherited = {name for base in cls.__mro__[1:-1] for name in _slots(base)}
-    body = {
-        name: value for name, value in own.items() if name not in fields and name not in ("__dict__", "__weakref__")
-    }
-    body |= {
-        "__qualname__": cls.__qualname__,
-        "__slots__": tuple(name for name in fields if name not in inherited),
-        "__dataclass_fields__": fields,
-        "__dataclass_params__": _params(frozen),
-    }
-    body.setdefault("__match_args__", tuple(one.name for one in fields.values() if one.init and not one.kw_only))
-    methods = _Methods(cls, fields)
-    methods.add(body, "__init__", _init_text(fields, frozen, hasattr(cls, "__post_init__")))
-    if options.get("repr", True):
-        body.setdefault("__repr__", _repr)
-    if options.get("eq", True):
-        has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
-        compared = [index for index, one in enumerate(fields.values()) if one.compare]
-        methods.add(body, "__eq__", _eq_text(compared))
-        if not has_hash:
-            body["__hash__"] = None
-        if frozen and not has_hash:
-            del body["__hash__"]
-            hashed = [i for i, one in enumerate(fields.values()) if (one.compare if one.hash is None else one.hash)]
-            methods.add(body, "__hash__", _hash_text(hashed))
-    if frozen:
-        body |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
-        body.setdefault("__getstate__", _state)
-        body.setdefault("__setstate__", _set_state)
-    made = type(cls)(cls.__name__, cls.__bases__, body)
+    dropped = {*fields, "__dict__", "__weakref__"}
+    methods = _Methods(cls, fields, options)
+    made = type(cls)(
+        cls.__name__,
+        cls.__bases__,
+        {
+            **{name: value for name, value in vars(cls).items() if name not in dropped},
+            "__qualname__": cls.__qualname__,
+            "__slots__": tuple(name for name in fields if name not in inherited),
+            **methods.added,
+        },
+    )
     methods.reach_slots_of(made)
     return made
+
+
+def _completed(cls: type, fields: _Fields, options: Mapping[str, bool]) -> type:
+    """The class itself, with methods."""
+    for name, one in fields.items():
+        if isinstance(vars(cls).get(name), dataclasses.Field):
+            if one.default is _MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, one.default)
+    for name, value in _Methods(cls, fields, options).added.items():
+        setattr(cls, name, value)
+    abc.update_abstractmethods(cls)
+    return cls
 
 
 def _slots(cls: type) -> tuple[str, ...]:
@@ -139,38 +143,70 @@ def _params(frozen: bool) -> Any:
 class _Methods:
     """The methods of a class: common code in which its fields are named. In the texts, field i is `n{i}`.
 
-    A frozen record is filled by the setters of its slots, `set{i}`.
+    Attributes:
+        added: What the class gets besides what it has.
     """
 
-    def __init__(self, cls: type, fields: _Fields) -> None:
-        self._owner = cls.__qualname__
+    def __init__(self, cls: type, fields: _Fields, options: Mapping[str, bool]) -> None:
+        self._owner, self._own = cls.__qualname__, vars(cls)
         self._fields = fields
         self._names = {f"n{index}": name for index, name in enumerate(fields)}
-        self._globals: dict[str, object] = {"__name__": cls.__module__, "given_by_factory": _GIVEN_BY_FACTORY}
+        self._globals: dict[str, object] = {
+            "__name__": cls.__module__,
+            "given_by_factory": _GIVEN_BY_FACTORY,
+            "write": object.__setattr__,
+        }
         for index, one in enumerate(fields.values()):
-            self._globals[f"default{index}"] = one.default
-            self._globals[f"make{index}"] = one.default_factory
+            self._globals |= {
+                f"name{index}": one.name,
+                f"default{index}": one.default,
+                f"make{index}": one.default_factory,
+            }
+        frozen, slots = options.get("frozen", False), options.get("slots", False)
+        self.added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": _params(frozen)}
+        self._add("__match_args__", tuple(one.name for one in fields.values() if one.init and not one.kw_only))
+        self._add_initializer(_init_text(fields, _WRITES[frozen, slots], hasattr(cls, "__post_init__")))
+        if options.get("repr", True):
+            self._add("__repr__", _repr)
+        if options.get("eq", True):
+            self._add_comparison(frozen)
+        if frozen:
+            self.added |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
+        if frozen and slots:
+            self._add("__getstate__", _state)
+            self._add("__setstate__", _set_state)
 
-    def add(self, body: dict[str, Any], name: str, text: str) -> None:
-        """A method of the class, if it has none of that name."""
-        if name in body:
-            return
+    def _add(self, name: str, value: object) -> None:
+        if name not in self._own:
+            self.added[name] = value
+
+    def _method(self, name: str, text: str) -> FunctionType:
         code, names = _compiled(text), self._names
         code = code.replace(
             co_names=tuple(names.get(one, one) for one in code.co_names),
             co_varnames=tuple(names.get(one, one) for one in code.co_varnames),
             co_qualname=f"{self._owner}.{name}",
         )
-        body[name] = method = FunctionType(code, self._globals, name)
-        if name != "__init__":
-            return
+        return FunctionType(code, self._globals, name)
+
+    def _add_initializer(self, text: str) -> None:
         arguments = [one for one in self._fields.values() if one.init]
         optional = {one.name: _value_when_absent(one) for one in arguments if _is_optional(one)}
+        method = self._method("__init__", text)
         method.__defaults__ = tuple(optional[one.name] for one in arguments if one.name in optional and not one.kw_only)
         method.__kwdefaults__ = {
             one.name: optional[one.name] for one in arguments if one.name in optional and one.kw_only
         }
         method.__annotations__ = {one.name: one.type for one in arguments} | {"return": None}
+        self._add("__init__", method)
+
+    def _add_comparison(self, frozen: bool) -> None:
+        own, numbered = self._own, tuple(enumerate(self._fields.values()))
+        has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
+        self._add("__eq__", self._method("__eq__", _eq_text([i for i, one in numbered if one.compare])))
+        if not has_hash:
+            hashed = [i for i, one in numbered if (one.compare if one.hash is None else one.hash)]
+            self.added["__hash__"] = self._method("__hash__", _hash_text(hashed)) if frozen else None
 
     def reach_slots_of(self, made: type) -> None:
         """Lets `__init__` write the slots of the class."""
@@ -190,7 +226,7 @@ def _compiled(text: str) -> CodeType:
     return function.__code__
 
 
-def _init_text(fields: _Fields, frozen: bool, ends_with_post_init: bool) -> str:
+def _init_text(fields: _Fields, write: str, ends_with_post_init: bool) -> str:
     numbered = tuple(enumerate(fields.values()))
     by_name = [f"n{i}" for i, one in numbered if one.init and one.kw_only]
     parameters = ["self", *(f"n{i}" for i, one in numbered if one.init and not one.kw_only)]
@@ -199,7 +235,7 @@ def _init_text(fields: _Fields, frozen: bool, ends_with_post_init: bool) -> str:
     for i, one in numbered:
         value = _value_text(i, one)
         if value is not None:
-            lines.append(f" set{i}(self, {value})" if frozen else f" self.n{i} = {value}")
+            lines.append(" " + write.format(i=i, value=value))
     lines.append(" self.__post_init__()" if ends_with_post_init else " return None")
     return "\n".join(lines)
 
