@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,8 @@ def test_memory_of_the_host_is_used_until_the_last_owner_lets_go(code: Native) -
     assert call(code, "Event_IsReady", event=made.done_with_host_buffer).is_ready == 0
     callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda error, argument: calls.append(argument))
     address = ctypes.cast(callback, ctypes.c_void_p).value
-    call(code, "Event_OnReady", event=made.done_with_host_buffer, callback=address, user_arg=7)
+    for number in (7, 8, 9):
+        call(code, "Event_OnReady", event=made.done_with_host_buffer, callback=address, user_arg=number)
     call(code, "Event_Destroy", event=made.done_with_host_buffer)
     call(code, "Buffer_IncreaseExternalReferenceCount", buffer=made.buffer)
     call(code, "Buffer_Delete", buffer=made.buffer)
@@ -105,9 +107,30 @@ def test_memory_of_the_host_is_used_until_the_last_owner_lets_go(code: Native) -
     assert call(code, "Buffer_IsDeleted", buffer=made.buffer).is_deleted == 1
     assert calls == []
     call(code, "Buffer_DecreaseExternalReferenceCount", buffer=made.buffer)
-    assert calls == [7]
+    assert sorted(calls) == [7, 8, 9]
     call(code, "Buffer_Destroy", buffer=made.buffer)
-    assert calls == [7]
+    assert sorted(calls) == [7, 8, 9]
+
+
+def test_all_who_wait_for_an_event_are_called_once(code: Native) -> None:
+    memory, calls = np.zeros(68, np.float32), []
+    start = -memory.ctypes.data % 16 // 4
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda error, argument: calls.append(argument))
+    address, numbers = ctypes.cast(callback, ctypes.c_void_p).value, range(1, 41)
+    for _ in range(20):
+        made = buffer_of(code, memory[start : start + 64], Semantics.ZERO_COPY)
+        event = made.done_with_host_buffer
+        with ThreadPoolExecutor(4) as pool:
+            waits = [
+                pool.submit(call, code, "Event_OnReady", event=event, callback=address, user_arg=number)
+                for number in numbers
+            ]
+            call(code, "Buffer_Destroy", buffer=made.buffer)
+            for wait in waits:
+                wait.result()
+        call(code, "Event_Destroy", event=event)
+        assert sorted(calls) == list(numbers)
+        calls.clear()
 
 
 def test_unaligned_memory_is_copied(code: Native) -> None:

@@ -7,10 +7,8 @@ import ctypes
 from xlalite.backends.codegen.llvm import I1, I8, I32, I64, PTR, VOID, Function, FunctionBuilder, Value
 from xlalite.backends.cpu.native.heap import release
 from xlalite.backends.cpu.native.pjrt.abi import ErrorCode, Semantics
-from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Place
+from xlalite.backends.cpu.native.pjrt.records import Awaiter, Block, Buffer, ErrorRecord, Event, Place
 from xlalite.backends.cpu.native.pjrt.writer import (
-    AWAITED,
-    DONE,
     NO_MEMORY,
     Writer,
     forget_event,
@@ -49,25 +47,37 @@ def _write_events(writer: Writer) -> None:
     with writer.function("Event_Destroy") as (fb, arguments):
         forget_event(fb, Record(fb, Event, arguments.load("event")))
     with writer.function("Event_IsReady") as (fb, arguments):
-        state = Record(fb, Event, arguments.load("event")).atomic_load("state", "acquire")
-        arguments.store("is_ready", fb.zext(fb.icmp("eq", state, DONE), I8))
+        event = Record(fb, Event, arguments.load("event"))
+        arguments.store("is_ready", fb.zext(fb.icmp("eq", _awaiting(event), event.pointer), I8))
     with writer.function("Event_Error") as (fb, arguments):
         pass
     with writer.function("Event_Await") as (fb, arguments):
         event = Record(fb, Event, arguments.load("event"))
         with fb.while_loop([fb.constant(I64, 0)]) as loop:
-            loop.continue_while(fb.icmp("ne", event.atomic_load("state", "acquire"), DONE))
+            loop.continue_while(fb.icmp("ne", _awaiting(event), event.pointer))
             fb.call(writer.module.declare("sched_yield", I32, ()))
             loop.yield_(loop.values[0])
     with writer.function("Event_OnReady") as (fb, arguments):
         event = Record(fb, Event, arguments.load("event"))
         callback, user_arg = arguments.load("callback"), arguments.load("user_arg")
-        with fb.if_(fb.icmp("ne", event.atomic_load("state", "acquire"), DONE)):
-            event.store("callback", callback)
-            event.store("user_arg", user_arg)
-            with fb.if_(event.compare_exchange("state", fb.constant(I32, 0), fb.constant(I32, AWAITED), "acq_rel")):
-                fb.ret(NULL)
+        with fb.if_(fb.icmp("ne", _awaiting(event), event.pointer)):
+            awaiter = Record(fb, Awaiter, new_record(fb, fb.constant(I64, ctypes.sizeof(Awaiter))))
+            _require_memory(writer, fb, awaiter.pointer)
+            awaiter.store("callback", callback)
+            awaiter.store("user_arg", user_arg)
+            with fb.while_loop([_awaiting(event)]) as loop:
+                (before,) = loop.values
+                loop.continue_while(fb.icmp("ne", before, event.pointer))
+                awaiter.store("next", before)
+                with fb.if_(event.compare_exchange("awaiting", before, awaiter.pointer, "acq_rel")):
+                    fb.ret(NULL)
+                loop.yield_(_awaiting(event))
+            release(fb, awaiter.pointer)
         fb.call_pointer(callback, VOID, (NULL, user_arg))
+
+
+def _awaiting(event: Record) -> Value:
+    return event.atomic_load("awaiting", "acquire")
 
 
 def _write_queries(writer: Writer) -> None:
@@ -166,7 +176,7 @@ def _write_from_host(writer: Writer) -> None:
         with stays.then():
             event = Record(fb, Event, new_record(fb, fb.constant(I64, ctypes.sizeof(Event))))
             event.store("references", 2)
-            event.store("state", 0)
+            event.store("awaiting", NULL)
             arguments.store("done_with_host_buffer", event.pointer)
             stays.yield_(make_block(fb, data, size, event.pointer))
         with stays.otherwise():

@@ -15,7 +15,7 @@ from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import FUNCTIONS
 from xlalite.backends.cpu.native.pjrt.execute_functions import TAKE_DESTROYED
 from xlalite.backends.cpu.native.pjrt.records import Event, Shared
-from xlalite.backends.cpu.native.pjrt.writer import DONE, NEW_BLOCK, NEW_BUFFER, NEW_ERROR, SHARED
+from xlalite.backends.cpu.native.pjrt.writer import NEW_BLOCK, NEW_BUFFER, NEW_ERROR, SHARED
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 _FOREVER = 1 << 60
@@ -38,8 +38,8 @@ class Native:
         self._module = module
         self.names = names
         self.shared = Shared.from_address(module.address(SHARED))
-        self.shared.ready = Event(references=_FOREVER, state=DONE)
         self.ready_event = module.address(SHARED) + Shared.ready.offset
+        self.shared.ready = Event(references=_FOREVER, awaiting=self.ready_event)
         self.new_error = self._function(NEW_ERROR, _POINTER, _WORD, ctypes.c_char_p, _WORD)
         self.new_block = self._function(NEW_BLOCK, _POINTER, _WORD)
         self.new_buffer = self._function(

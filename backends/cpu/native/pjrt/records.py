@@ -12,15 +12,19 @@ class ErrorRecord(ctypes.Structure):
 
 
 class Event(ctypes.Structure):
-    """Something that will have happened, and what is to be called then."""
+    """Something that will have happened.
 
-    _fields_ = (
-        ("references", ctypes.c_int64),
-        ("state", ctypes.c_int32),
-        ("pad", ctypes.c_int32),
-        ("callback", ctypes.c_void_p),
-        ("user_arg", ctypes.c_void_p),
-    )
+    Fields:
+        awaiting: The last who wants to know; the event's own address when it has happened.
+    """
+
+    _fields_ = (("references", ctypes.c_int64), ("awaiting", ctypes.c_void_p))
+
+
+class Awaiter(ctypes.Structure):
+    """What is to be called when an event has happened, and who wanted to know before."""
+
+    _fields_ = (("next", ctypes.c_void_p), ("callback", ctypes.c_void_p), ("user_arg", ctypes.c_void_p))
 
 
 class Block(ctypes.Structure):

@@ -28,7 +28,7 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
 from xlalite.backends.cpu.native.heap import PLAIN_ALIGNMENT_BYTES, allocate, release
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
-from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, ErrorRecord, Event, Shared
+from xlalite.backends.cpu.native.pjrt.records import Awaiter, Block, Buffer, ErrorRecord, Event, Shared
 from xlalite.backends.cpu.native.record import NULL, Record
 from xlalite.hlo.records import dataclass
 
@@ -37,8 +37,6 @@ NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("err
 DELETED = "an array was deleted or donated before"
 NO_MEMORY = "there is no memory for an array"
 _MOST_INLINE_BYTES = 512
-DONE, AWAITED = 2, 1
-"""States of an event: it has happened, somebody wants to know."""
 
 
 @dataclass
@@ -115,12 +113,16 @@ class Writer:
         return fb.function
 
     def _write_fire(self) -> Function:
-        """Lets an event happen, and forgets it."""
+        """Lets an event happen, calls those who want to know, and forgets it."""
         with self.helper("fire", VOID, (PTR,)) as fb:
             event = Record(fb, Event, fb.parameters[0])
-            before = event.atomic_rmw("xchg", "state", DONE, "acq_rel")
-            with fb.if_(fb.icmp("eq", before, AWAITED)):
-                fb.call_pointer(event.load("callback"), VOID, (NULL, event.load("user_arg")))
+            with fb.while_loop([event.atomic_rmw("xchg", "awaiting", event.pointer, "acq_rel")]) as loop:
+                loop.continue_while(fb.icmp("ne", loop.values[0], NULL))
+                awaiter = Record(fb, Awaiter, loop.values[0])
+                following = awaiter.load("next")
+                fb.call_pointer(awaiter.load("callback"), VOID, (NULL, awaiter.load("user_arg")))
+                release(fb, awaiter.pointer)
+                loop.yield_(following)
             forget_event(fb, event)
             fb.ret()
         return fb.function
