@@ -164,6 +164,7 @@ def test_programs_that_mix_much() -> None:
     agree(lambda x: (x.view(-1)[2:5].zero_(), x + 1)[1], torch.randn(3, 4))
     agree(lambda x: (x * 2, x.sum(0), torch.cat([x, x])), torch.randn(0, 3))
     agree(lambda x: (x << 2, x >> 1, x // 3, x % 3, x / 7), torch.arange(-6, 6))
+    agree(lambda x: (x[:, None] ** x, (-2) ** x, x**5), torch.arange(-6, 6))
     agree(lambda x: (x.max(0)[0], x.argmin(1), x.var(), x.norm(1, 0)), torch.randn(3, 4))
     agree(lambda x: torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t - 1, (x,)), torch.randn(3))
     agree(lambda x: x * x.conj() + x.real, torch.randn(3, dtype=torch.complex64))

@@ -201,8 +201,8 @@ def pow_(op: Operation, x: Operand, y: Operand) -> Handle:
                 return op.cast(base * base, op.dtype)
             case 3:
                 return op.cast(base * base * base, op.dtype)
-    if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED, Kind.PRED):
-        raise Declined("power of integers")
+    if dtype.kind is Kind.PRED:
+        raise Declined("power of truth values")
     return op.cast(op.binary("power", x, y, dtype), op.dtype)
 
 
