@@ -10,13 +10,30 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value, constant
+from xlalite.backends.codegen.llvm import I32, I64, PTR, FunctionBuilder, Type, Value, constant
 from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Sum:
+    """Registers times numbers, and a number: what is not computed until somebody needs it.
+
+    Attributes:
+        terms: Different i64 registers with what multiplies them; at least one.
+        constant: The number.
+    """
+
+    terms: tuple[tuple[Value, int], ...]
+    constant: int
+
+
+Base: TypeAlias = Value | Sum | int
+"""An i64 register, what is computed of some, or a number known now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Affine:
-    """Lane k is at base + k * step. The base is an i64 register, or a number known now.
+    """Lane k is at base + k * step.
 
     Attributes:
         base: Position of the first lane.
@@ -25,7 +42,7 @@ class Affine:
         spacing: What divides the distance of the base from the least position.
     """
 
-    base: Value | int
+    base: Base
     step: int = 0
     bounds: tuple[int, int] | None = None
     spacing: int = 1
@@ -47,11 +64,50 @@ ZERO = Affine(0)
 def index_key(index: Index) -> tuple[object, ...]:
     """Something hashable that is equal for indices which are the same registers and steps."""
     return tuple(
-        ("lanes", position.vector.text)
-        if isinstance(position, Lanes)
-        else (position.base if isinstance(position.base, int) else position.base.text, position.step)
+        ("lanes", position.vector.text) if isinstance(position, Lanes) else (_base_key(position.base), position.step)
         for position in index
     )
+
+
+def _base_key(base: Base) -> object:
+    if isinstance(base, Sum):
+        return tuple((register.text, factor) for register, factor in base.terms), base.constant
+    return base if isinstance(base, int) else base.text
+
+
+def sum_of(a: Base, b: Base) -> Base:
+    """The sum of two bases."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if b == 0:
+        return a
+    terms: dict[str, tuple[Value, int]] = {}
+    for register, factor in (*_terms(a), *_terms(b)):
+        before = terms.get(register.text, (register, 0))
+        terms[register.text] = register, before[1] + factor
+    return _simplest(tuple(term for term in terms.values() if term[1]), _number(a) + _number(b))
+
+
+def _scaled(a: Base, factor: int) -> Base:
+    if isinstance(a, int):
+        return a * factor
+    return _simplest(tuple((register, times * factor) for register, times in _terms(a) if factor), _number(a) * factor)
+
+
+def _terms(base: Base) -> tuple[tuple[Value, int], ...]:
+    if isinstance(base, int):
+        return ()
+    return base.terms if isinstance(base, Sum) else ((base, 1),)
+
+
+def _number(base: Base) -> int:
+    return base if isinstance(base, int) else base.constant if isinstance(base, Sum) else 0
+
+
+def _simplest(terms: tuple[tuple[Value, int], ...], number: int) -> Base:
+    if not terms:
+        return number
+    return terms[0][0] if not number and len(terms) == 1 and terms[0][1] == 1 else Sum(terms, number)
 
 
 class IndexMath:
@@ -74,9 +130,41 @@ class IndexMath:
             return spread
         return self.fb.add(spread, self.fb.lane_numbers(I64, self.lanes, position.step))
 
-    def scalar(self, base: Value | int) -> Value:
+    def scalar(self, base: Base) -> Value:
         """A base as a register."""
-        return constant(I64, base) if isinstance(base, int) else base
+        if not isinstance(base, Sum):
+            return constant(I64, base) if isinstance(base, int) else base
+        return self._total(base.terms, base.constant)
+
+    def address(self, element: Type, pointer: Value, base: Base) -> Value:
+        """The address of an element: what changes in the innermost loop only, and a number, are added last."""
+        if isinstance(base, int):
+            return self.fb.gep(element, pointer, base) if base else pointer
+        innermost = self.fb.innermost
+        within = tuple(term for term in _terms(base) if self.fb.born(term[0]) >= innermost)
+        around = tuple(term for term in _terms(base) if self.fb.born(term[0]) < innermost)
+        for part in (around, within):
+            if part:
+                offset = self._total(part, 0)
+                text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {offset.text}"
+                pointer = self.fb.placed(PTR, text, pointer, offset)
+        number = _number(base)
+        if number:
+            text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {number}"
+            pointer = self.fb.placed(PTR, text, pointer)
+        return pointer
+
+    def _total(self, terms: Sequence[tuple[Value, int]], number: int) -> Value:
+        """A sum; what is known early is added up first."""
+        total: Value | None = None
+        for register, factor in sorted(terms, key=lambda term: self.fb.born(term[0])):
+            part = register if factor == 1 else self._nsw("mul", register, constant(I64, factor))
+            total = part if total is None else self._nsw("add", total, part)
+        assert total is not None, "a sum has registers"
+        return self._nsw("add", total, constant(I64, number)) if number else total
+
+    def _nsw(self, opcode: str, a: Value, b: Value) -> Value:
+        return self.fb.placed(I64, f"{opcode} nsw i64 {a.text}, {b.text}", a, b)
 
     def bounds(self, position: Position) -> tuple[int, int] | None:
         """The least and the greatest position that a lane which counts can have, if they are known."""
@@ -89,7 +177,7 @@ class IndexMath:
         """Sum."""
         if isinstance(a, Affine) and isinstance(b, Affine):
             bounds, spacing = _sum(self.bounds(a), self.bounds(b)), math.gcd(_spacing(a), _spacing(b))
-            return Affine(self._add(a.base, b.base), a.step + b.step, bounds, spacing)
+            return Affine(sum_of(a.base, b.base), a.step + b.step, bounds, spacing)
         return Lanes(self.fb.add(self.vector(a), self.vector(b)))
 
     def add_constant(self, a: Position, offset: int) -> Position:
@@ -103,10 +191,7 @@ class IndexMath:
         if isinstance(a, Lanes):
             return Lanes(self.fb.mul(a.vector, factor))
         bounds = _product(self.bounds(a), factor)
-        if isinstance(a.base, int):
-            return Affine(a.base * factor, a.step * factor, bounds)
-        base = ZERO.base if factor == 0 else self.fb.mul(a.base, factor, "nsw")
-        return Affine(base, a.step * factor, bounds)
+        return Affine(_scaled(a.base, factor), a.step * factor, bounds)
 
     def remainder_of_base(self, a: Affine, divisor: int) -> int | None:
         """The remainder of the first lane's position by a positive number, if it is known."""
@@ -143,16 +228,6 @@ class IndexMath:
             if stride:
                 offset = self.add(offset, self.scale(position, stride))
         return offset
-
-    def _add(self, a: Value | int, b: Value | int) -> Value | int:
-        if isinstance(a, int) and isinstance(b, int):
-            return a + b
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(b, int) and b == 0:
-            return a
-        assert isinstance(a, Value), "one of two bases that are not both numbers is a register"
-        return self.fb.add(a, b, "nsw")
 
     def _narrowed(self, a: Position, divisor: int, divide: Callable[[Value, int], Value]) -> Value:
         """What a division gives for each lane, in half the bits if they suffice: vectors can multiply those."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.index import Affine, Base, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.types import Element, Representation, from_memory, representation, to_memory
 from xlalite.backends.codegen.llvm import (
     I64,
@@ -55,9 +55,8 @@ class ArrayView:
         offset = math.linear(index, self.strides)
         held = representation(self.dtype)
         if self.ahead and isinstance(offset, Affine) and offset.step == 1:
-            elements = math.fb.add(math.scalar(offset.base), self.ahead // self.dtype.size_bytes)
-            place = math.fb.mul(elements, held.parts) if held.parts > 1 else elements
-            math.fb.prefetch(math.fb.gep(held.memory, self.pointer, place, inbounds=False))
+            ahead = math.add_constant(offset, self.ahead // self.dtype.size_bytes)
+            math.fb.prefetch(_address(math, self.pointer, held, ahead))
         parts = _load(math, self.pointer, held, offset, mask, self.metadata)
         values = tuple(from_memory(math.fb, self.dtype, part) for part in parts)
         return values[0] if len(values) == 1 else (values[0], values[1])
@@ -91,20 +90,18 @@ def _load(
 ) -> tuple[Value, ...]:
     fb = math.fb
     if isinstance(offset, Affine) and (math.lanes == 1 or offset.step == 0):
-        return _load_scalar(fb, pointer, held, math.scalar(offset.base), metadata)
+        return _load_scalar(math, pointer, held, offset, metadata)
     align = held.memory.size_bytes
     if isinstance(offset, Affine) and offset.step == 1:
         if held.parts == 1:
-            address = fb.gep(held.memory, pointer, math.scalar(offset.base))
+            address = _address(math, pointer, held, offset)
             return (_load_vector(fb, vector(held.memory, math.lanes), address, mask, align, metadata),)
         if mask is None:
-            address = fb.gep(held.memory, pointer, fb.mul(math.scalar(offset.base), 2))
+            address = _address(math, pointer, held, offset)
             pairs = fb.load(vector(held.memory, 2 * math.lanes), address, align, metadata=metadata)
             return tuple(fb.shuffle(pairs, None, range(part, 2 * math.lanes, 2)) for part in (0, 1))
     if isinstance(offset, Affine) and offset.step == -1 and mask is None and held.parts == 1:
-        last = math.add_constant(Affine(offset.base), 1 - math.lanes)
-        assert isinstance(last, Affine), "an affine position plus a number is affine"
-        address = fb.gep(held.memory, pointer, math.scalar(last.base))
+        address = _address(math, pointer, held, math.add_constant(Affine(offset.base), 1 - math.lanes))
         loaded = fb.load(vector(held.memory, math.lanes), address, align, metadata=metadata)
         return (fb.shuffle(loaded, None, range(math.lanes - 1, -1, -1)),)
     if isinstance(offset, Affine) and 2 <= offset.step <= _MAX_STEP and held.parts == 1:
@@ -132,7 +129,7 @@ _MAX_STEP = 4
 def _load_every(math: IndexMath, pointer: Value, held: Representation, offset: Affine, metadata: str) -> Value:
     """Every step-th element out of as many vectors as the step; none reaches beyond the last element wanted."""
     fb, lanes, step = math.fb, math.lanes, offset.step
-    first = fb.gep(held.memory, pointer, math.scalar(offset.base))
+    first = _address(math, pointer, held, offset)
     last_start = (lanes - 1) * step + 1 - lanes
     found: Value | None = None
     for number in range(step):
@@ -154,7 +151,7 @@ def _load_every_first(math: IndexMath, pointer: Value, held: Representation, off
     """So many lanes of `_load_every`, zero in the others; nothing behind the last one is read."""
     fb, lanes, step = math.fb, math.lanes, offset.step
     wide = vector(held.memory, lanes)
-    first, found, needed = fb.gep(held.memory, pointer, math.scalar(offset.base)), zero(wide), (count - 1) * step + 1
+    first, found, needed = _address(math, pointer, held, offset), zero(wide), (count - 1) * step + 1
     for start in range(0, needed, lanes):
         mask = lane_mask(lanes, min(lanes, needed - start))
         loaded = fb.masked_load(wide, fb.gep(held.memory, first, start), mask, zero(wide), held.memory.size_bytes)
@@ -165,14 +162,21 @@ def _load_every_first(math: IndexMath, pointer: Value, held: Representation, off
 
 
 def _load_scalar(
-    fb: FunctionBuilder, pointer: Value, held: Representation, base: Value, metadata: str
+    math: IndexMath, pointer: Value, held: Representation, offset: Affine, metadata: str
 ) -> tuple[Value, ...]:
-    align = held.memory.size_bytes
+    fb, align, address = math.fb, held.memory.size_bytes, _address(math, pointer, held, offset)
     if held.parts == 1:
-        return (fb.load(held.memory, fb.gep(held.memory, pointer, base), align, metadata=metadata),)
-    address = fb.gep(held.memory, pointer, fb.mul(base, 2))
+        return (fb.load(held.memory, address, align, metadata=metadata),)
     imaginary = fb.gep(held.memory, address, 1)
     return tuple(fb.load(held.memory, part, align, metadata=metadata) for part in (address, imaginary))
+
+
+def _address(math: IndexMath, pointer: Value, held: Representation, offset: Position) -> Value:
+    """Where the first lane's element is; what holds several parts has them side by side."""
+    place = math.scale(offset, held.parts)
+    if isinstance(place, Affine):
+        return math.address(held.memory, pointer, place.base)
+    return math.fb.gep(held.memory, pointer, place.vector)
 
 
 def _load_vector(
@@ -210,14 +214,13 @@ def _store(
 ) -> None:
     fb, align = math.fb, held.memory.size_bytes
     if math.lanes == 1:
-        base = math.vector(offset)
-        address = fb.gep(held.memory, pointer, fb.mul(base, held.parts) if held.parts > 1 else base)
+        address = _address(math, pointer, held, offset)
         for part, value in enumerate(stored):
             fb.store(value, fb.gep(held.memory, address, part) if part else address, align)
         return
     if isinstance(offset, Affine) and offset.step == 1:
         if held.parts == 1:
-            address = fb.gep(held.memory, pointer, math.scalar(offset.base))
+            address = _address(math, pointer, held, offset)
             if mask is not None:
                 fb.masked_store(stored[0], address, mask, align)
             elif streams:
@@ -226,7 +229,7 @@ def _store(
                 fb.store(stored[0], address, align)
             return
         if mask is None:
-            address = fb.gep(held.memory, pointer, fb.mul(math.scalar(offset.base), 2))
+            address = _address(math, pointer, held, offset)
             order = [lane + part * math.lanes for lane in range(math.lanes) for part in (0, 1)]
             fb.store(fb.shuffle(stored[0], stored[1], order), address, align)
             return
@@ -237,11 +240,11 @@ def _store(
         fb.scatter(value, fb.gep(held.memory, pointer, fb.add(lanes, part) if part else lanes), mask, align)
 
 
-def lanes_below(fb: FunctionBuilder, base: Value | int, bound: Value | int, lanes: int) -> Value:
+def lanes_below(fb: FunctionBuilder, base: Base, bound: Value | int, lanes: int) -> Value:
     """The mask of lanes k with base + k < bound."""
     if isinstance(base, int) and isinstance(bound, int):
         return lane_mask(lanes, bound - base)
     numbers = fb.lane_numbers(I64, lanes)
-    left = constant(I64, base) if isinstance(base, int) else base
+    left = IndexMath(fb, lanes).scalar(base)
     right = constant(I64, bound) if isinstance(bound, int) else bound
     return fb.icmp("slt", numbers, fb.splat(fb.sub(right, left), lanes))

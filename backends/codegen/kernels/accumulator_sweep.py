@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xlalite.backends.codegen.arrays.index import Affine, Lanes, Position
+from xlalite.backends.codegen.arrays.index import Affine, Lanes, Position, sum_of
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, vector, vector_constant
 from xlalite.hlo.records import dataclass
@@ -80,7 +80,7 @@ class Sweep:
         def take(at: Value, sets: Sequence[Registers]) -> list[Registers]:
             inside = []
             for number, registers in enumerate(sets):
-                position = fb.add(at, number * self.lanes, "nsw") if number else at
+                position = sum_of(at, number * self.lanes)
                 inside.append(body((*index, Affine(position, stride)), None, registers))
             return inside
 
@@ -120,7 +120,7 @@ class SweepInOrder:
         starts = [run * self.length + min(run, self.longer) for run in runs]
         step = self.sets * self.length
         if starts == [starts[0] + lane * step for lane in range(self.lanes)]:
-            return Affine(at + starts[0] if isinstance(at, int) else fb.add(at, starts[0], "nsw"), step)
+            return Affine(sum_of(at, starts[0]), step)
         base = fb.constant(I64, at) if isinstance(at, int) else at
         return Lanes(fb.add(fb.splat(base, self.lanes), vector_constant(vector(I64, self.lanes), starts)))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.arrays.index import Affine, Index, sum_of
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementSource, always
@@ -21,7 +21,6 @@ from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequ
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import nested_loops
 from xlalite.backends.codegen.kernels.row_plan import hoisted, members_of_pass
-from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
@@ -155,8 +154,8 @@ class _ColumnEmitter:
 
     def _emit_columns(self, outer: Index, start: Value | int, vectors: int, mask: Value | None) -> None:
         """Reduces and stores `vectors` neighbouring vectors of columns."""
-        scalars, stride = Scalars(self._entry.fb), 1 if self._lanes > 1 else 0
-        positions = [Affine(scalars.add(start, number * self._lanes), stride) for number in range(vectors)]
+        stride = 1 if self._lanes > 1 else 0
+        positions = [Affine(sum_of(start, number * self._lanes), stride) for number in range(vectors)]
         known = [self._known((*outer, position), mask) for position in positions]
         starts = self._accumulations.starts(self._entry.emitter(self._lanes))
         block = _Block(outer, positions, mask, known, starts)

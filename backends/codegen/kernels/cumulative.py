@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, Position
+from xlalite.backends.codegen.arrays.index import Affine, Index, Position, sum_of
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.combiner import Combiner
@@ -116,7 +116,7 @@ class CumulativeKernel(Kernel):
             self._lines(entry, combiner, index_of, rest)
             return
         strip = fb.mul(fb.urem(unit, self._strips), _STRIP)
-        whole: list[_Neighbours] = [(Affine(fb.add(strip, at), 1), lanes, None) for at in range(0, _STRIP, lanes)]
+        whole: list[_Neighbours] = [(Affine(sum_of(strip, at), 1), lanes, None) for at in range(0, _STRIP, lanes)]
         if not left:
             self._lines(entry, combiner, index_of, whole)
             return

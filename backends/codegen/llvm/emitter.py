@@ -21,13 +21,14 @@ RUNS_ONCE = "; Every function runs once.\n"
 class Block:
     """A basic block. Its instructions are written in one go, after `position_at(block)`."""
 
-    __slots__ = ("is_terminated", "label", "start")
+    __slots__ = ("found", "is_terminated", "label", "start")
 
     def __init__(self, label: str) -> None:
         """A block not yet written."""
         self.label = label
         self.start = -1
         self.is_terminated = False
+        self.found: dict[str, Value] = {}
 
     def __repr__(self) -> str:
         return f"label %{self.label}"
@@ -53,6 +54,26 @@ class Phi(Value):
         """The instruction."""
         pairs = ", ".join(f"[ {value.text}, %{block.label} ]" for value, block in self.incoming)
         return f"  {self.text} = phi {self.type.text} {pairs}"
+
+
+class LoopScope:
+    """A loop that is being written: where lines go that come before it, and what they compute.
+
+    Attributes:
+        first: Number of the first value inside.
+        lines: Lines before the loop.
+        found: The values of the lines, by text.
+        has_other_places: Whether places inside may depend on its index and were not `placed`.
+    """
+
+    __slots__ = ("first", "found", "has_other_places", "lines")
+
+    def __init__(self, first: int) -> None:
+        """Nothing comes before the loop yet."""
+        self.first = first
+        self.lines: list[str] = []
+        self.found: dict[str, Value] = {}
+        self.has_other_places = False
 
 
 class Emitter:
@@ -85,6 +106,9 @@ class Emitter:
         self._slots = 0
         self._labels: dict[str, int] = {}
         self._pending_blocks: list[Block] = []
+        self._scopes: list[LoopScope] = []
+        self._lines_before_loops: list[tuple[int, list[str]]] = []
+        self._born: dict[str, int] = {}
         # The default flags of fadd, fsub and fmul, with the blank in front.
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
@@ -161,6 +185,39 @@ class Emitter:
         yield
         self._contract_flags = before
 
+    def born(self, value: Value) -> int:
+        """The number of the last value that one depends on by its place; -1 for what is there from the beginning."""
+        text = value.text
+        if text[0] != "%":
+            return -1
+        return int(text[1:]) if text[1].isdigit() else self._born.get(text, -1)
+
+    @property
+    def innermost(self) -> int:
+        """The number of the first value inside the loop being written; 0 outside of loops."""
+        return self._scopes[-1].first if self._scopes else 0
+
+    def placed(self, type_: Type, text: str, *operands: Value) -> Value:
+        """The value of an instruction that cannot fail and touches no memory, before the loops it does not change in.
+
+        An instruction written twice is there once, if the first one is before a loop or in the same block. What is
+        before the loop being written dominates it, for the loop has one entrance.
+        """
+        last = max(map(self.born, operands), default=-1)
+        for scope in self._scopes:
+            if last < scope.first:
+                found = scope.found.get(text)
+                if found is None:
+                    found = scope.found[text] = Value(type_, f"%before{len(self._born)}")
+                    self._born[found.text] = scope.first - 1
+                    scope.lines.append(f"  {found.text} = {text}")
+                return found
+        known = self.block.found
+        found = known.get(text)
+        if found is None:
+            found = known[text] = self._emit(type_, text)
+        return found
+
     # Constants
 
     def constant(self, type_: Type, number: int | float) -> Value:
@@ -190,7 +247,9 @@ class Emitter:
             raise LLVMBuildError(f"function {self.function.name}: blocks never written: {', '.join(unwritten)}")
         for index, phi in self._phis:
             self._lines[index] = phi.line()
-        body = "\n".join((*self._entry_lines, *self._lines))
+        for index, lines in self._lines_before_loops:
+            self._lines[index] = "\n".join(lines)
+        body = "\n".join((*self._entry_lines, *filter(None, self._lines)))
         return f"{self._header} {{\nentry:\n{body}\n}}"
 
     @property
@@ -217,6 +276,23 @@ class Emitter:
             self._lines.append(f"  ; {line}")
         if self._phi_end == self.block.start:
             self._phi_end = len(self._lines)
+
+    def _open_scope(self) -> None:
+        """Lines may be written here, before the loop that comes next, until it is closed."""
+        scope = LoopScope(self._next)
+        self._scopes.append(scope)
+        self._lines_before_loops.append((len(self._lines), scope.lines))
+        self._append("")
+
+    def _close_scope(self) -> LoopScope:
+        scope = self._scopes.pop()
+        if scope.has_other_places:
+            self._note_other_place()
+        return scope
+
+    def _note_other_place(self) -> None:
+        if self._scopes:
+            self._scopes[-1].has_other_places = True
 
     def _fresh(self) -> str:
         number = self._next

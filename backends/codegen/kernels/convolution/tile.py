@@ -200,7 +200,7 @@ class Tile:
         if isinstance(place.base, int):
             return Affine(place.base // holes)
         bounds = None if place.bounds is None else (place.bounds[0] // holes, place.bounds[1] // holes)
-        return Affine(self._entry.fb.udiv(place.base, holes), 0, bounds)
+        return Affine(self._entry.fb.udiv(self._math.scalar(place.base), holes), 0, bounds)
 
     def _is_hole(self, number: int, offset: Affine) -> bool:
         """Whether a neighbour sees a hole at an offset, which is known along the last spatial dimension."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.registers import Registers
@@ -145,7 +145,7 @@ class EigKernel(TriangularisingKernel):
         with fb.loop(0, turned.panels) as number:
             panel = turned.panel(number)
             for place in panel.columns():
-                at = (Affine(fb.add(fb.mul(number, form.width), place.base), 1),)
+                at = (Affine(sum_of(fb.mul(number, form.width), place.base), 1),)
                 zero = real_part(panel.zeros()[0])
                 with fb.carried_loop(0, form.rows, 1, (zero,)) as loop:
                     part = panel.read(math_, (Affine(loop.index), place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.elements import ElementSource
@@ -117,7 +117,7 @@ class PanelMatrix:
         with fb.loop(0, self.form.rows) as row, fb.loop(0, self.panels) as number:
             panel, begin = self.panel(number), fb.mul(number, width)
             for place in panel.columns():
-                at = fb.add(begin, place.base)
+                at = IndexMath(fb, lanes).scalar(sum_of(begin, place.base))
                 mask = None if self.columns % width == 0 else lanes_below(fb, at, self.columns, lanes)
                 visit(panel, row, Affine(at, 1), place, mask)
 

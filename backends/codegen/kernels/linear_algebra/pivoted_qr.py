@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
@@ -124,7 +124,7 @@ class PivotedQrKernel(BatchedKernel):
                 own = [real_part(product(fb, conjugate(fb, part), part)) for part in panel.row(loop.index)]
                 loop.yield_(*(fb.fadd(a, b) for a, b in zip(loop.values, own, strict=True)))
             for place, part in zip(panel.columns(), loop.results, strict=True):
-                at = Affine(fb.add(fb.mul(number, form.width), place.base), 1)
+                at = Affine(sum_of(fb.mul(number, form.width), place.base), 1)
                 squares.write(IndexMath(fb, form.lanes), (at,), part)
         first = real_part(squares.read(scalars, (Affine(step),)))
         with fb.carried_loop(fb.add(step, 1), self.columns, 1, (first, step)) as search:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.kernels.fork import fork_of
@@ -106,7 +106,7 @@ class ReflectionsKernel(BatchedKernel):
         fb, lanes, packed, taus = entry.fb, self.form.lanes, *entry.inputs[:2]
 
         def stored(row: Value, place: Affine) -> Element:
-            at = fb.add(first, place.base)
+            at = IndexMath(fb, lanes).scalar(sum_of(first, place.base))
             mask = None if self.count % self.form.width == 0 else lanes_below(fb, at, self.count, lanes)
             return packed.read(IndexMath(fb, lanes), (*batch, Affine(row), Affine(at, 1)), mask)
 

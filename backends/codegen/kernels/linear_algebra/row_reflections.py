@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.arrays.index import Affine, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
@@ -58,7 +58,7 @@ class RowReflections:
             def packed(row: Value, place: Affine, first: Value = first, taken: Value = taken) -> Element:
                 panel, column = self.matrix.place(fb.add(row, 1))
                 mask = lanes_below(fb, place.base, taken, q.form.lanes)
-                math, rows = IndexMath(fb, q.form.lanes), Affine(fb.add(first, place.base), 1)
+                math, rows = IndexMath(fb, q.form.lanes), Affine(sum_of(first, place.base), 1)
                 return conjugate(fb, panel.read(math, (rows, Affine(column)), mask if q.form.lanes > 1 else None))
 
             def tau(number: Value, first: Value = first) -> Element:
@@ -84,7 +84,7 @@ class RowReflections:
             taken = fb.smin(fb.sub(fb.constant(first.type, count), first), form.width)
 
             def packed(row: Value, place: Affine, first: Value = first) -> Element:
-                panel, column = matrix.place(fb.add(first, place.base))
+                panel, column = matrix.place(IndexMath(fb, 1).scalar(sum_of(first, place.base)))
                 return panel.read(IndexMath(fb, form.lanes), (Affine(fb.add(row, below)), Affine(column, 1)))
 
             def tau(number: Value, first: Value = first) -> Element:

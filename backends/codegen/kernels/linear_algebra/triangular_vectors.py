@@ -6,7 +6,7 @@ for left ones, T^H * y = conj(w) * y, from the first row down.
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.arrays.index import Affine, IndexMath
+from xlalite.backends.codegen.arrays.index import Affine, IndexMath, sum_of
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
@@ -157,7 +157,7 @@ class TriangularVectors:
         return fb.icmp("eq", columns, fb.splat(row, lanes))
 
     def _values(self, panel: Panel, first: Value, place: Affine) -> list[Value]:
-        at = Affine(self.fb.add(first, place.base), 1)
+        at = Affine(sum_of(first, place.base), 1)
         return [real_part(view.read(IndexMath(self.fb, panel.form.lanes), (at,))) for view in self.values]
 
     def _difference(self, panel: Panel, first: Value, place: Affine, row: Value) -> Element:
