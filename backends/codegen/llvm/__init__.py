@@ -25,7 +25,7 @@ Compiling the text is no business of this package.
 """
 
 from xlalite.backends.codegen.llvm.control_flow import CarriedLoop, IfElse, WhileLoop
-from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, RUNS_ONCE, Block, Phi
+from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, ONLY_CALLS, Block, Phi
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.module_builder import FunctionBuilder, ModuleBuilder
 from xlalite.backends.codegen.llvm.target import TargetInfo
@@ -76,8 +76,8 @@ __all__ = [
     "I32",
     "I64",
     "I128",
+    "ONLY_CALLS",
     "PTR",
-    "RUNS_ONCE",
     "VOID",
     "Block",
     "CarriedLoop",

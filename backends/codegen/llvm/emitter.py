@@ -14,8 +14,8 @@ from xlalite.backends.codegen.llvm.value import Function, Operand, Value, consta
 AS_WRITTEN = '"as-written"'
 """An attribute in the text of modules on which passes over IR would be wasted."""
 
-RUNS_ONCE = "; Every function runs once.\n"
-"""Begins the text of modules whose code takes longer to improve than to run."""
+ONLY_CALLS = "; Every function only calls.\n"
+"""Stands in the text of modules whose code takes longer to improve than that ever gains."""
 
 
 class Block:
@@ -88,7 +88,7 @@ class Emitter:
         parameters: the function's parameters.
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
-        runs_once: whether the function only calls what takes long, once each.
+        is_caller: whether the function only calls what takes long.
     """
 
     def __init__(self, module: ModuleSymbols, function: Function, header: str, contract: bool) -> None:
@@ -112,7 +112,7 @@ class Emitter:
         # The default flags of fadd, fsub and fmul, with the blank in front.
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
-        self.runs_once = False
+        self.is_caller = False
         self.block = Block("entry")
         self.block.start = 0
         self._labels["entry"] = 1
@@ -232,6 +232,7 @@ class Emitter:
 
     def only_calls(self) -> None:
         """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else."""
+        self.is_caller = True
         self._header += self.module.attribute_reference(("noinline", "optnone"))
 
     def as_written(self) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
-from xlalite.backends.codegen.llvm.emitter import RUNS_ONCE
+from xlalite.backends.codegen.llvm.emitter import ONLY_CALLS
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
@@ -124,7 +124,7 @@ class ModuleBuilder(ModuleSymbols):
                 linkage="hidden",
             )
             build(fb)
-            text = own.text()
+            (text,) = own.texts(most_lines=1)
             name = f"{stem}.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
             return name, text.replace(fb.function.text, f'@"{name}"')
 
@@ -159,23 +159,23 @@ class ModuleBuilder(ModuleSymbols):
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
         Constants and internal functions stand in every piece that names them. Pieces are shorter where several threads
-        are to have some. Functions that run once are apart from the others.
+        are to have some. Functions that only call are apart from the others.
         """
         if threads > 1:
             line_count = sum(function.line_count for function in self._functions)
             most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
-        for function in sorted(self._functions, key=lambda function: not function.runs_once):
+        for function in sorted(self._functions, key=lambda function: not function.is_caller):
             if function.is_internal:
                 continue
-            if pieces[-1] and (room < function.line_count or function.runs_once is not pieces[-1][0].runs_once):
+            if pieces[-1] and (room < function.line_count or function.is_caller is not pieces[-1][0].is_caller):
                 pieces.append([])
                 room = most_lines
             pieces[-1].append(function)
             room -= function.line_count
         if len(pieces) == 1:
-            return [_runs_once(pieces[0]) + self.text()]
+            return [_only_calls(pieces[0]) + self.text()]
         builders = {builder.function.text: builder for builder in self._functions}
         return [self._piece_text(piece, builders) for piece in pieces]
 
@@ -192,7 +192,7 @@ class ModuleBuilder(ModuleSymbols):
                     inside[name] = None
                     waiting.append(name)
         elsewhere = [builders[name].declaration for name in named if name in builders and name not in inside]
-        return _runs_once(functions) + self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
+        return _only_calls(functions) + self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
 
     def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
         """The nodes that functions name."""
@@ -223,5 +223,5 @@ class ModuleBuilder(ModuleSymbols):
         return "\n".join(parts) + "\n"
 
 
-def _runs_once(functions: Sequence[FunctionBuilder]) -> str:
-    return RUNS_ONCE if functions and functions[0].runs_once else ""
+def _only_calls(functions: Sequence[FunctionBuilder]) -> str:
+    return ONLY_CALLS if functions and functions[0].is_caller else ""

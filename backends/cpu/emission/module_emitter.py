@@ -114,7 +114,7 @@ class _ModuleEmitter:
         self._emit_computation(self._hlo.entry_computation)
         self._slots.write_back_results()
         self._fb.ret(0)
-        self._fb.runs_once = not self._computes
+        self._fb.is_caller = not self._computes
         shared = (SHARED_MODULE + text for text in self._module.shared_texts)
         self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE, self._num_threads), *shared))
         return self._emitted

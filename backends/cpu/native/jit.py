@@ -19,7 +19,7 @@ from typing import Protocol
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm import AS_WRITTEN, RUNS_ONCE, TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, ONLY_CALLS, TargetInfo
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
@@ -145,7 +145,7 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
-    start, level = time.perf_counter(), 0 if options.quick or text.startswith(RUNS_ONCE) else 2
+    start, level = time.perf_counter(), 0 if options.quick or ONLY_CALLS in text else 2
     idle = _idle_machines.setdefault((options.max_isa, level), [])
     machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
     optimized_ir, assembly, image = "", "", b""

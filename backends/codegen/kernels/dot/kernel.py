@@ -163,6 +163,7 @@ class DotKernel(Kernel):
         entry = open_kernel(module, name, self.request)
         if self._only_calls and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
+            entry.fb.is_caller = self.stores_result
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function).emit()
         entry.fb.ret()

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from xlalite.backends.codegen.llvm import I32, I64, RUNS_ONCE, ModuleBuilder
+from xlalite.backends.codegen.llvm import I32, I64, ONLY_CALLS, ModuleBuilder
 from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
@@ -80,17 +80,17 @@ def test_an_archive_gives_its_members_back() -> None:
     assert ObjectCode(joined(images[:1]), ()).images == images[:1]
 
 
-def test_functions_that_run_once_are_apart_and_not_optimised() -> None:
+def test_functions_that_only_call_are_apart_and_not_optimised() -> None:
     module = ModuleBuilder("apart")
     once = module.function("once", I32)
-    once.runs_once = True
+    once.is_caller = True
     square = module.function("square", I32, (I32,), linkage="hidden")
     square.ret(square.mul(*square.parameters * 2))
     slot = once.alloca(I32, align=4)
     once.store(once.constant(I32, 3), slot, 4)
     once.ret(once.call(square.function, once.load(I32, slot, 4)))
     pieces = module.texts(1000)
-    assert [piece.startswith(RUNS_ONCE) for piece in pieces] == [True, False]
+    assert [piece.startswith(ONLY_CALLS) for piece in pieces] == [True, False]
     assert "alloca" in generate_code(NEXT_MODULE.join(pieces), CodeForm.IR).optimized_ir
     linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked.address("once"))() == 9
