@@ -120,6 +120,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "random_seed",
             "structure",
         ),
+        ("nest",),
     ),
 }
 MOST_ARROWS = {"xlalite.hlo": 80, "xlalite.passes": 35, "xlalite.backends.cpu": 25, "xlalite.ops": 14}

@@ -29,6 +29,7 @@ def main(argv):
         print(session.run(v + FLAGS.steps), argv[1:], slim.fully_connected is layers.fully_connected)
     assert ops.reset_default_graph is v1.reset_default_graph
     assert gfile.Exists(sys.argv[0])
+    assert tf.__version__ == tf.VERSION == "1.15.0"
 
 if __name__ == "__main__":
     tf.app.run()

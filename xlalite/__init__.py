@@ -102,8 +102,8 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
-        "add_to_collection, Assert, case, control_dependencies, device, get_collection, group, name_scope, no_op, "
-        "switch_case, tuple, with_dependencies"
+        "add_to_collection, Assert, case, container, control_dependencies, device, get_collection, group, name_scope, "
+        "no_op, switch_case, tuple, with_dependencies"
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
@@ -122,6 +122,10 @@ _NAMES: dict[str, str] = {
         "assert_near, assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive, "
         "assert_rank, assert_rank_at_least, assert_rank_in, assert_scalar, assert_type, is_numeric_tensor, "
         "numpy_function, print_ as print, py_func"
+    ),
+    "xlalite.ops.functions.lookup": (
+        "string_to_hash_bucket, string_to_hash_bucket_fast, tables_initializer, "
+        "tables_initializer as initialize_all_tables"
     ),
     "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",
     "xlalite.ops.functions.readers": (
@@ -161,7 +165,8 @@ _NAMES: dict[str, str] = {
         "space_to_depth"
     ),
     "xlalite.ops.training.variable": (
-        "Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, "
+        "Variable, assign, assign_add, assign_sub, global_variables, global_variables as all_variables, "
+        "global_variables_initializer, "
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
         "model_variables, trainable_variables, variables_initializer"
     ),

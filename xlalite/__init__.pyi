@@ -58,7 +58,7 @@ from xlalite.ops.functions.clipping import (
     clip_by_norm as clip_by_norm, global_norm as global_norm
 )
 from xlalite.ops.functions.control_flow import (
-    Assert as Assert, add_to_collection as add_to_collection, case as case,
+    Assert as Assert, add_to_collection as add_to_collection, case as case, container as container,
     control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
     name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple,
     with_dependencies as with_dependencies
@@ -90,6 +90,10 @@ from xlalite.ops.functions.linalg import (
     cholesky as cholesky, cholesky_solve as cholesky_solve, det as _det, eigh as _eigh, eigvalsh as _eigvalsh,
     eye as eye, inv as _inv, lstsq as _lstsq, matrix_transpose as matrix_transpose, qr as qr, solve as _solve,
     svd as svd, triangular_solve as _triangular_solve
+)
+from xlalite.ops.functions.lookup import (
+    string_to_hash_bucket as string_to_hash_bucket, string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    tables_initializer as tables_initializer
 )
 from xlalite.ops.functions.math import (
     abs as abs, acos as acos, add as add, add_n as add_n, argmax as argmax, argmin as argmin, asin as asin,
@@ -216,10 +220,10 @@ from xlalite.ops.training.variable_scope import (
 from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
     estimator as estimator, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
-    io as io, layers as layers, linalg as linalg, logging as logging, losses as losses, manip as manip, math as math,
-    metrics as metrics, nn as nn, python_io as python_io, quantization as quantization, random as random,
-    saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
-    summary as summary, test as test, train as train, xla as xla
+    io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
+    manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python_io as python_io,
+    quantization as quantization, random as random, saved_model as saved_model, signal as signal, sparse as sparse,
+    spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
 )
 from xlalite.tracing.control_flow import (
     cond as cond, fori_loop as fori_loop, map as map, switch as switch, while_loop as while_loop
@@ -245,6 +249,8 @@ tensor_scatter_update = tensor_scatter_nd_update
 NoGradient = _no_gradient
 NotDifferentiable = _no_gradient
 print = _print_
+initialize_all_tables = tables_initializer
 arg_max = argmax
 arg_min = argmin
+all_variables = global_variables
 __version__: str

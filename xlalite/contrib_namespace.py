@@ -14,7 +14,18 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
     "contrib.distributions": {
         "xlalite.ops.functions.probability": "Normal, kl_divergence",
     },
-    "contrib.learn": {},
+    "contrib.learn": {
+        "xlalite.client.estimator_spec": "LearnModeKeys as ModeKeys",
+    },
+    "contrib.lookup": {
+        "xlalite.ops.functions.lookup": (
+            "HashTable, IdTableWithHashBuckets, KeyValueTensorInitializer, MutableHashTable, "
+            "TextFileIdTableInitializer, TextFileIndex, TextFileInitializer, TextFileStringTableInitializer, "
+            "index_table_from_file, "
+            "index_table_from_tensor, index_table_from_tensor as string_to_index_table_from_tensor, "
+            "index_to_string_table_from_file, index_to_string_table_from_tensor"
+        ),
+    },
     "contrib.learn.datasets": {
         "xlalite.examples.tutorials.data_sets": "DATASETS, load_dataset",
     },
@@ -36,11 +47,12 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
     },
     "contrib.data": {
         "xlalite.ops.data.dataset": (
-            "batch_and_drop_remainder, ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"
+            "batch_and_drop_remainder, group_by_window, ignore_errors, map_and_batch, parallel_interleave, "
+            "shuffle_and_repeat, unbatch"
         ),
     },
     "contrib.framework": {
-        "xlalite.files.checkpoint_state": "list_variables, load_variable",
+        "xlalite.files.checkpoint_state": "list_variables, load_checkpoint, load_variable",
         "xlalite.ops.layers.arg_scope": (
             "add_arg_scope, arg_scope, arg_scoped_arguments, current_arg_scope, has_arg_scope"
         ),
@@ -50,6 +62,11 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.training.variable": (
             "global_variables as get_variables, model_variables as get_model_variables, "
             "trainable_variables as get_trainable_variables"
+        ),
+    },
+    "contrib.framework.nest": {
+        "xlalite.framework.nest": (
+            "assert_same_structure, flatten, is_nested, is_nested as is_sequence, map_structure, pack_sequence_as"
         ),
     },
     "contrib.layers": {

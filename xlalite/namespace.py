@@ -24,7 +24,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.data.iterators": "Iterator",
     },
     "data.experimental": {
-        "xlalite.ops.data.dataset": ("ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"),
+        "xlalite.ops.data.dataset": (
+            "group_by_window, ignore_errors, map_and_batch, parallel_interleave, shuffle_and_repeat, unbatch"
+        ),
     },
     "debugging": {
         "xlalite.ops.functions.special": "check_numerics",
@@ -108,6 +110,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "io.gfile": {
         "xlalite.files.gfile": (
             "GFile, copy, exists, find as glob, isdir, listdir, makedirs, mkdir, remove, rename, rmtree, stat, walk"
+        ),
+    },
+    "lookup": {
+        "xlalite.ops.functions.lookup": (
+            "KeyValueTensorInitializer, StaticHashTable, TextFileIndex, TextFileInitializer"
+        ),
+    },
+    "nest": {
+        "xlalite.framework.nest": (
+            "assert_same_structure, flatten, is_nested, is_nested as is_sequence, map_structure, pack_sequence_as"
         ),
     },
     "layers": {
@@ -335,6 +347,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "as_string, string_join as join, string_length as length, string_lower as lower, reduce_join, "
             "regex_full_match, regex_replace, split, string_strip as strip, substr, string_to_number as to_number, "
             "string_upper as upper"
+        ),
+        "xlalite.ops.functions.lookup": (
+            "string_to_hash_bucket as to_hash_bucket, string_to_hash_bucket_fast as to_hash_bucket_fast"
         ),
     },
     "summary": {

@@ -35,6 +35,14 @@ def test_files_are_written_read_and_moved(tmp_path: Path) -> None:
         tf.gfile.GFile(path).read()
 
 
+@pytest.mark.parametrize("mode", ["w", "wb"])
+def test_text_and_bytes_go_into_every_file(tmp_path: Path, mode: str) -> None:
+    with tf.gfile.GFile(str(tmp_path / "x"), mode) as file:
+        file.write("é")
+        file.write(b"b")
+    assert (tmp_path / "x").read_bytes() == "éb".encode()
+
+
 def test_files_have_their_names_of_file_io(tmp_path: Path) -> None:
     folder, path = str(tmp_path / "a" / "b"), str(tmp_path / "a" / "b" / "x")
     file_io.recursive_create_dir(folder)

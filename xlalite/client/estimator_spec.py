@@ -21,6 +21,14 @@ class ModeKeys:
     PREDICT: Final = "infer"
 
 
+class LearnModeKeys:
+    """The same under the names of `contrib.learn`."""
+
+    TRAIN: Final = ModeKeys.TRAIN
+    EVAL: Final = ModeKeys.EVAL
+    INFER: Final = ModeKeys.PREDICT
+
+
 @dataclass(frozen=True)
 class EstimatorSpec:
     """What a model function gives.

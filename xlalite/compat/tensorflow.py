@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Final
 
 _PACKAGE: Final = "tensorflow"
+_VERSION: Final = "1.15.0"
+"""The version whose programs run here, which some ask for before they begin."""
 # What TensorFlow's inner modules are here; an inner module that is not listed has all public names.
 _INNER: Final = {
     "tensorflow.compat.v1": "xlalite.compat.v1",
@@ -28,6 +30,8 @@ _INNER: Final = {
     "tensorflow.python.training.moving_averages": "xlalite.ops.training.moving_averages",
     "tensorflow.python.framework.ops": "xlalite",
     "tensorflow.python.framework.graph_util": "xlalite:graph_util",
+    "tensorflow.python.ops.lookup_ops": "xlalite.ops.functions.lookup",
+    "tensorflow.python.util.nest": "xlalite.framework.nest",
     "tensorflow.python.ops.nn": "xlalite:nn",
     "tensorflow.python.ops.nn_ops": "xlalite:nn",
     "tensorflow.python.ops.init_ops": "xlalite",
@@ -73,6 +77,8 @@ class _Alias(ModuleType):
         self.__dict__["_target"] = target
 
     def __getattr__(self, name: str) -> object:
+        if name in ("__version__", "VERSION") and self.__name__ == _PACKAGE:
+            return _VERSION
         if f"{self.__name__}.{name}" in _INNER:
             return importlib.import_module(f"{self.__name__}.{name}")
         return getattr(self.__dict__["_target"], name)

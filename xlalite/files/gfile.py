@@ -52,9 +52,11 @@ class GFile:
         return self._opened.read(n)
 
     def write(self, file_content: Any) -> None:
-        """Appends; for a binary file, text becomes bytes."""
-        binary = "b" in self._mode and isinstance(file_content, str)
-        self._opened.write(file_content.encode() if binary else file_content)
+        """Appends; text becomes bytes in a binary file, and bytes text in another."""
+        if "b" in self._mode:
+            self._opened.write(file_content.encode() if isinstance(file_content, str) else file_content)
+        else:
+            self._opened.write(file_content if isinstance(file_content, str) else file_content.decode())
 
     def readline(self) -> Any:
         """The next line, with its end."""

@@ -20,6 +20,7 @@ class GraphKeys:
     SUMMARY_OP: Final = "summary_op"
     SAVERS: Final = "savers"
     QUEUE_RUNNERS: Final = "queue_runners"
+    TABLE_INITIALIZERS: Final = "table_initializer"
     WEIGHTS: Final = "weights"
     BIASES: Final = "biases"
     ACTIVATIONS: Final = "activations"

@@ -7,6 +7,7 @@ import glob
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from xlalite.ops.data import transformations as t
 from xlalite.ops.data.elements import Element, ElementFunction, ElementSpec, Reading, integer_tensor, rows_of, text
 from xlalite.ops.data.iterators import Iterator as GraphIterator, one_shot
 from xlalite.ops.helpers.constant import convert_to_tensor
+from xlalite.ops.helpers.promotion import cast_to
 
 Elements = Callable[[Reading], Iterator[Element]]
 
@@ -208,10 +210,11 @@ class Dataset:
         first = t.batch_dimension(size, drop_remainder)
 
         def elements(reading: Reading) -> Iterator[Element]:
-            return t.batched(self.elements(reading), reading.integer(size), drop_remainder, padding.join)
+            join = partial(padding.join, reading=reading)
+            return t.batched(self.elements(reading), reading.integer(size), drop_remainder, join)
 
         shapes = (TensorShape([first]).concatenate(shape) for shape in padding.shapes)
-        return Dataset(self.spec.with_shapes(shapes), [*self.captured, size], elements)
+        return Dataset(self.spec.with_shapes(shapes), [*self.captured, size, *padding.values], elements)
 
     def unbatch(self) -> Dataset:
         """The rows of the elements."""
@@ -376,6 +379,37 @@ class FixedLengthRecordDataset(_FileDataset):
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Callable[[Dataset], Dataset]:
     """Shuffles anew for each repetition."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Callable[[Dataset], Dataset]:
+    """What a function makes of groups of elements with one key, so many each or as many as a function of it says."""
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError("group_by_window needs window_size or window_size_func, not both")
+
+    def applied(dataset: Dataset) -> Dataset:
+        key = ElementFunction(lambda *parts: cast_to(convert_to_tensor(key_func(*parts)), int64), dataset.spec, "key")
+        window = Dataset(dataset.spec, (), lambda reading: iter(reading.window))
+        made = t.DatasetFunction(lambda each: reduce_func(each, window), key.spec)
+        size = ElementFunction(
+            lambda each: integer_tensor(window_size_func(each) if window_size_func else window_size), key.spec, "size"
+        )
+
+        def elements(reading: Reading) -> Iterator[Element]:
+            return t.grouped(
+                dataset.elements(reading),
+                lambda element: key(element, reading),
+                lambda each: int(size(each, reading)[0]),
+                lambda each, found: made.elements(each, reading, found),
+            )
+
+        return Dataset(made.spec, [*dataset.captured, *key.captured, *made.captured, *size.captured], elements)
+
+    return applied
 
 
 def map_and_batch(

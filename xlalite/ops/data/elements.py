@@ -69,11 +69,19 @@ class Reading:
 
     Attributes:
         context: Variables and states of the session.
+        window: The elements of a group.
     """
 
-    def __init__(self, captured: Sequence[Tensor], values: Sequence[HostValue], context: HostContext) -> None:
+    def __init__(
+        self,
+        captured: Sequence[Tensor],
+        values: Sequence[HostValue],
+        context: HostContext,
+        window: Sequence[Element] = (),
+    ) -> None:
         self._values = dict(zip(captured, values, strict=True))
         self.context = context
+        self.window = window
 
     def value(self, tensor: Tensor) -> HostValue:
         """The value of a tensor of the graph around the dataset."""

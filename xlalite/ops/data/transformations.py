@@ -22,6 +22,7 @@ from xlalite.framework.meaning.static_value import constant_value
 from xlalite.framework.structure import flatten
 from xlalite.hlo.errors import XlaliteError
 from xlalite.ops.data.elements import Element, ElementSpec, Reading, shape_leaves, stacked
+from xlalite.ops.helpers.constant import convert_to_tensor
 
 if TYPE_CHECKING:
     from xlalite.ops.data.dataset import Dataset
@@ -73,11 +74,32 @@ class DatasetFunction:
         self.spec = self._dataset.spec
         self.captured = self._graph.captured
 
-    def elements(self, element: Element, reading: Reading) -> Iterator[Element]:
-        """The elements of the dataset for an element."""
+    def elements(self, element: Element, reading: Reading, window: Sequence[Element] = ()) -> Iterator[Element]:
+        """The elements of the dataset for an element, perhaps made of those of a group."""
         inputs = [*element, *(reading.value(tensor) for tensor in self.captured)]
         values = run_function_on_host(self._graph, inputs, reading.context)
-        return self._dataset.elements(Reading(self._dataset.captured, values, reading.context))
+        return self._dataset.elements(Reading(self._dataset.captured, values, reading.context, window))
+
+
+def grouped(
+    elements: Iterator[Element],
+    key_of: Callable[[Element], Element],
+    size_of: Callable[[Element], int],
+    reduced: Callable[[Element, Sequence[Element]], Iterator[Element]],
+) -> Iterator[Element]:
+    """What becomes of groups of so many elements with one key; groups that are not full come last."""
+    open_groups: dict[int, list[Element]] = {}
+    keys: dict[int, Element] = {}
+    for element in elements:
+        key = key_of(element)
+        number = int(key[0])
+        keys[number] = key
+        group = open_groups.setdefault(number, [])
+        group.append(element)
+        if len(group) >= size_of(key):
+            yield from reduced(key, open_groups.pop(number))
+    for number, group in sorted(open_groups.items()):
+        yield from reduced(keys[number], group)
 
 
 def interleaved(datasets: Iterator[Iterator[Element]], cycle: int, block: int) -> Iterator[Element]:
@@ -129,6 +151,7 @@ class Padding:
 
     Attributes:
         shapes: The sizes after it; None where it is that of the largest.
+        values: What fills each part, scalars.
     """
 
     def __init__(self, spec: ElementSpec, shapes: Any, values: Any) -> None:
@@ -139,13 +162,17 @@ class Padding:
         listed = [None] * len(spec.types) if values is None else flatten(values)[0]
         if len(listed) == 1:
             listed *= len(spec.types)
-        zeros = [b"" if dtype.name == "string" else dtype.numpy_dtype.type(0) for dtype in spec.types]
-        self._values = [zero if value is None else _plain(value) for value, zero in zip(listed, zeros, strict=True)]
+        zeros = [b"" if dtype.name == "string" else 0 for dtype in spec.types]
+        self.values = [
+            convert_to_tensor(zero if value is None else value, None if isinstance(value, Tensor) else dtype)
+            for value, zero, dtype in zip(listed, zeros, spec.types, strict=True)
+        ]
 
-    def join(self, elements: Sequence[Element]) -> Element:
+    def join(self, elements: Sequence[Element], reading: Reading) -> Element:
         """One element of several."""
         columns = zip(*elements, strict=True)
-        return [self._joined(*each) for each in zip(columns, self.shapes, self._values, strict=True)]
+        fill = [np.asarray(reading.value(each))[()] for each in self.values]
+        return [self._joined(*each) for each in zip(columns, self.shapes, fill, strict=True)]
 
     def _joined(self, parts: Sequence[Array], shape: TensorShape, value: Any) -> Array:
         wanted = shape.dims or ()
@@ -158,13 +185,6 @@ class Padding:
             place: tuple[Any, ...] = (number, *(slice(size) for size in part.shape))
             joined[place] = part if part.ndim else part[()]
         return joined
-
-
-def _plain(value: Any) -> Any:
-    known = constant_value(value) if isinstance(value, Tensor) else np.asarray(value)
-    if known is None:
-        raise InvalidArgumentError(None, None, "padding values must be known when the dataset is made")
-    return known.item().encode() if isinstance(known.item(), str) else known[()]
 
 
 def generator_of(seeds: tuple[int, int]) -> np.random.Generator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
@@ -33,6 +33,11 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
 def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     """Requests a device for operations created inside."""
     return get_default_graph().device(device_name_or_function)
+
+
+def container(container_name: str) -> AbstractContextManager[str]:
+    """Accepted for compatibility: what a session keeps lies in one place."""
+    return nullcontext(container_name)
 
 
 def add_to_collection(name: Any, value: Any) -> None:

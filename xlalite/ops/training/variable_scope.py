@@ -11,7 +11,7 @@ from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import as_dtype, float32
-from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.errors import GraphError, UnimplementedError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.framework.graph.tensor import Tensor
@@ -59,6 +59,14 @@ class VariableScope:
         """Makes the open scope find variables from now on."""
         _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), reuse=ReuseMode.REUSE))
 
+    def set_initializer(self, initializer: Any) -> None:
+        """Gives the open scope another default initialiser."""
+        _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), initializer=initializer))
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Gives the open scope another default regulariser."""
+        _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), regularizer=regularizer))
+
     def set_use_resource(self, use_resource: bool) -> None:
         """Does nothing: every variable is a resource variable."""
 
@@ -103,9 +111,12 @@ def variable_scope(
     initializer: Any = None,
     regularizer: Any = None,
     caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
     reuse: bool | ReuseMode | None = None,
     dtype: Any = None,
     use_resource: bool | None = None,
+    constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
     """Opens a scope for `get_variable`, and a name scope with it.
@@ -117,14 +128,20 @@ def variable_scope(
         initializer: Default initialiser inside.
         regularizer: Default regulariser inside.
         caching_device: Accepted for compatibility.
+        partitioner: Accepted for compatibility: variables lie in one piece.
+        custom_getter: Must be None.
         reuse: True finds variables, `AUTO_REUSE` finds or makes them, None inherits.
         dtype: Default element type inside.
         use_resource: Accepted for compatibility.
+        constraint: Must be None.
         auxiliary_name_scope: Whether to open a name scope too.
 
     Raises:
         GraphError: there is neither a name nor a default name.
+        UnimplementedError: there is a getter or a constraint.
     """
+    if custom_getter is not None or constraint is not None:
+        raise UnimplementedError(None, None, "variable_scope: custom_getter and constraint must be None here")
     graph = get_default_graph().outermost
     outer = _STATE.get(graph)
     if isinstance(name_or_scope, VariableScope):
