@@ -29,7 +29,7 @@ _WRITES = {
 }
 """How `__init__` writes a field, frozen or not, in a slot or not."""
 _OF_CLASSES = ("ClassVar", "typing.ClassVar")
-_RARE = ("InitVar", "KW_ONLY", "dataclasses.")
+_RARE = ("InitVar", "KW_ONLY")
 
 
 def record(cls: type | None = None, /, **options: bool) -> Any:
@@ -64,9 +64,10 @@ def _fields(cls: type, options: Mapping[str, bool]) -> _Fields | None:
             return None
         fields.update(inherited)
     for name, annotation in inspect.get_annotations(cls).items():
-        if not isinstance(annotation, str) or name == "self" or annotation.startswith(_RARE):
+        text = str(annotation)
+        if name == "self" or text.startswith(_RARE) or "dataclasses." in text:
             return None
-        if annotation.startswith(_OF_CLASSES):
+        if text.startswith(_OF_CLASSES):
             continue
         given = own.get(name, _MISSING)
         one: Any = given if isinstance(given, dataclasses.Field) else dataclasses.field(default=given)

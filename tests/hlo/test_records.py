@@ -275,6 +275,21 @@ def test_a_declaration_with_something_amiss_is_refused_as_dataclasses_does(
         records.record(odd, frozen=True, slots=True)
 
 
+def test_annotations_may_be_types() -> None:
+    annotations = {"a": int, "kind": ClassVar[str], "scale": InitVar[int]}
+    for wanted in (("a",), ("a", "kind"), ("a", "kind", "scale")):
+        body = {
+            "__annotations__": {name: annotations[name] for name in wanted},
+            "__post_init__": lambda self, *scale: None,
+        }
+        mine, theirs = (
+            decorate(type("Typed", (), dict(body)), frozen=True, slots=True)
+            for decorate in (records.record, dataclasses.dataclass)
+        )
+        assert str(inspect.signature(mine)) == str(inspect.signature(theirs))
+        assert [one.name for one in dataclasses.fields(mine)] == ["a"]
+
+
 def test_values_for_the_beginning_alone_are_left_to_dataclasses() -> None:
     @records.dataclass(frozen=True, slots=True)
     class Scaled:

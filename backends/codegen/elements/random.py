@@ -12,6 +12,7 @@ from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element, from_memory, to_memory
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
+from xlalite.backends.codegen.elements.random_state import RANDOM_STATE
 from xlalite.backends.codegen.llvm import I64, I128, FunctionBuilder, Value, constant, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -70,10 +71,6 @@ def _goes_away(fb: FunctionBuilder, fraction: Value, bits: Value, width: int) ->
 def _register(element: Element) -> Value:
     assert isinstance(element, Value), "real numbers take one register"
     return element
-
-
-RANDOM_STATE = "xlalite_random_state"
-"""The name under which code refers to the counter, a 128-bit number."""
 
 
 def counter_before(fb: FunctionBuilder, delta: int) -> Value:

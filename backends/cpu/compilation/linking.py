@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.elements.random import RANDOM_STATE
+from xlalite.backends.codegen.elements.random_state import RANDOM_STATE
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
