@@ -4,7 +4,7 @@ Tasks divide one dimension of the result among themselves. Each goes through all
 into its part, so every element sees its updates in the order of the indices, however many threads there are. What lies
 in the memory of its operand is not copied. Whose updates are whose cannot be foretold: a task notes its own, many at a
 time and without a branch, and applies them then. Windows of few elements take no longer than that, so one task applies
-them all unless much is copied.
+them all unless much is copied. A window of a few registers stays in them as long as updates go to it.
 
 Lanes are neighbours in a window, which are different elements. Windows of single elements are combined one by one; but
 where as many as a vector has lanes go to the same element, known monoids add them to a vector that is kept as long as
@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+
+import numpy as np
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Lanes, Position, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
@@ -54,6 +56,8 @@ _WIDE_WINDOW = 16
 _PARTS, _PARTS_OF_WIDE_WINDOWS = 2, 4
 _COPIED_BYTES_AN_UPDATE = 128
 """So much more is copied than updated where it pays that several tasks look at narrow updates."""
+_MOST_KEPT = 8
+"""Registers for a window that is kept while updates go to it."""
 _NOTED = 1024
 """Updates that a task looks at before it applies its own of them."""
 _AHEAD = 8
@@ -219,7 +223,21 @@ class ScatterKernel(Kernel):
         count = math.prod(sizes)
         if self._is_split:
             at_once = self.request.target.lanes(32) if len(sizes) == 1 and can_part(self.request.target) else 1
-            self._note(fb, count, at_once, conditions, apply, lambda number: self._fetch(entry, batch(number)))
+
+            def each(noted: Callable[[Value], Value], count: Value) -> None:
+                last = fb.sub(count, 1)
+
+                def fetched(note: Value) -> Value:
+                    self._fetch(entry, batch(noted(fb.smin(fb.add(note, _AHEAD), last))))
+                    return noted(note)
+
+                if self._keeps_windows(lanes):
+                    self._apply_kept(entry, count, lanes, lambda note: batch(fetched(note)))
+                    return
+                with fb.loop(0, count) as note:
+                    apply(fetched(note))
+
+            self._note(fb, count, at_once, conditions, each)
             return
         together = self._joined_updates if len(sizes) == 1 else 1
         whole = count - count % together if together > 1 else 0
@@ -238,8 +256,7 @@ class ScatterKernel(Kernel):
         count: int,
         lanes: int,
         conditions: Callable[[Value, int, Value | None], Value],
-        apply: Callable[[Value], None],
-        fetch: Callable[[Value], None],
+        apply: Callable[[Callable[[Value], Value], Value], None],
     ) -> None:
         """Applies the updates that meet conditions, which are noted before; those to come are asked for."""
         noted = fb.alloca(I32, _NOTED + lanes)
@@ -258,14 +275,61 @@ class ScatterKernel(Kernel):
                     numbers = fb.add(fb.splat(own, lanes), fb.lane_numbers(I32, lanes))
                     fb.store(fb.compress(numbers, holds), to, 4)
                     notes.yield_(fb.add(place, lanes_set(fb, holds)))
-            last = fb.sub(notes.results[0], 1)
-            with fb.loop(0, notes.results[0]) as note:
-                ahead, now = (
-                    fb.add(begin, fb.zext(fb.load(I32, fb.gep(I32, noted, at)), I64))
-                    for at in (fb.smin(fb.add(note, _AHEAD), last), note)
-                )
-                fetch(ahead)
-                apply(now)
+            first = begin
+            apply(lambda note: fb.add(first, fb.zext(fb.load(I32, fb.gep(I32, noted, note)), I64)), notes.results[0])
+
+    def _keeps_windows(self, lanes: int) -> bool:
+        """Whether a window lies in a few registers as long as updates go to it."""
+        dtype, size = self.request.body.root.operands[-1].shape.dtype, math.prod(self.window)
+        is_row = self.lane_dim is not None and self.lane_dim != self.split_dim and self.window[self.lane_dim] == size
+        is_single = len(self.request.body.root.operands) == 3 and not dtype.is_complex
+        return is_row and is_single and size <= _MOST_KEPT * lanes
+
+    def _apply_kept(self, entry: KernelEntry, count: Value, lanes: int, batch: _Batch) -> None:
+        """Combines updates with a window in registers, which goes to memory when the next one is for another."""
+        assert self.lane_dim is not None, "windows are rows"
+        fb, scatter, size = entry.fb, self.request.body.root, self.window[self.lane_dim]
+        view = ArrayView.row_major(entry.outputs[0].pointer, scatter.operand(2).shape.dtype, (math.prod(self.dims),))
+        begins = range(0, size, lanes)
+        masks = [None if at + lanes <= size else lanes_below(fb, at, size, lanes) for at in begins]
+        emitters = [entry.emitter(lanes, mask) for mask in masks]
+
+        def keep(place: Value, held: Sequence[Value]) -> None:
+            with fb.if_(fb.icmp("sge", place, 0)):
+                for emitter, at, mask, each in zip(emitters, begins, masks, held, strict=True):
+                    view.write(emitter.math, (Affine(fb.add(place, at), 1),), each, mask)
+
+        zero = emitters[0].spread(immediate(np.zeros(()), view.dtype))
+        assert isinstance(zero, Value), "complex numbers are not kept"
+        with fb.carried_loop(0, count, 1, [constant(I64, _NO_PLACE), *[zero] * len(begins)]) as loop:
+            before, *held = loop.values
+            index = batch(loop.index)
+            starts, _ = self._starts(entry, tuple(index.values()))
+            scalar = IndexMath(fb, 1)
+            begin = scalar.linear(tuple(starts), row_major_strides(self.dims))
+            assert isinstance(begin, Affine), "one update is one place"
+            place = scalar.scalar(begin.base)
+            is_same = fb.if_else(fb.icmp("eq", place, before))
+            with is_same.then():
+                is_same.yield_(*held)
+            with is_same.otherwise():
+                keep(before, held)
+                own: list[Value] = []
+                for emitter, at, mask in zip(emitters, begins, masks, strict=True):
+                    element = view.read(emitter.math, (Affine(fb.add(place, at), 1),), mask)
+                    assert isinstance(element, Value), "complex numbers are not kept"
+                    own.append(element)
+                is_same.yield_(*own)
+            combined: list[Value] = []
+            for emitter, at, each in zip(emitters, begins, is_same.results, strict=True):
+                source = {**index, **{axis: ZERO for axis in self.offsets.values()}}
+                source[self.offsets[self.lane_dim]] = Affine(constant(I64, at), 1)
+                new = emitter.element(scatter.operand(2), tuple(source[axis] for axis in sorted(source)))
+                (result,) = emitter.apply(scatter.called_computations[0], [each, new])
+                assert isinstance(result, Value), "complex numbers are not kept"
+                combined.append(result)
+            loop.yield_(place, *combined)
+        keep(loop.results[0], loop.results[1:])
 
     def _fetch(self, entry: KernelEntry, batch: Mapping[int, Position]) -> None:
         """Asks for the beginning of a window of each array of updates."""
@@ -397,6 +461,8 @@ class ScatterKernel(Kernel):
             view.write(emitter.math, place, result, mask)
 
 
+_Batch = Callable[[Value], "dict[int, Position]"]
+"""The position of a noted update along the dimensions of the updates that are not in the window."""
 _Visit = Callable[[Mapping[int, Position], int, "Value | None"], None]
 """(position along each dimension, lanes, mask) -> emits the work for these lanes."""
 

@@ -58,6 +58,22 @@ def test_scatters_of_any_attributes(
         assert kernels(executable) == ["scatter"], text
 
 
+# Sums of bf16 are rounded at every step here, and once in the evaluator.
+@pytest.mark.parametrize(
+    ("dtype", "combine"),
+    [*((dtype, combine) for dtype in ("f32", "f64", "s8") for combine in COMBINERS), ("bf16", "maximum")],
+)
+@pytest.mark.parametrize("width", [16, 17, 64, 100, 129])
+def test_runs_of_updates_for_one_row(
+    check: Any, rng: np.random.Generator, width: int, dtype: str, combine: str
+) -> None:
+    runs = np.repeat(rng.integers(-2, 52, 800), rng.integers(1, 9, 800))[:1500]
+    rows_ = random_windows.numbers(rng, DType(dtype), (50, width))
+    updates = random_windows.numbers(rng, DType(dtype), (1500, width))
+    text = rows(1500, width, combine).replace("f32", dtype)
+    check(text, rows_, runs.astype(np.int32)[:, None], updates, optimize=False)
+
+
 @pytest.mark.parametrize("combine", COMBINERS)
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (7, 3), (5, 64), (300, 65), (40, 0), (0, 5), (9000, 2)])
 def test_rows_are_equal_on_any_number_of_threads(
