@@ -39,7 +39,7 @@ class Form(enum.Enum):
 
 
 def load(path: str | os.PathLike[str]) -> HloModule:
-    """The module in a file: HLO or StableHLO text, StableHLO bytecode, an `HloModuleProto` or `HloProto`.
+    """The module in a file: HLO or StableHLO text, StableHLO bytecode, `HloModuleProto`, `HloProto`, `HloSnapshot`.
 
     Raises:
         ParseError: The file holds nothing of the kind, or it is damaged; says where.

@@ -71,4 +71,8 @@ HloModuleProto:
     50001 xlalite_text Text*
 HloProto:
     1 hlo_module HloModuleProto
+HloSnapshot:
+    1 hlo HloProto; 2 arguments LiteralProto*; 3 result LiteralProto; 4 execution_platform string
+SnapshotHead:
+    1 hlo bytes
 """

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from xlalite.hlo import HloModule, parse, parse_pbtxt, parse_proto, verify
+from xlalite.hlo import HloModule, ParseError, parse, parse_pbtxt, parse_proto, verify
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.proto.attribute_table import EXCEPTIONS, attribute_rules
 from xlalite.hlo.proto.enum_words import ENUMS
 from xlalite.hlo.proto.literals import read_literal, write_literal
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.schema import MESSAGE_TYPES, Kind
 from xlalite.hlo.proto.serialization import write_hlo_proto, write_pbtxt
 from xlalite.hlo.proto.wire import decode, encode
@@ -151,6 +152,15 @@ def test_hlo_proto_and_module_proto_are_told_apart():
     assert parse_proto(bytearray(module.to_proto())).to_string() == module.to_string()
     wrapped = f"hlo_module {{ {write_pbtxt(module)} }}"
     assert parse_pbtxt(wrapped).to_string() == module.to_string()
+    snapshot = ProtoMessage("HloSnapshot")
+    snapshot.open("hlo").put("hlo_module", write_module(module))
+    assert parse_proto(encode(snapshot)).to_string() == module.to_string()
+    write_literal(Literal(np.ones(4, np.float32)), snapshot.append("arguments"))
+    snapshot.put("execution_platform", "cpu")
+    assert parse_proto(encode(snapshot)).to_string() == module.to_string()
+    assert parse_pbtxt(f"hlo {{ {wrapped} }} execution_platform: 'cpu'").to_string() == module.to_string()
+    with pytest.raises(ParseError, match="holds no module"):
+        parse_pbtxt("hlo { }")
 
 
 ARRAY_TYPES = [dtype for dtype in DType if dtype.is_array]
