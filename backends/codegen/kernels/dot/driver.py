@@ -188,7 +188,7 @@ class Driver:
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
         kept, area, shared = plan.numbers.kept, piece.area, shared_memory(self._entry)
         before = fb.atomic_rmw("add", fb.gep(I64, shared, piece.unit), constant(I64, 1), "acq_rel")
-        with fb.if_(fb.icmp("eq", before, plan.parts - 1)):
+        with fb.if_(fb.icmp("eq", before, math.operand(plan.parts - 1))):
             sums = self._part(shared, math.multiply(piece.unit, plan.parts))
             wide = TileBuilder(fb, plan.numbers, plan.lanes)
             with math.steps(area.height, 1) as line, math.steps(area.width, plan.lanes) as column:
@@ -196,7 +196,7 @@ class Driver:
                 places = [math.address(kept, first, number * layout.part) for number in range(plan.parts)]
                 (total,) = wide.joined([wide.load(place, None) for place in places], 1)
                 wide.store(total, first, None)
-            self._finisher.finish(area, sums)
+            self._finish(area, sums)
 
     def _part(self, shared: Value, number: Scalar) -> Value:
         """Where the sums of a part go."""
@@ -355,12 +355,15 @@ class Driver:
             return
         row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
         area = Area(piece.area.product, row, column, seen.height, seen.width)
-        finish = self._finisher.finish if math.simplifies else self._convert
         if plan.depth_units == 1:
-            finish(area, sums)
+            self._finish(area, sums)
             return
         with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), math.operand(plan.view.k))):
-            finish(area, sums)
+            self._finish(area, sums)
+
+    def _finish(self, area: Area, sums: Value) -> None:
+        """From sums to results: in code of the kernel's own, or in a function if the loops are for many programs."""
+        (self._finisher.finish if self._math.simplifies else self._convert)(area, sums)
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""

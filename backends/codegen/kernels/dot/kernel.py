@@ -146,9 +146,8 @@ class DotKernel(Kernel):
 
     @property
     def _only_calls(self) -> bool:
-        """Whether nothing is computed outside of tiles and functions that pack."""
-        is_alone = results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
-        return is_alone and self.plan.parts == 1
+        """Whether nothing is computed outside of tiles and functions that pack, but the sums of parts."""
+        return results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
 
     @property
     def _tile_steps(self) -> int:
@@ -161,7 +160,7 @@ class DotKernel(Kernel):
         if self._is_long:
             return self._call_of_driver(module, name)
         entry = open_kernel(module, name, self.request)
-        if self._only_calls and self._tile_steps >= _LONG_CALL_STEPS:
+        if self._only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
             entry.fb.is_caller = self.stores_result
         if self.plan.extent:

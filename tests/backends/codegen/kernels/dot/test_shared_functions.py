@@ -51,6 +51,13 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
     assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1100))
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_long_sums_share_the_functions_that_add_their_parts(dtype: str) -> None:
+    first = shared_modules(product(64, 20_000, 64, dtype))
+    assert any("atomicrmw" in module for module in first)
+    assert shared_modules(product(64, 20_480, 64, dtype)) == first
+
+
 def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:
     options = JitOptions()
     (text, *_) = sorted(shared_modules(product(512, 512, 512)))
