@@ -30,6 +30,17 @@ def test_function_gives_what_its_text_gives_and_keeps_nests():
     np.testing.assert_array_equal(result["parts"], [[3.0, 6.0], [0.0, 1.0]])
 
 
+def test_concrete_functions_take_and_give_leaves():
+    @tf.function
+    def swapped(first, second):
+        return (second, first[0] + first[1])
+
+    number = tf.constant(1.0)
+    taken = swapped.get_concrete_function((number, number), number)
+    results = taken(number, number * 2, number * 5)
+    assert _run(results) == [5, 3]
+
+
 def test_function_changes_variables_in_the_order_of_its_text():
     variable = tf.Variable(1.0)
 

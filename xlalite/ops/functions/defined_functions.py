@@ -51,6 +51,12 @@ def function(
         scope = jit_scope() if jit_compile or experimental_compile else nullcontext()
         return _as_a_whole(lambda: func(*args, **kwargs), _scope_name(func), scope)
 
+    def concrete(*args: Any) -> Callable[..., list[Any]]:
+        """The function of the leaves of its arguments, which gives the leaves of its result."""
+        structure = flatten(args)[1]
+        return lambda *leaves: flatten(called(*rebuild(structure, leaves)))[0]
+
+    called.get_concrete_function = concrete  # type: ignore[attr-defined]  # functions have attributes
     return called
 
 
