@@ -98,6 +98,7 @@ x | np.round(x.sum(), 2)
 x y | np.true_divide(x, y)
 # reductions
 x | np.sum(x)
+x | np.std(x.astype(np.float32), correction=0.5)
 A | np.sum(A, axis=0)
 A | np.sum(A, axis=(0, 1), keepdims=True)
 u | np.sum(u)

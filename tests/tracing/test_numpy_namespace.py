@@ -26,6 +26,8 @@ def test_parameters_that_are_no_arrays_are_static() -> None:
 
 def test_other_names_are_numpys_own() -> None:
     assert (xp.pi, xp.float32, xp.newaxis) == (np.pi, np.float32, None)
+    assert xp.result_type(X, np.float32) == np.float64
+    assert xp.shape(X) == (2, 3)
     assert "einsum" in dir(xp)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = xp.no_such_name

@@ -39,6 +39,13 @@ _CREATING = frozenset(
         *("zeros_like", "ones_like", "full_like", "empty_like", "copy"),
     }
 )
+_ABOUT_TYPES = frozenset(
+    {
+        *("can_cast", "common_type", "iscomplexobj", "isrealobj", "may_share_memory", "min_scalar_type", "ndim"),
+        *("result_type", "shape", "shares_memory", "size"),
+    }
+)
+"""Functions that look at no element: NumPy's own serve."""
 _ARRAY_API = ("__array_api_version__", "__array_namespace_info__", "__all__")
 
 
@@ -65,6 +72,8 @@ class Namespace(ModuleType):
             made = _creating(found)
         elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
             made = Namespace(f"{self.__name__}.{name}", found, True)
+        elif name in _ABOUT_TYPES:
+            pass
         elif self._compiles and (isinstance(found, numpy.ufunc) or (callable(found) and rule_of(found) is not None)):
             made = _Compiled(found)
         setattr(self, name, made)
