@@ -29,6 +29,7 @@ from xlalite.backends.compile_report import CompileReport
 from xlalite.backends.cpu.compilation.phases import time_phases
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.hlo.garbage import few_collections
 
 Peer = Callable[[str], Call | None]
 
@@ -109,7 +110,8 @@ def measured(name: str, module: xl.hlo.HloModule, peer: Peer | None, seconds: fl
 
 
 def _compiled(module: xl.hlo.HloModule) -> CompileReport:
-    return time_phases(CompileRequest.of(module, xl.CompileOptions()), CpuExecutable)
+    with few_collections:
+        return time_phases(CompileRequest.of(module, xl.CompileOptions()), CpuExecutable)
 
 
 def cells(row: Row) -> tuple[str, ...]:
