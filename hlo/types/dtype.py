@@ -64,6 +64,20 @@ class DType(enum.Enum):
 
     kind: Kind
     bits: int
+    size_bytes: int
+    """Bytes of one element in NumPy's storage; 0 for types that hold no data."""
+    is_array: bool
+    """Whether arrays of the type exist."""
+    is_floating: bool
+    """Whether the type is a real floating-point type."""
+    is_complex: bool
+    """Whether the type is complex."""
+    is_signed: bool
+    """Whether the type is a signed integer."""
+    is_unsigned: bool
+    """Whether the type is an unsigned integer (pred is not)."""
+    is_integral: bool
+    """Whether the type is a signed or unsigned integer (pred is not)."""
     _numpy: np.dtype[np.generic] | None
 
     # Members live as long as the process and are compared by identity, so the default object hash is right and quick.
@@ -103,41 +117,6 @@ class DType(enum.Enum):
         if self._numpy is None:
             raise TypeError(f"element type {self.value} has no array representation")
         return self._numpy
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of one element in NumPy's storage; 0 for types that hold no data."""
-        return 0 if self._numpy is None else self._numpy.itemsize
-
-    @property
-    def is_array(self) -> bool:
-        """Whether arrays of the type exist."""
-        return self.kind is not Kind.NOT_ARRAY
-
-    @property
-    def is_floating(self) -> bool:
-        """Whether the type is a real floating-point type."""
-        return self.kind is Kind.FLOAT
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether the type is complex."""
-        return self.kind is Kind.COMPLEX
-
-    @property
-    def is_integral(self) -> bool:
-        """Whether the type is a signed or unsigned integer (pred is not)."""
-        return self.kind is Kind.SIGNED or self.kind is Kind.UNSIGNED
-
-    @property
-    def is_signed(self) -> bool:
-        """Whether the type is a signed integer."""
-        return self.kind is Kind.SIGNED
-
-    @property
-    def is_unsigned(self) -> bool:
-        """Whether the type is an unsigned integer (pred is not)."""
-        return self.kind is Kind.UNSIGNED
 
     @property
     def component(self) -> DType:
@@ -218,6 +197,13 @@ for _dtype in DType:
         if _dtype in _ML_DTYPE
         else None
     )
+    _dtype.size_bytes = 0 if _dtype._numpy is None else _dtype._numpy.itemsize
+    _dtype.is_array = _dtype.kind is not Kind.NOT_ARRAY
+    _dtype.is_floating = _dtype.kind is Kind.FLOAT
+    _dtype.is_complex = _dtype.kind is Kind.COMPLEX
+    _dtype.is_signed = _dtype.kind is Kind.SIGNED
+    _dtype.is_unsigned = _dtype.kind is Kind.UNSIGNED
+    _dtype.is_integral = _dtype.is_signed or _dtype.is_unsigned
 
 _BY_NAME = {dtype.value: dtype for dtype in DType}
 _BY_NUMPY = {dtype._numpy: dtype for dtype in DType if dtype._numpy is not None}

@@ -57,6 +57,8 @@ def _reuse_operands(groups: BufferGroups) -> None:
         # Results are written at one time, so an operand that one has taken over, or that is needed later, has no other.
         settled: set[int] = set()
         for result, number in overwrites(instruction, reusable_operands(instruction), groups):
+            if len(taken) == len(leaves):
+                break
             if result in taken or number in settled:
                 continue
             source = groups.of(values.of(instruction.operand(number)))
