@@ -77,14 +77,15 @@ _KINDS: Final[Mapping[type, str]] = {
     ),
     int: (
         "N axis batch_dim beam_width begin_mask block_size ellipsis_mask end_mask first_n k limit max_images "
-        "num num_elements num_partitions num_sampled num_split num_true range_max record_bytes seed "
+        "num num_buckets num_elements num_partitions num_sampled num_split num_true range_max record_bytes seed "
         "new_axis_mask seed2 seq_dim shrink_axis_mask summarize top_paths"
     ),
     float: "tolerance",
     str: "align end equation message mode output_stream padding pattern rewrite sep",
     tuple: "boundaries component_types dimensions_to_reduce dtypes ksize ksizes rates squeeze_dims strides",
     DType: (
-        "T Targmax Tout dtype elem_type element_dtype out_idx out_type output_type preferred_element_type shape_type"
+        "T Targmax Tkeys Tout Tvalues dtype elem_type element_dtype out_idx out_type output_type "
+        "preferred_element_type shape_type"
     ),
     TensorShape: "shape",
 }

@@ -19,8 +19,10 @@ from guarded_memory import GuardedMemory
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.codegen.llvm import target
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.backends.cpu.native.letters import native_mailbox
 from xlalite.backends.cpu.native.rendezvous import Rendezvous
 from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
 
@@ -67,7 +69,8 @@ def _run(
     memory: GuardedMemory, executable: CpuExecutable, devices: list[Arrays], at_end: bool, overruns: list[str]
 ) -> Arrays:
     """The results of all devices, which run side by side."""
-    rendezvous = Rendezvous(len(devices), 0) if len(devices) > 1 else None
+    hosts = [HostTransfers() for _ in devices]
+    rendezvous = Rendezvous([native_mailbox(host).address for host in hosts], 0) if len(devices) > 1 else None
     runs = [_Run(memory, executable, arguments, at_end, overruns) for arguments in devices]
     if rendezvous is None:
         runs[0].run(executable.call.entry.pool.context_address)
