@@ -325,7 +325,7 @@ class ScatterKernel(Kernel):
                 source = {**index, **{axis: ZERO for axis in self.offsets.values()}}
                 source[self.offsets[self.lane_dim]] = Affine(constant(I64, at), 1)
                 new = emitter.element(scatter.operand(2), tuple(source[axis] for axis in sorted(source)))
-                (result,) = emitter.apply(scatter.called_computations[0], [each, new])
+                (result,) = map(emitter.spread, emitter.apply(scatter.called_computations[0], [each, new]))
                 assert isinstance(result, Value), "complex numbers are not kept"
                 combined.append(result)
             loop.yield_(place, *combined)

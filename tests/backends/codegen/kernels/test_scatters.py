@@ -75,6 +75,16 @@ def test_runs_of_updates_for_one_row(
 
 
 @pytest.mark.parametrize("combine", COMBINERS)
+@pytest.mark.parametrize("width", [6, 16, 100])
+def test_one_number_for_a_row(check: Any, rng: np.random.Generator, width: int, combine: str) -> None:
+    runs = np.repeat(rng.integers(-2, 52, 800), rng.integers(1, 9, 800))[:1500].astype(np.int32)
+    spread = f"v = f32[1500] parameter(2)\n  u = f32[1500,{width}] broadcast(v), dimensions={{0}}"
+    text = rows(1500, width, combine).replace(f"u = f32[1500,{width}] parameter(2)", spread)
+    rows_, numbers = (random_windows.numbers(rng, DType.F32, dims) for dims in ((50, width), (1500,)))
+    check(text, rows_, runs[:, None], numbers)
+
+
+@pytest.mark.parametrize("combine", COMBINERS)
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (7, 3), (5, 64), (300, 65), (40, 0), (0, 5), (9000, 2)])
 def test_rows_are_equal_on_any_number_of_threads(
     check: Any, rng: np.random.Generator, count: int, width: int, combine: str
