@@ -40,6 +40,7 @@ BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite.tracing", "xlalite")
 ROOMS: dict[str, Room] = {
     # level 0
     "xlalite.hlo": Room((), NUMERIC),
+    "xlalite.hlo.tools.graph": Room(("xlalite.hlo",), ("networkx",)),
     # level 1
     "xlalite.passes": Room(("xlalite.hlo",), NUMERIC),
     # level 2

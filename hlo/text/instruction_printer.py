@@ -109,16 +109,16 @@ class InstructionPrinter:
         return format_literal(literal) if small or self.options.large_constants else "{...}"
 
     def _attributes(self, instruction: HloInstruction, names: dict[HloInstruction, str], depth: int) -> str:
-        parts = self._own_attributes(instruction, after_calls=False)
+        parts = own_attributes(instruction, after_calls=False)
         wrapped = self._wrapped(instruction) if instruction.op is START else None
         if wrapped is not None:
-            parts.extend(self._own_attributes(wrapped, after_calls=False))
+            parts.extend(own_attributes(wrapped, after_calls=False))
             if wrapped.called_computations:
                 parts.append(self._called(wrapped, depth))
-            parts.extend(self._own_attributes(wrapped, after_calls=True))
+            parts.extend(own_attributes(wrapped, after_calls=True))
         if instruction.called_computations and (wrapped is None or self.options.full_bodies):
             parts.append(self._called(instruction, depth))
-        parts.extend(self._own_attributes(instruction, after_calls=True))
+        parts.extend(own_attributes(instruction, after_calls=True))
         extra = instruction.extra_attributes
         parts.extend(f"{key}={text}" for key, text in extra if key not in _LATE)
         if instruction.sharding:
@@ -136,16 +136,6 @@ class InstructionPrinter:
         if self.options.backend_config and instruction.backend_config:
             parts.append("backend_config=" + format_frontend_value(instruction.backend_config))
         return ", " + ", ".join(parts) if parts else ""
-
-    def _own_attributes(self, instruction: HloInstruction, *, after_calls: bool) -> list[str]:
-        """The attributes that the operation declares for before or behind its called computations."""
-        parts: list[str] = []
-        attrs = instruction.attrs
-        for field in _fields(instruction.op, after_calls):
-            value = getattr(attrs, field.field)
-            if field.required or field.print_default or value != field.default:
-                parts.append(f"{field.text_name}={field.codec.format(value)}")
-        return parts
 
     def _metadata_text(self, metadata: Metadata) -> str:
         known = self._metadata.get(id(metadata))
@@ -167,6 +157,17 @@ class InstructionPrinter:
             else f"{name}={self.written_name(one.name)}"
             for name, one in zip(attributes, called, strict=True)
         )
+
+
+def own_attributes(instruction: HloInstruction, *, after_calls: bool) -> list[str]:
+    """The attributes that the operation declares for before or behind its called computations."""
+    parts: list[str] = []
+    attrs = instruction.attrs
+    for field in _fields(instruction.op, after_calls):
+        value = getattr(attrs, field.field)
+        if field.required or field.print_default or value != field.default:
+            parts.append(f"{field.text_name}={field.codec.format(value)}")
+    return parts
 
 
 def called_names(instruction: HloInstruction) -> tuple[str, ...] | None:
