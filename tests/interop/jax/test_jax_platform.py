@@ -122,6 +122,10 @@ def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
     number = jax.ShapeDtypeStruct((), np.float32)
     refused(lambda: jax.pure_callback(wrong, number, 1.0).item(), "out of cheese")
     refused(lambda: jax.pure_callback(lambda x: np.zeros(2, np.float32), number, 1.0), "shape")
+    def interrupted(x):
+        raise KeyboardInterrupt("by hand")
+    for _ in range(3):
+        refused(lambda: jax.jit(lambda x: jax.pure_callback(interrupted, number, x) + 1)(1.0), "by hand")
     """)
     assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
 
@@ -140,6 +144,51 @@ def test_several_devices_exchange() -> None:
     refused(lambda: jax.jit(lambda v: v.sum(0))(split), "xlalite does not partition programs over devices")
     """,
         XLA_FLAGS="--xla_force_host_platform_device_count=3",
+    )
+
+
+def test_arrays_of_several_devices_are_given_away_and_deleted_while_they_are_read() -> None:
+    run(
+        """
+    import threading
+    step = jax.pmap(lambda v: v * 2 + 1, donate_argnums=0)
+    fresh, in_use = jax.pmap(lambda v: v + 1), lambda: jax.devices()[0].memory_stats()["bytes_in_use"]
+    a = fresh(np.zeros((2, 1000), np.float32))
+    places = [shard.data.unsafe_buffer_pointer() for shard in a.addressable_shards]
+    b = step(a)
+    assert a.is_deleted()
+    assert [shard.data.unsafe_buffer_pointer() for shard in b.addressable_shards] == places
+    seen = [np.asarray(shard.data) for shard in b.addressable_shards]
+    c = step(b)  # `seen` still needs the memory
+    assert all((part == 3).all() for part in seen) and (np.asarray(c) == 7).all()
+    refused(lambda: step(b), "deleted")
+    executable = jax.pmap(lambda v, w: (v + w, v.sum()), donate_argnums=0).lower(c, c).compile().runtime_executable()
+    refused(lambda: executable.execute_sharded([c, c]), "a second time in the same call")
+    refused(lambda: executable.execute_sharded([c]), "the arguments are not those of the program")
+    assert not c.is_deleted()
+
+    total = jax.pmap(lambda v: jnp.sin(lax.psum(v, "i")).sum(), axis_name="i")
+    zeros = np.zeros((2, 200_000), np.float32)
+    x = fresh(zeros)
+    wanted, found, failures = np.asarray(total(x))[0], [], []
+    def work(x):
+        try:
+            found.append(np.asarray(total(x))[0])
+        except (RuntimeError, ValueError) as error:
+            failures.append(str(error))
+    before = in_use()
+    for number in range(20):
+        x = fresh(zeros)
+        thread = threading.Thread(target=work, args=(x,))
+        thread.start()
+        if number % 2:
+            x.delete()
+        thread.join()
+    del x
+    assert len(found) + len(failures) == 20 and len(found) >= 10 and set(found) == {wanted}
+    assert all("delete" in failure for failure in failures) and in_use() <= before
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
     )
 
 

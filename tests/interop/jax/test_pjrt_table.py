@@ -162,6 +162,7 @@ def test_deleted_arrays_are_not_read(code: Native) -> None:
         ("Buffer_ToHostBuffer", {"target": address, "size": 32}),
         ("Buffer_CopyRawToHost", {"target": address, "size": 32}),
         ("Buffer_CopyToDevice", {"device": device}),
+        ("Buffer_IncreaseExternalReferenceCount", {}),
     ):
         assert try_call(code, name, buffer=made, **values)[1] == "an array was deleted or donated before"
     call(code, "Buffer_Destroy", buffer=made)
@@ -173,6 +174,39 @@ def test_arrays_without_memory_are_refused(code: Native) -> None:
     described = {"type": ITEM, "dims": ctypes.addressof(dims), "rank": 1, "data": ctypes.addressof(one)}
     error = try_call(code, "Client_BufferFromHostBuffer", semantics=Semantics.ONLY_DURING_CALL, **described)[1]
     assert error == "there is no memory for an array"
+
+
+def test_bytes_outside_an_array_are_refused(code: Native) -> None:
+    array, target = np.arange(8, dtype=np.float32), np.full(9, -1, np.float32)
+    made, place = buffer_of(code, array, Semantics.ONLY_DURING_CALL).buffer, target.ctypes.data
+    for name, values in (
+        ("Buffer_ToHostBuffer", {"size": 31}),
+        ("Buffer_CopyRawToHost", {"offset": 4, "size": 29}),
+        ("Buffer_CopyRawToHost", {"offset": 33, "size": 0}),
+        ("Buffer_CopyRawToHost", {"offset": -4, "size": 8}),
+    ):
+        assert try_call(code, name, buffer=made, target=place, **values)[1] == "bytes outside an array were asked for"
+    call(code, "Buffer_CopyRawToHost", buffer=made, target=place, offset=4, size=28)
+    np.testing.assert_array_equal(target, [1, 2, 3, 4, 5, 6, 7, -1, -1])
+    call(code, "Buffer_Destroy", buffer=made)
+
+
+@pytest.mark.parametrize("kind", [0, ELEMENT_TYPES.index("token"), len(ELEMENT_TYPES), 1 << 20, -1])
+def test_elements_of_unknown_types_are_refused(code: Native, kind: int) -> None:
+    dims, one = (ctypes.c_int64 * 1)(1), ctypes.c_double()
+    described = {"type": kind, "dims": ctypes.addressof(dims), "rank": 1, "data": ctypes.addressof(one)}
+    error = try_call(code, "Client_BufferFromHostBuffer", semantics=Semantics.ONLY_DURING_CALL, **described)[1]
+    assert error == "arrays with elements of this type are not known"
+
+
+def test_answers_leave_nothing_as_it_was(code: Native) -> None:
+    kind = ARGUMENTS["Device_MemoryStats"]
+    arguments = kind()
+    ctypes.memset(ctypes.addressof(arguments), 0xFF, ctypes.sizeof(kind))
+    arguments.struct_size, arguments.device = ctypes.sizeof(kind), platform().devices[0]
+    IN_PYTHON["Device_MemoryStats"](arguments)
+    assert arguments.in_use == code.shared.bytes_in_use
+    assert arguments.peak_is_set == arguments.peak_pool_is_set == 0
 
 
 def test_every_function_is_somewhere() -> None:

@@ -10,6 +10,11 @@ from typing import Any
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode, ValueKind
 
 NamedValue = ARGUMENTS["NamedValue"]
+Text = ctypes.Array[ctypes.c_char]
+
+_new_memory = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("PyMem_RawMalloc", ctypes.pythonapi))
+# No function of Python's: who gives memory back may do so while an exception is pending.
+_give_back = ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p).value
 
 
 class Refusal(Exception):
@@ -24,17 +29,17 @@ class Refusal(Exception):
         self.code = code
 
 
-_texts: dict[str, ctypes.Array[ctypes.c_char]] = {}
+_texts: dict[str, Text] = {}
 
 
-def lasting_text(text: str) -> ctypes.Array[ctypes.c_char]:
+def lasting_text(text: str) -> Text:
     """A text that is never freed; for names and other words that come again."""
     return _texts.setdefault(text, ctypes.create_string_buffer(text.encode()))
 
 
-def put_text(arguments: Any, text: str) -> None:
-    """Answers with a text that comes again."""
-    data = lasting_text(text)
+def put_text(arguments: Any, text: str | Text) -> None:
+    """Answers with a text that comes again, or with one that somebody keeps."""
+    data = lasting_text(text) if isinstance(text, str) else text
     arguments.text, arguments.text_size = ctypes.addressof(data), len(data) - 1
 
 
@@ -46,22 +51,25 @@ def put_list(arguments: Any, items: ctypes.Array[ctypes.c_void_p], start: int, c
 
 def put_bytes(arguments: Any, data: bytes) -> None:
     """Answers with bytes that the client gives back when it has read them."""
-    memory = ctypes.create_string_buffer(data, max(1, len(data)))
-    _lent[ctypes.addressof(memory)] = memory
-    arguments.bytes = arguments.owner = ctypes.addressof(memory)
-    arguments.size, arguments.deleter = len(data), ctypes.cast(_give_back, ctypes.c_void_p).value
+    memory = _new_memory(len(data))
+    if memory is None:
+        raise MemoryError(f"there is no memory for {len(data)} bytes")
+    ctypes.memmove(memory, data, len(data))
+    arguments.bytes = arguments.owner = memory
+    arguments.size, arguments.deleter = len(data), _give_back
 
 
-_lent: dict[int, ctypes.Array[ctypes.c_char]] = {}
-
-
-_give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda owner: _lent.pop(owner, None) and None)
+def clear_after(arguments: Any, field: str) -> None:
+    """Clears what follows a field, however much of it the client knows."""
+    place = getattr(type(arguments), field)
+    begin = place.offset + place.size
+    ctypes.memset(ctypes.addressof(arguments) + begin, 0, max(0, arguments.struct_size - begin))
 
 
 def named_values(values: Mapping[str, str | int | float | Sequence[int]]) -> ctypes.Array[Any]:
     """Attributes: the array, which holds on to all that it points to."""
     kept: list[object] = []
-    found = (NamedValue * max(1, len(values)))()
+    found = (NamedValue * len(values))()
     for entry, (name, value) in zip(found, values.items(), strict=False):
         text = lasting_text(name)
         entry.struct_size, entry.name, entry.name_size = (

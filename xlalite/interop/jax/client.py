@@ -9,7 +9,7 @@ from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
 from xlalite.backends.cpu.native.pjrt.records import Place
-from xlalite.interop.jax.answers import Refusal, named_values, put_bytes, put_list, put_text
+from xlalite.interop.jax.answers import Refusal, clear_after, named_values, put_bytes, put_list, put_text
 from xlalite.interop.jax.platform import MEMORY_KIND, number_of, platform, platform_name
 from xlalite.interop.jax.registry import function
 
@@ -145,6 +145,7 @@ def _default_memory(arguments: Any) -> None:
 
 @function("Device_MemoryStats")
 def _memory_statistics(arguments: Any) -> None:
+    clear_after(arguments, "device")
     arguments.in_use = native().shared.bytes_in_use
 
 

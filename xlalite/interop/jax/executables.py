@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,16 @@ from xlalite.hlo.stablehlo.bytecode.reader import read_bytecode
 from xlalite.hlo.stablehlo.importer import module_of
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.limits import DEFAULT_LIMITS
-from xlalite.interop.jax.answers import Refusal, lasting_text, named_values, put_bytes, put_list, put_text
+from xlalite.interop.jax.answers import (
+    Refusal,
+    Text,
+    clear_after,
+    lasting_text,
+    named_values,
+    put_bytes,
+    put_list,
+    put_text,
+)
 from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
@@ -65,21 +75,42 @@ class LoadedProgram:
             num_replicas=options.replica_count,
             num_partitions=options.num_partitions,
             specs=self._specs(),
-            input_bytes=self.kept(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
+            input_bytes=self._keep(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
             is_donated=self._donated(),
             device=platform().devices[device],
             memory=platform().memories[device],
         )
         self.address = ctypes.addressof(self.record)
-        self._optimized: bytes | None = None
 
+    @functools.cached_property
+    def texts(self) -> tuple[Text, Text]:
+        """Name and fingerprint as texts for C."""
+        return ctypes.create_string_buffer(self.name.encode()), ctypes.create_string_buffer(self.fingerprint.encode())
+
+    @functools.cached_property
+    def output_kinds(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any], ctypes.Array[Any]]:
+        """Types of elements, kinds of memory and the lengths of their names, for each result."""
+        kind, count = ctypes.addressof(lasting_text(MEMORY_KIND.decode())), len(self.outputs)
+        types = (ctypes.c_int32 * max(1, count))(*self.types)
+        return types, pointer_array([kind] * count), _numbers([len(MEMORY_KIND)] * count)
+
+    @functools.cached_property
+    def output_sizes(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any]]:
+        """Sizes of all results, one behind the other, and their ranks."""
+        sizes = _numbers([size for shape in self.outputs for size in shape.dims])
+        return sizes, _numbers([shape.rank for shape in self.outputs])
+
+    @functools.cached_property
+    def costs(self) -> ctypes.Array[Any]:
+        """The work of a run as attributes."""
+        return named_values({name: float(value) for name, value in self.executable.cost_analysis().items()})
+
+    @functools.cached_property
     def optimized(self) -> bytes:
         """The optimised program, as jaxlib wants it."""
-        if self._optimized is None:
-            self._optimized = module_with_config(parse(self.executable.as_text("optimized_hlo")))
-        return self._optimized
+        return module_with_config(parse(self.executable.as_text("optimized_hlo")))
 
-    def kept(self, memory: ctypes.Array[Any]) -> int:
+    def _keep(self, memory: ctypes.Array[Any]) -> int:
         """The address of memory that lives as long as the program."""
         self._kept.append(memory)
         return ctypes.addressof(memory)
@@ -88,9 +119,9 @@ class LoadedProgram:
         sources = {target: source for source, target in self.call.signature.donations}
         specs = (OutputSpec * max(1, len(self.outputs)))()
         for number, (shape, kind) in enumerate(zip(self.outputs, self.types, strict=True)):
-            dims = self.kept((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
+            dims = self._keep((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
             specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims)
-        return self.kept(specs)
+        return self._keep(specs)
 
     def _donated(self) -> int | None:
         donations = self.call.signature.donations
@@ -99,7 +130,7 @@ class LoadedProgram:
         flags = (ctypes.c_int32 * len(self.call.signature.inputs))()
         for source, _ in donations:
             flags[source] = 1
-        return self.kept(flags)
+        return self._keep(flags)
 
 
 def _compiled(code: bytes, options: ProgramOptions) -> CpuExecutable:
@@ -164,12 +195,13 @@ def _sweep() -> None:
 
 def explain_failure(address: int, status: int) -> Refusal:
     """Why a run failed."""
-    program = _programs[address]
     try:
-        raise_status(program.call, status)
-    except Exception as error:  # whatever a program's own Python function raised, too
+        raise_status(_programs[address].call, status)
+    except Exception as error:
         return Refusal(ErrorCode.INTERNAL, str(error))
-    return Refusal(ErrorCode.INTERNAL, f"{program.name}: the program gave status {status}")
+    except BaseException as error:  # of a program's own Python function: the client could not pass it on
+        return Refusal(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}")
+    return Refusal(ErrorCode.INTERNAL, f"the program gave status {status}")
 
 
 def program_at(address: int) -> LoadedProgram:
@@ -237,12 +269,12 @@ def _assignment(arguments: Any) -> None:
 
 @function("Executable_Name")
 def _name(arguments: Any) -> None:
-    put_text(arguments, _program(arguments).name)
+    put_text(arguments, _program(arguments).texts[0])
 
 
 @function("Executable_Fingerprint", "LoadedExecutable_Fingerprint")
 def _fingerprint(arguments: Any) -> None:
-    put_text(arguments, _program(arguments).fingerprint)
+    put_text(arguments, _program(arguments).texts[1])
 
 
 @function("Executable_SizeOfGeneratedCodeInBytes")
@@ -253,30 +285,28 @@ def _code_size(arguments: Any) -> None:
 @function("Executable_OutputMemoryKinds")
 def _memory_kinds(arguments: Any) -> None:
     program = _program(arguments)
-    kind, count = ctypes.addressof(lasting_text(MEMORY_KIND.decode())), len(program.outputs)
-    arguments.num_outputs = count
-    arguments.kinds = program.kept((ctypes.c_void_p * max(1, count))(*[kind] * count))
-    arguments.kind_sizes = program.kept(_numbers([len(MEMORY_KIND)] * count))
+    _, kinds, lengths = program.output_kinds
+    arguments.num_outputs = len(program.outputs)
+    arguments.kinds, arguments.kind_sizes = ctypes.addressof(kinds), ctypes.addressof(lengths)
 
 
 @function("Executable_OutputElementTypes")
 def _element_types(arguments: Any) -> None:
     program = _program(arguments)
-    arguments.types = program.kept((ctypes.c_int32 * max(1, len(program.types)))(*program.types))
-    arguments.num_types = len(program.types)
+    arguments.types, arguments.num_types = ctypes.addressof(program.output_kinds[0]), len(program.outputs)
 
 
 @function("Executable_OutputDimensions")
 def _dimensions(arguments: Any) -> None:
     program = _program(arguments)
+    sizes, ranks = program.output_sizes
     arguments.num_outputs = len(program.outputs)
-    arguments.dims = program.kept(_numbers([size for shape in program.outputs for size in shape.dims]))
-    arguments.ranks = program.kept(_numbers([shape.rank for shape in program.outputs]))
+    arguments.dims, arguments.ranks = ctypes.addressof(sizes), ctypes.addressof(ranks)
 
 
 @function("Executable_OptimizedProgram")
 def _optimized(arguments: Any) -> None:
-    data, program = _program(arguments).optimized(), ARGUMENTS["Program"].from_address(arguments.program)
+    data, program = _program(arguments).optimized, ARGUMENTS["Program"].from_address(arguments.program)
     put_format = lasting_text("hlo_with_config")
     program.format, program.format_size = ctypes.addressof(put_format), len(put_format) - 1
     if program.code:
@@ -288,7 +318,7 @@ def _optimized(arguments: Any) -> None:
 @function("Executable_GetCompiledMemoryStats")
 def _memory(arguments: Any) -> None:
     analysis = _program(arguments).executable.memory_analysis()
-    ctypes.memset(ctypes.addressof(arguments) + 24, 0, max(0, arguments.struct_size - 24))
+    clear_after(arguments, "executable")
     arguments.code, arguments.temp = analysis.generated_code_size_bytes, analysis.temp_size_bytes
     arguments.argument, arguments.output = analysis.argument_size_bytes, analysis.output_size_bytes
     arguments.alias, arguments.peak = analysis.alias_size_bytes, analysis.peak_bytes
@@ -296,9 +326,8 @@ def _memory(arguments: Any) -> None:
 
 @function("Executable_GetCostAnalysis")
 def _cost(arguments: Any) -> None:
-    program = _program(arguments)
-    costs = {name: float(value) for name, value in program.executable.cost_analysis().items()}
-    arguments.attributes, arguments.num_attributes = program.kept(named_values(costs)), len(costs)
+    costs = _program(arguments).costs
+    arguments.attributes, arguments.num_attributes = ctypes.addressof(costs), len(costs)
 
 
 def _numbers(values: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:

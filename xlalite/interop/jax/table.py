@@ -61,7 +61,7 @@ def _wrapped(name: str, implementation: Callable[[Any], None]) -> Any:
     def call(address: int) -> int | None:
         try:
             implementation(structure.from_address(address))
-        except Exception as error:
+        except BaseException as error:  # none may go into the client
             return _error(error)
         return None
 
@@ -72,7 +72,7 @@ def _refusing(name: str) -> Any:
     return _Function(lambda _: _error(Refusal(ErrorCode.UNIMPLEMENTED, f"{name} is not offered by xlalite")))
 
 
-def _error(error: Exception) -> int:
+def _error(error: BaseException) -> int:
     """An error of the C API; what is no refusal of the program is a defect and keeps its trace in the log."""
     code = ErrorCode.INTERNAL
     text = str(error)

@@ -6,13 +6,13 @@ import ctypes
 
 from xlalite.backends.codegen.llvm import I1, I8, I32, I64, PTR, VOID, Function, FunctionBuilder, Value
 from xlalite.backends.cpu.native.heap import release
-from xlalite.backends.cpu.native.pjrt.abi import ErrorCode, Semantics
+from xlalite.backends.cpu.native.pjrt.abi import ELEMENT_TYPES, ErrorCode, Semantics
 from xlalite.backends.cpu.native.pjrt.records import Awaiter, Block, Buffer, ErrorRecord, Event, Place
 from xlalite.backends.cpu.native.pjrt.writer import (
     NO_MEMORY,
     Writer,
+    fill_block,
     forget_event,
-    make_block,
     narrow,
     new_record,
 )
@@ -20,6 +20,9 @@ from xlalite.backends.cpu.native.record import NULL, Record
 
 ALIGNMENT = 16
 """A host's memory is used where it is if its address is a multiple of this."""
+
+_OUTSIDE = "bytes outside an array were asked for"
+_UNKNOWN_TYPE = "arrays with elements of this type are not known"
 
 
 def write_buffer_functions(writer: Writer) -> None:
@@ -117,9 +120,11 @@ def _write_lifetimes(writer: Writer) -> None:
             fb.call(writer.let_go, buffer.pointer)
     with writer.function("Buffer_Destroy") as (fb, arguments):
         fb.call(writer.drop_buffer, arguments.load("buffer"))
-    with writer.function("Buffer_IncreaseExternalReferenceCount") as (fb, arguments):
-        block = Record(fb, Buffer, arguments.load("buffer")).load("block")
-        Record(fb, Block, block).atomic_rmw("add", "references", 1, "monotonic")
+    with (
+        writer.function("Buffer_IncreaseExternalReferenceCount") as (fb, arguments),
+        writer.reading(fb, arguments.load("buffer")) as buffer,
+    ):
+        Record(fb, Block, buffer.load("block")).atomic_rmw("add", "references", 1, "monotonic")
     with writer.function("Buffer_DecreaseExternalReferenceCount") as (fb, arguments):
         fb.call(writer.drop_block, Record(fb, Buffer, arguments.load("buffer")).load("block"))
     for name in ("Executable_Destroy", "Client_Destroy", "TopologyDescription_Destroy"):
@@ -134,13 +139,23 @@ def _write_copies(writer: Writer) -> None:
         with fb.if_(fb.icmp("eq", target, NULL)):
             arguments.store("size", size)
             fb.ret(NULL)
+        with fb.if_(fb.icmp("ult", arguments.load("size"), size)):
+            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _OUTSIDE)
         with writer.reading(fb, buffer.pointer):
             fb.memcpy(target, buffer.load("data"), size)
         arguments.store("event", writer.ready_event(fb))
     with writer.function("Buffer_CopyRawToHost") as (fb, arguments):
-        with writer.reading(fb, arguments.load("buffer")) as buffer:
-            data = fb.gep(I8, buffer.load("data"), arguments.load("offset"))
-            fb.memcpy(arguments.load("target"), data, arguments.load("size"))
+        buffer, offset, size = (
+            Record(fb, Buffer, arguments.load("buffer")),
+            arguments.load("offset"),
+            arguments.load("size"),
+        )
+        is_outside = fb.icmp("ugt", offset, buffer.load("size_bytes"))
+        is_beyond = fb.icmp("ugt", size, fb.sub(buffer.load("size_bytes"), offset))
+        with fb.if_(fb.or_(is_outside, is_beyond)):
+            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _OUTSIDE)
+        with writer.reading(fb, buffer.pointer):
+            fb.memcpy(arguments.load("target"), fb.gep(I8, buffer.load("data"), offset), size)
         arguments.store("event", writer.ready_event(fb))
     for what in ("device", "memory"):
         with writer.function(f"Buffer_CopyTo{what.capitalize()}") as (fb, arguments):
@@ -163,7 +178,11 @@ def _write_from_host(writer: Writer) -> None:
     with writer.function("Client_BufferFromHostBuffer") as (fb, arguments):
         kind, dims, rank = (arguments.load(name) for name in ("type", "dims", "rank"))
         shared = writer.shared(fb)
+        with fb.if_(fb.icmp("uge", kind, len(ELEMENT_TYPES))):
+            writer.return_error(fb, ErrorCode.UNIMPLEMENTED, _UNKNOWN_TYPE)
         item = fb.load(I64, fb.gep(I64, shared.load("item_bytes"), fb.zext(kind, I64)))
+        with fb.if_(fb.icmp("eq", item, 0)):
+            writer.return_error(fb, ErrorCode.UNIMPLEMENTED, _UNKNOWN_TYPE)
         with fb.if_(fb.not_(fb.call(is_dense, dims, arguments.load("strides"), rank, item))):
             fb.ret(fb.call_pointer(shared.load("buffer_from_strided"), PTR, (arguments.pointer,)))
         with fb.carried_loop(0, rank, 1, [item]) as loop:
@@ -178,7 +197,9 @@ def _write_from_host(writer: Writer) -> None:
             event.store("references", 2)
             event.store("awaiting", NULL)
             arguments.store("done_with_host_buffer", event.pointer)
-            stays.yield_(make_block(fb, data, size, event.pointer))
+            block = Record(fb, Block, new_record(fb, fb.constant(I64, ctypes.sizeof(Block))))
+            fill_block(block, data, size, event.pointer)
+            stays.yield_(block.pointer)
         with stays.otherwise():
             copy = fb.call(writer.new_block, size)
             _require_memory(writer, fb, copy)

@@ -8,9 +8,10 @@ from xlalite.backends.cpu.native.pjrt.records import Block, Buffer, Loaded, Outp
 from xlalite.backends.cpu.native.pjrt.writer import DELETED, NO_MEMORY, Writer, narrow
 from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
 
-TAKE_DESTROYED = "xlalite_pjrt_take_destroyed"
-_DONATED_TWICE = "an argument is donated and given a second time in the same call"
-_WRONG_ARGUMENTS = "the arguments are not those of the program: their number or the size of one differs"
+TAKE_DESTROYED, DONATE = "xlalite_pjrt_take_destroyed", "xlalite_pjrt_donate"
+DONATED_TWICE = "an argument is donated and given a second time in the same call"
+WRONG_ARGUMENTS = "the arguments are not those of the program: their number or the size of one differs"
+_FAILED = "the program failed"
 
 
 def write_execute_functions(writer: Writer) -> None:
@@ -46,18 +47,19 @@ def _write_destroy(writer: Writer) -> None:
 
 def _write_execute(writer: Writer, execute_held: Function) -> None:
     with writer.function("LoadedExecutable_Execute") as (fb, arguments):
-        with fb.if_(fb.icmp("ne", arguments.load("num_devices"), 1)):
-            fb.ret(fb.call_pointer(writer.shared(fb).load("execute_on_devices"), PTR, (arguments.pointer,)))
         loaded, count = Record(fb, Loaded, arguments.load("executable")), arguments.load("num_arguments")
+        programs = fb.mul(loaded.load("num_replicas"), loaded.load("num_partitions"))
+        with fb.if_(fb.or_(fb.icmp("ne", programs, 1), fb.icmp("ne", arguments.load("num_devices"), 1))):
+            fb.ret(fb.call_pointer(writer.shared(fb).load("execute_on_devices"), PTR, (arguments.pointer,)))
         with fb.if_(fb.icmp("ne", count, loaded.load("num_inputs"))):
-            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _WRONG_ARGUMENTS)
+            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, WRONG_ARGUMENTS)
         given, sizes = fb.load(PTR, arguments.load("argument_lists")), loaded.load("input_bytes")
         with fb.loop(0, count) as index:
             buffer = Record(fb, Buffer, pointer_at(fb, given, index))
             with fb.if_(fb.icmp("ne", buffer.load("size_bytes"), fb.load(I64, fb.gep(I64, sizes, index)))):
                 _for_each(fb, given, index, writer.let_go)
-                writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _WRONG_ARGUMENTS)
-            with fb.if_(fb.not_(fb.call(writer.hold, buffer.pointer))):
+                writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, WRONG_ARGUMENTS)
+            with fb.if_(fb.icmp("eq", fb.call(writer.hold, buffer.pointer), 0)):
                 _for_each(fb, given, index, writer.let_go)
                 writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, DELETED)
         error = fb.call(execute_held, arguments.pointer)
@@ -84,7 +86,7 @@ def _write_execute_held(writer: Writer, donate: Function, contains: Function) ->
             with is_donated.then():
                 with fb.if_(fb.icmp("ne", Record(fb, Buffer, pointer_at(fb, given, alias)).load("is_deleted"), 0)):
                     _for_each(fb, results_list, index, writer.drop_buffer)
-                    writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _DONATED_TWICE)
+                    writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, DONATED_TWICE)
                 is_kept = fb.call(contains, options.load("kept"), options.load("num_kept"), alias)
                 is_donated.yield_(fb.call(donate, pointer_at(fb, given, alias), is_kept))
             with is_donated.otherwise():
@@ -106,7 +108,10 @@ def _write_execute_held(writer: Writer, donate: Function, contains: Function) ->
         with fb.if_(fb.icmp("ne", status, 0)):
             _for_each(fb, results_list, num_outputs, writer.drop_buffer)
             explain = writer.shared(fb).load("explain_failure")
-            fb.ret(fb.call_pointer(explain, PTR, (loaded.pointer, fb.sext(status, I64))))
+            error = fb.call_pointer(explain, PTR, (loaded.pointer, fb.sext(status, I64)))
+            with fb.if_(fb.icmp("eq", error, NULL)):  # Python cannot say why; the results are gone all the same
+                writer.return_error(fb, ErrorCode.INTERNAL, _FAILED)
+            fb.ret(error)
         events = arguments.load("complete_events")
         with fb.if_(fb.icmp("ne", events, NULL)):
             fb.store(writer.ready_event(fb), events)
@@ -123,7 +128,7 @@ def _refuse_donated(
         is_gone = fb.icmp("ne", Record(fb, Buffer, pointer_at(fb, given, index)).load("is_deleted"), 0)
         with fb.if_(fb.and_(is_gone, fb.icmp("eq", fb.load(I32, fb.gep(I32, donated, index)), 0))):
             _for_each(fb, results_list, loaded.load("num_outputs"), writer.drop_buffer)
-            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, _DONATED_TWICE)
+            writer.return_error(fb, ErrorCode.INVALID_ARGUMENT, DONATED_TWICE)
 
 
 def _for_each(fb: FunctionBuilder, buffers: Value, count: Value, function: Function) -> None:
@@ -136,7 +141,7 @@ def _write_donate(writer: Writer) -> Function:
 
     The buffer and the call hold the argument, and let go of it in the end; more holds are others'.
     """
-    with writer.helper("donate", PTR, (PTR, I1)) as fb:
+    with writer.helper(DONATE, PTR, (PTR, I1), public=True) as fb:
         address, is_kept = fb.parameters
         buffer = Record(fb, Buffer, address)
         block = Record(fb, Block, buffer.load("block"))

@@ -13,9 +13,18 @@ from xlalite.backends.cpu.native.call.result_memory import result_memory
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import FUNCTIONS
-from xlalite.backends.cpu.native.pjrt.execute_functions import TAKE_DESTROYED
+from xlalite.backends.cpu.native.pjrt.execute_functions import DONATE, TAKE_DESTROYED
 from xlalite.backends.cpu.native.pjrt.records import Event, Shared
-from xlalite.backends.cpu.native.pjrt.writer import NEW_BLOCK, NEW_BUFFER, NEW_ERROR, SHARED
+from xlalite.backends.cpu.native.pjrt.writer import (
+    DROP_BLOCK,
+    DROP_BUFFER,
+    HOLD,
+    LET_GO,
+    NEW_BLOCK,
+    NEW_BUFFER,
+    NEW_ERROR,
+    SHARED,
+)
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 
 _FOREVER = 1 << 60
@@ -29,7 +38,13 @@ class Native:
         shared: What it and Python tell each other.
         new_error: `new_error(code, text, length)`.
         new_block: `new_block(size_bytes)`: the address, or None when there is no memory.
-        new_buffer: `new_buffer(block, size_bytes, type, rank, dims, device, memory)`.
+        new_buffer: `new_buffer(block, size_bytes, type, rank, dims, device, memory)`, which takes over the block.
+        drop_block: `drop_block(block)`: gives up an owner.
+        drop_buffer: `drop_buffer(buffer)`.
+        hold: `hold(buffer)`: keeps its memory until `let_go(buffer)`; 0 if it was deleted before.
+        let_go: Ends what `hold` began.
+        donate: `donate(buffer, is_kept)`: the block of a held buffer for a result, or a copy where others need it or
+            the buffer is kept; None when there is no memory.
         take_destroyed: The first of the executables that jaxlib has destroyed since the last call.
     """
 
@@ -45,6 +60,9 @@ class Native:
         self.new_buffer = self._function(
             NEW_BUFFER, _POINTER, _POINTER, _WORD, ctypes.c_int32, _WORD, _POINTER, _POINTER, _POINTER
         )
+        self.drop_block, self.drop_buffer = (self._function(name, None, _POINTER) for name in (DROP_BLOCK, DROP_BUFFER))
+        self.hold, self.let_go = self._function(HOLD, ctypes.c_int32, _POINTER), self._function(LET_GO, None, _POINTER)
+        self.donate = self._function(DONATE, _POINTER, _POINTER, ctypes.c_bool)
         self.take_destroyed = self._function(TAKE_DESTROYED, _POINTER)
         make_immortal(self)
 

@@ -34,6 +34,8 @@ from xlalite.hlo.records import dataclass
 
 SHARED = "xlalite_pjrt"
 NEW_ERROR, NEW_BLOCK, NEW_BUFFER = (f"xlalite_pjrt_new_{what}" for what in ("error", "block", "buffer"))
+HOLD, LET_GO = "xlalite_pjrt_hold", "xlalite_pjrt_let_go"
+DROP_BLOCK, DROP_BUFFER = "xlalite_pjrt_drop_block", "xlalite_pjrt_drop_buffer"
 DELETED = "an array was deleted or donated before"
 NO_MEMORY = "there is no memory for an array"
 _MOST_INLINE_BYTES = 512
@@ -97,7 +99,7 @@ class Writer:
     @contextmanager
     def reading(self, fb: FunctionBuilder, buffer: Value) -> Iterator[Record]:
         """A buffer whose memory stays as long as it is read; an error ends the function if it was deleted."""
-        with fb.if_(fb.not_(fb.call(self.hold, buffer))):
+        with fb.if_(fb.icmp("eq", fb.call(self.hold, buffer), 0)):
             self.return_error(fb, ErrorCode.INVALID_ARGUMENT, DELETED)
         yield Record(fb, Buffer, buffer)
         fb.call(self.let_go, buffer)
@@ -131,21 +133,25 @@ class Writer:
         """Memory of its own, or null; what is small lies behind the record."""
         with self.helper(NEW_BLOCK, PTR, (I64,), public=True) as fb:
             (size,) = fb.parameters
-            self.shared(fb).atomic_rmw("add", "bytes_in_use", size, "monotonic")
-            with fb.if_(fb.icmp("ule", size, _MOST_INLINE_BYTES)):
-                block = Record(fb, Block, new_record(fb, fb.add(size, ctypes.sizeof(Block))))
-                with fb.if_(fb.icmp("ne", block.pointer, NULL)):
-                    _fill_block(block, block.end, size, NULL)
-                fb.ret(block.pointer)
-            data = fb.call(self.malloc, NULL, size)
-            with fb.if_(fb.icmp("eq", data, NULL)):
-                self.shared(fb).atomic_rmw("sub", "bytes_in_use", size, "monotonic")
+            is_inline = fb.icmp("ule", size, _MOST_INLINE_BYTES)
+            behind = fb.select(is_inline, size, fb.constant(I64, 0))
+            block = Record(fb, Block, new_record(fb, fb.add(behind, ctypes.sizeof(Block))))
+            with fb.if_(fb.icmp("eq", block.pointer, NULL)):
                 fb.ret(NULL)
-            fb.ret(make_block(fb, data, size, NULL))
+            with fb.if_(is_inline):
+                fill_block(block, block.end, size, NULL)
+            with fb.if_(fb.not_(is_inline)):
+                data = fb.call(self.malloc, NULL, size)
+                with fb.if_(fb.icmp("eq", data, NULL)):
+                    release(fb, block.pointer)
+                    fb.ret(NULL)
+                fill_block(block, data, size, NULL)
+            self.shared(fb).atomic_rmw("add", "bytes_in_use", size, "monotonic")
+            fb.ret(block.pointer)
         return fb.function
 
     def _write_drop_block(self) -> Function:
-        with self.helper("drop_block", VOID, (PTR,)) as fb:
+        with self.helper(DROP_BLOCK, VOID, (PTR,), public=True) as fb:
             block = Record(fb, Block, fb.parameters[0])
             before = block.atomic_rmw("sub", "references", 1, "acq_rel")
             with fb.if_(fb.icmp("ne", before, 1)):
@@ -187,7 +193,7 @@ class Writer:
 
     def _write_let_go(self) -> Function:
         """Ends what `hold` began."""
-        with self.helper("let_go", VOID, (PTR,)) as fb:
+        with self.helper(LET_GO, VOID, (PTR,), public=True) as fb:
             buffer = Record(fb, Buffer, fb.parameters[0])
             with fb.if_(fb.icmp("eq", buffer.atomic_rmw("sub", "holds", 1, "acq_rel"), 1)):
                 fb.call(self.drop_block, buffer.load("block"))
@@ -195,23 +201,26 @@ class Writer:
         return fb.function
 
     def _write_hold(self) -> Function:
-        """Keeps the memory of a buffer, whoever deletes it meanwhile; false if it was deleted before."""
-        with self.helper("hold", I1, (PTR,)) as fb:
+        """Keeps the memory of a buffer, whoever deletes it meanwhile; 0 if it was deleted before.
+
+        It counts first and looks then, `donate` the other way round, so one of two sees the other.
+        """
+        with self.helper(HOLD, I32, (PTR,), public=True) as fb:
             buffer = Record(fb, Buffer, fb.parameters[0])
             with fb.while_loop([fb.constant(I1, 1)]) as loop:
                 loop.continue_while(loop.values[0])
-                count = buffer.atomic_load("holds", "acquire")
+                count = buffer.atomic_load("holds")
                 with fb.if_(fb.icmp("eq", count, 0)):
                     fb.ret(0)
-                loop.yield_(fb.not_(buffer.compare_exchange("holds", count, fb.add(count, 1), "acq_rel")))
-            with fb.if_(fb.icmp("eq", buffer.atomic_load("is_deleted", "acquire"), 0)):
+                loop.yield_(fb.not_(buffer.compare_exchange("holds", count, fb.add(count, 1), "seq_cst")))
+            with fb.if_(fb.icmp("eq", buffer.atomic_load("is_deleted"), 0)):
                 fb.ret(1)
             fb.call(self.let_go, buffer.pointer)
             fb.ret(0)
         return fb.function
 
     def _write_drop_buffer(self) -> Function:
-        with self.helper("drop_buffer", VOID, (PTR,)) as fb:
+        with self.helper(DROP_BUFFER, VOID, (PTR,), public=True) as fb:
             buffer = Record(fb, Buffer, fb.parameters[0])
             with fb.if_(fb.icmp("eq", buffer.load("is_deleted"), 0)):
                 fb.call(self.let_go, buffer.pointer)
@@ -220,14 +229,8 @@ class Writer:
         return fb.function
 
 
-def make_block(fb: FunctionBuilder, data: Value, size: Value, event: Value) -> Value:
-    """A block with one owner."""
-    block = Record(fb, Block, new_record(fb, fb.constant(I64, ctypes.sizeof(Block))))
-    _fill_block(block, data, size, event)
-    return block.pointer
-
-
-def _fill_block(block: Record, data: Value, size: Value, event: Value) -> None:
+def fill_block(block: Record, data: Value, size: Value, event: Value) -> None:
+    """Makes a record a block with one owner."""
     for name, value in (("references", 1), ("data", data), ("size_bytes", size), ("host_event", event)):
         block.store(name, value)
 
