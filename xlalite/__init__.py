@@ -29,9 +29,11 @@ _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile, load_executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
-    "xlalite.tracing.control_flow": "cond, fori_loop, map, switch, while_loop",
+    "xlalite.tracing.control_flow": "cond, fori_loop, map, scan, switch, while_loop",
+    "xlalite.tracing.custom_derivatives": "checkpoint, custom_gradient",
     "xlalite.tracing.differentiation": "grad, hessian, jacobian, jvp, value_and_grad, vjp",
     "xlalite.tracing.jit": "JitFunction, jit",
+    "xlalite.tracing.vectorization": "vmap",
     "xlalite.client.session": "InteractiveSession, Session",
     "xlalite.framework.graph.default_graph": "get_default_graph, reset_default_graph",
     "xlalite.framework.graph.default_session": "get_default_session",
@@ -65,7 +67,7 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.functions.distributions": (
         "multinomial, parameterized_truncated_normal, random_crop, random_gamma, random_poisson"
     ),
-    "xlalite.ops.functions.functional": "foldl, foldr, map_fn, scan",
+    "xlalite.ops.functions.functional": "foldl, foldr, map_fn",
     "xlalite.ops.functions.graph_import": "import_graph_def",
     "xlalite.ops.functions.linalg": (
         "cholesky, cholesky_solve, eye, det as matrix_determinant, inv as matrix_inverse, solve as matrix_solve, "
@@ -112,7 +114,7 @@ _NAMES: dict[str, str] = {
         "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
         "parse_single_example, parse_single_sequence_example"
     ),
-    "xlalite.ops.functions.custom_gradients": "custom_gradient, hessians",
+    "xlalite.ops.functions.custom_gradients": "hessians",
     "xlalite.ops.helpers.gradient_registry": (
         "RegisterGradient, no_gradient as NoGradient, no_gradient as NotDifferentiable"
     ),

@@ -63,7 +63,7 @@ from xlalite.ops.functions.control_flow import (
     name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple,
     with_dependencies as with_dependencies
 )
-from xlalite.ops.functions.custom_gradients import custom_gradient as custom_gradient, hessians as hessians
+from xlalite.ops.functions.custom_gradients import hessians as hessians
 from xlalite.ops.functions.defined_functions import Defun as Defun, function as function
 from xlalite.ops.functions.diagonals import (
     diag as diag, diag_part as diag_part, matrix_band_part as matrix_band_part, matrix_diag as matrix_diag,
@@ -73,7 +73,7 @@ from xlalite.ops.functions.distributions import (
     multinomial as multinomial, parameterized_truncated_normal as parameterized_truncated_normal,
     random_crop as random_crop, random_gamma as random_gamma, random_poisson as random_poisson
 )
-from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from xlalite.ops.functions.functional import foldl as foldl, foldr as foldr, map_fn as map_fn
 from xlalite.ops.functions.graph_import import import_graph_def as import_graph_def
 from xlalite.ops.functions.host_functions import (
     Print as Print, assert_equal as assert_equal, assert_greater as assert_greater,
@@ -226,12 +226,14 @@ from xlalite.stubs import (
     spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
 )
 from xlalite.tracing.control_flow import (
-    cond as cond, fori_loop as fori_loop, map as map, switch as switch, while_loop as while_loop
+    cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
 )
+from xlalite.tracing.custom_derivatives import checkpoint as checkpoint, custom_gradient as custom_gradient
 from xlalite.tracing.differentiation import (
     grad as grad, hessian as hessian, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp
 )
 from xlalite.tracing.jit import JitFunction as JitFunction, jit as jit
+from xlalite.tracing.vectorization import vmap as vmap
 
 bool = bool_
 tensor_diag = diag

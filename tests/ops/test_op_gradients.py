@@ -153,6 +153,7 @@ CASES = [
     case("Cumsum exclusive", lambda x: m.cumsum(x, 0, exclusive=True) * Y, X),
     case("Cumprod", lambda x: m.cumprod(x, 1) * Y, X),
     case("IdentityN", lambda x, y: a.identity_n([x, y])[0] * 2, X, Y),
+    case("XlaOptimizationBarrier", lambda x: node("XlaOptimizationBarrier", [x]) * Y, X),
     case("PlaceholderWithDefault", lambda x: a.placeholder_with_default(x, [2, 3]) * Y, X),
     case("BiasAdd", lambda x, b: nn.bias_add(x, b) * Y, X, X[0]),
     case("BiasAddGrad", lambda x: node("BiasAddGrad", [x], {"data_format": "NHWC"}) * [1.0, 2.0, 3.0], X),

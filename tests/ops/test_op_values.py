@@ -204,6 +204,13 @@ CASES = [
     ),
     case("Cumprod", lambda x: m.cumprod(x), np.arange(1, 8), expected=np.cumprod),
     case("IdentityN", lambda x, y: a.identity_n([x, y])[1], X, INTS, expected=lambda x, y: y),
+    case(
+        "XlaOptimizationBarrier",
+        lambda x, y: operation("XlaOptimizationBarrier", [x, y]).outputs[1],
+        X,
+        INTS,
+        expected=lambda x, y: y,
+    ),
     case("PreventGradient", lambda x: a.prevent_gradient(x), X, expected=lambda x: x),
     case("PlaceholderWithDefault", lambda x: a.placeholder_with_default(x, [None, 3]), X, expected=lambda x: x),
     case("BiasAdd", lambda x, b: nn.bias_add(x, b), X, X[0], expected=np.add),

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from xlalite.framework.graph.default_graph import get_default_graph
+from xlalite.framework.graph.function_graph import trace_function
 from xlalite.framework.structure import flatten, rebuild
 from xlalite.hlo.errors import TracingError
-from xlalite.ops.functions import control_flow, functional
+from xlalite.ops.functions import array, control_flow, functional
+from xlalite.ops.helpers.constant import constant
+from xlalite.tracing.loops import carrying
 from xlalite.tracing.namespace import with_these_names
-from xlalite.tracing.promotion import as_tensor
+from xlalite.tracing.promotion import as_tensor, converted
 from xlalite.tracing.state import is_tracing
 from xlalite.tracing.traced_array import TracedArray
 
@@ -117,30 +121,63 @@ def map(f: Function, xs: Any) -> Any:  # jax's name
     """
     if not is_tracing():
         return _compiled(lambda given: map(f, given))(xs)
-    tensors, structure = flatten(_tensors(xs))
     traced = with_these_names(f)
-    results: list[Any] = []
-
-    def of_parts(parts: Any) -> Any:
-        found, shape = flatten(_tensors(traced(rebuild(structure, [TracedArray(each) for each in parts]))))
-        results[:] = [shape]
-        return tuple(found)
-
-    kinds = _result_types(of_parts, tensors)
-    found = functional.map_fn(of_parts, tuple(tensors), dtype=kinds)
-    return _arrays(rebuild(results[0], list(found)))
+    return _scanned(lambda carry, parts: (carry, traced(parts)), (), xs, what="map")[1]
 
 
-def _result_types(function: Function, tensors: Sequence[Any]) -> Any:
-    """The element types of the results for the first parts, from a graph that is thrown away."""
-    from xlalite.framework.graph.graph import Graph
-    from xlalite.ops.functions.array import placeholder
+def scan(*arguments: Any, **options: Any) -> Any:  # noqa: D417  # they are named as one calls it
+    """`scan(f, init, xs)`: the last `carry` of `carry, y = f(carry, x)` over the parts `x` of `xs`, and all `y`.
 
-    if not tensors:
-        raise TracingError("map: there are no arrays")
-    with Graph().as_default():
-        parts = [placeholder(each.dtype, each.shape.known_dims()[1:]) for each in tensors]
-        return tuple(each.dtype for each in function(parts))
+    This is so in a function that is traced; elsewhere it is TensorFlow's `tf.scan(fn, elems, initializer)`.
+
+    Args:
+        f: Takes what it gave last and a part of each array; gives the next one, of the same shapes and types, and a
+            result.
+        init: The first carry: an array, or nested ones.
+        xs: Arrays that are cut along their first dimension, nested as `f` expects them; None with `length`.
+        length: The number of steps.
+        reverse: Begin at the end.
+
+    Raises:
+        TracingError: The arrays have different first sizes, or there are none and no length.
+        ShapeError: The carry changes its shape.
+        ElementTypeError: The carry changes its element type.
+    """
+    return _scanned(*arguments, **options) if is_tracing() else functional.scan(*arguments, **options)
+
+
+def _scanned(
+    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, what: str = "scan"
+) -> Any:
+    rows, around = flatten(_tensors(xs))
+    state, carry_structure = flatten(_tensors(init))
+    lengths = {each.shape.known_dims()[0] if each.shape.known_dims() else None for each in rows}
+    lengths |= set() if length is None else {length}
+    if len(lengths) != 1 or None in lengths:
+        raise TracingError(f"{what}: expected arrays of one first size, found {sorted(map(str, lengths)) or 'none'}")
+    traced = with_these_names(f)
+    structures: list[Any] = []
+
+    def step(number: Any, carried: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        parts = rebuild(around, [TracedArray(array.gather(each, number)) for each in rows])
+        following, result = traced(_arrays(rebuild(carry_structure, list(carried))), parts)
+        found, structure = flatten(result)
+        structures[:] = [structure]
+        next_state = [converted(each, before.dtype) for each, before in zip(flatten(following)[0], state, strict=True)]
+        return next_state, [as_tensor(each) for each in found]
+
+    # A graph that is thrown away tells types and shapes of the results.
+    kinds: list[Any] = []
+    number = constant(np.int32(0))
+
+    def look(carried: Sequence[Any]) -> Sequence[Any]:
+        kinds.extend((each.dtype, each.shape.known_dims()) for each in step(number, carried)[1])
+        return ()
+
+    trace_function(what, get_default_graph(), [(each.dtype, each.shape) for each in state], look)
+    (count,) = lengths
+    last, stacked = carrying(int(count or 0), step, state, kinds, reverse)
+    return _arrays(rebuild(carry_structure, last)), _arrays(rebuild(structures[0], stacked))
 
 
 def _on_arrays(function: Function) -> Function:

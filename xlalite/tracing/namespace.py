@@ -70,6 +70,8 @@ class Namespace(ModuleType):
         made = found
         if name in _CREATING and self._module is numpy:
             made = _creating(found)
+        elif name == "take" and not self._compiles:
+            made = _taking
         elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
             made = Namespace(f"{self.__name__}.{name}", found, True)
         elif name in _ABOUT_TYPES:
@@ -94,11 +96,31 @@ def with_these_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     if not isinstance(function, types.FunctionType) or _assigns_global_names(function.__code__):
         return function
-    cells = tuple(types.CellType(TRACED) if _content(cell) is numpy else cell for cell in function.__closure__ or ())
-    names = {name: TRACED if value is numpy else value for name, value in function.__globals__.items()}
+    cells = tuple(
+        cell if (given := _content(cell)) is (seen := _as_seen(given)) else types.CellType(seen)
+        for cell in function.__closure__ or ()
+    )
+    used = _global_names(function.__code__)
+    names = {
+        name: _as_seen(value) if value is numpy or name in used else value
+        for name, value in function.__globals__.items()
+    }
     made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells or None)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
+
+
+def _as_seen(value: Any) -> Any:
+    """NumPy as these names; an array as one with known elements, which takes traced indices and traced elements."""
+    if value is numpy:
+        return TRACED
+    is_plain = type(value) is numpy.ndarray and value.dtype.kind in "biufc" and is_tracing()
+    return TracedArray(None, known=value.copy()) if is_plain else value
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    inner = (each for each in code.co_consts if isinstance(each, types.CodeType))
+    return {*code.co_names}.union(*map(_global_names, inner))
 
 
 def _content(cell: types.CellType) -> Any:
@@ -121,9 +143,24 @@ def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments, **options)
         if function in (numpy.array, numpy.asarray, numpy.ascontiguousarray) and contains_traced(arguments[:1]):
             return _array(*arguments, **options)
+        if function is numpy.full and contains_traced((*arguments[1:2], options.get("fill_value"))):
+            return _full(*arguments, **options)
         return as_known(function(*arguments, **options))
 
     return create
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> TracedArray:
+    """`numpy.full` of a traced value."""
+    value = traced_array(fill_value) if dtype is None else traced_array(fill_value).astype(dtype)
+    made: Any = numpy.broadcast_to(value, shape)
+    return made.copy()  # type: ignore[no-any-return]
+
+
+def _taking(a: Any, indices: Any, *arguments: Any, **options: Any) -> Any:
+    """`numpy.take`, which does not look whether its indices are traced."""
+    whole = traced_array(a) if contains_traced(indices) else a
+    return numpy.take(whole, indices, *arguments, **options)
 
 
 def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **others: Any) -> TracedArray:

@@ -112,6 +112,23 @@ declare_outputs(
     host_kernel=_pass_on_host,
     passes_on=True,
 )
+
+
+def _barrier_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    """What is behind it is not merged with, or moved before, what is in front of it."""
+    held = ctx.builder.op("opt-barrier", (ctx.builder.tuple(inputs),))
+    return [held[i] for i in range(len(inputs))]
+
+
+declare_outputs(
+    "XlaOptimizationBarrier",
+    ("input*",),
+    _like_inputs,
+    _barrier_lower,
+    _same_gradient,
+    None,
+    host_kernel=_pass_on_host,
+)
 declare_outputs(
     "StopGradient", ("input",), _like_inputs, _pass_on, None, ELEMENTWISE, host_kernel=_pass_on_host, passes_on=True
 )

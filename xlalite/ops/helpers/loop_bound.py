@@ -66,7 +66,7 @@ def find_counter(op: Operation) -> LoopCounter | None:
     cond, body = op.get_attr("cond"), op.get_attr("body")
     count = len(body.outputs)
     parts, variables, positions = [], set(), set()
-    for part in _parts(cond.outputs[0]):
+    for part in parts_of(cond.outputs[0]):
         found = _followed(op, cond, [part])
         waiting = [position for position in found or () if position < count]
         followed = set(waiting)
@@ -83,10 +83,11 @@ def find_counter(op: Operation) -> LoopCounter | None:
     return LoopCounter(op, tuple(parts), tuple(sorted(variables)), tuple(sorted(positions))) if parts else None
 
 
-def _parts(condition: Tensor) -> list[Tensor]:
+def parts_of(condition: Tensor) -> list[Tensor]:
+    """What a condition is the conjunction of."""
     if condition.op.type != "LogicalAnd":
         return [condition]
-    return [part for side in condition.op.inputs for part in _parts(side)]
+    return [part for side in condition.op.inputs for part in parts_of(side)]
 
 
 def _followed(op: Operation, function: FunctionGraph, tensors: list[Tensor]) -> set[int] | None:
