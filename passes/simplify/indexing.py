@@ -49,15 +49,16 @@ def gather_at_own_position(instruction: HloInstruction) -> RuleResult:
     """A gather whose index has its own position as a component = the same with batching dimensions."""
     attrs: GatherAttrs = instruction.attrs
     operand, indices = instruction.operands
-    found = _own_position(attrs.start_index_map, attrs.index_vector_dim, attrs.collapsed_slice_dims, operand, indices)
+    batches, addressed = attrs.start_indices_batching_dims, attrs.start_index_map
+    found = _own_position(addressed, attrs.index_vector_dim, batches, attrs.collapsed_slice_dims, operand, indices)
     if found is None:
         return None
     component, along, rest = found
-    dim = attrs.start_index_map[component]
-    pairs = [*zip(attrs.operand_batching_dims, attrs.start_indices_batching_dims, strict=True), (dim, along)]
+    dim = addressed[component]
+    pairs = [*zip(attrs.operand_batching_dims, batches, strict=True), (dim, along)]
     batching = replace(
         attrs,
-        start_index_map=tuple(d for d in attrs.start_index_map if d != dim),
+        start_index_map=tuple(d for d in addressed if d != dim),
         collapsed_slice_dims=tuple(d for d in attrs.collapsed_slice_dims if d != dim),
         operand_batching_dims=tuple(d for d, _ in sorted(pairs)),
         start_indices_batching_dims=tuple(i for _, i in sorted(pairs)),
@@ -77,12 +78,13 @@ def scatter_at_own_position(instruction: HloInstruction) -> RuleResult:
     attrs: ScatterAttrs = instruction.attrs
     count = len(instruction.operands) // 2
     operand, indices, addressed = instruction.operand(0), instruction.operand(count), attrs.scatter_dims_to_operand_dims
-    found = _own_position(addressed, attrs.index_vector_dim, attrs.inserted_window_dims, operand, indices)
+    batches = attrs.scatter_indices_batching_dims
+    found = _own_position(addressed, attrs.index_vector_dim, batches, attrs.inserted_window_dims, operand, indices)
     if found is None:
         return None
     component, along, rest = found
     dim = addressed[component]
-    pairs = [*zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True), (dim, along)]
+    pairs = [*zip(attrs.input_batching_dims, batches, strict=True), (dim, along)]
     batching = replace(
         attrs,
         scatter_dims_to_operand_dims=tuple(d for d in addressed if d != dim),
@@ -194,13 +196,19 @@ def _components(indices: HloInstruction, vector_dim: int, count: int) -> list[Hl
 
 
 def _own_position(
-    addressed: Sequence[int], vector_dim: int, dropped: Sequence[int], operand: HloInstruction, indices: HloInstruction
+    addressed: Sequence[int],
+    vector_dim: int,
+    batches: Sequence[int],
+    dropped: Sequence[int],
+    operand: HloInstruction,
+    indices: HloInstruction,
 ) -> tuple[int, int, list[HloInstruction]] | None:
     """A component of index vectors that counts through a dimension of the indices, and of the operand alike.
 
     Args:
         addressed: The dimension of the operand that each component addresses.
         vector_dim: The dimension of the indices along which components lie.
+        batches: The dimensions of the indices that are batching dimensions.
         dropped: Dimensions of the operand that windows leave out.
         operand: What is addressed.
         indices: The index vectors.
@@ -213,7 +221,7 @@ def _own_position(
     component = 0
     for number, piece in enumerate(indices.operands):
         along = _counted_dim(piece)
-        if piece.shape.dims[vector_dim] == 1 and along is not None and along != vector_dim:
+        if piece.shape.dims[vector_dim] == 1 and along is not None and along not in (vector_dim, *batches):
             dim = addressed[component]
             if dim in dropped and operand.shape.dims[dim] == piece.shape.dims[along]:
                 return component, along, [*indices.operands[:number], *indices.operands[number + 1 :]]

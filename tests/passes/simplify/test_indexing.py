@@ -107,3 +107,19 @@ def test_bits_stay_and_every_rule_fires(transform: Any, combine: str | None) -> 
         if combine is None
         else {"scatter_of_one_window", "scatter_at_own_position", "scatter_into_broadcast"}
     )
+
+
+@pytest.mark.parametrize("combine", [None, *COMBINERS])
+def test_a_dimension_of_the_indices_counts_through_one_of_the_operand_only(transform: Any, combine: str | None) -> None:
+    lines = "x = f32[3,3,3,2] parameter(0)\n  n = s32[3,1] iota(), iota_dimension=0"
+    indices = "i = s32[3,3] concatenate(n, n, n), dimensions={1}"
+    if combine is None:
+        combiner, attributes = "", "offset_dims={1}, start_index_map={0,1,2}, collapsed_slice_dims={0,1,2}"
+        root = f"ROOT g = f32[3,2] gather(x, i), {attributes}, index_vector_dim=1, slice_sizes={{1,1,1,2}}"
+    else:
+        combiner = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  {COMBINERS[combine]} }}\n"
+        attributes = "update_window_dims={1}, scatter_dims_to_operand_dims={0,1,2}, inserted_window_dims={0,1,2}"
+        scattered = f"scatter(x, i, u), to_apply=f, {attributes}, index_vector_dim=1"
+        root = f"u = f32[3,2] parameter(1)\n  ROOT g = f32[3,3,3,2] {scattered}"
+    result = transform(AlgebraicSimplifier(), f"HloModule m\n{combiner}ENTRY e {{\n  {lines}\n  {indices}\n  {root} }}")
+    assert result.module.to_string().count("batching_dims={0}") == 2
