@@ -42,7 +42,7 @@ ROOMS: dict[str, Room] = {
     "xlalite.hlo": Room((), NUMERIC),
     "xlalite.hlo.tools.graph": Room(("xlalite.hlo",), ("networkx",)),
     # level 1
-    "xlalite.passes": Room(("xlalite.hlo",), NUMERIC),
+    "xlalite.passes": Room(("xlalite.hlo", "xlalite.hlo.tools.graph"), NUMERIC),
     # level 2
     "xlalite.backends": Room(("xlalite.hlo", "xlalite.passes"), (*NUMERIC, "platformdirs")),
     "xlalite.backends.codegen": Room(("xlalite.hlo", "xlalite.passes"), NUMERIC),
@@ -59,6 +59,7 @@ ROOMS: dict[str, Room] = {
     "xlalite.messages": Room(("xlalite.hlo", "xlalite.framework"), NUMERIC),
     "xlalite.files": Room(("xlalite.hlo", "xlalite.framework", "xlalite.messages"), (*NUMERIC, "PIL")),
     "xlalite.ops": Room((*GRAPH, *FILES), NUMERIC),
+    "xlalite.ops.functions.graph_network": Room(GRAPH, ("networkx",)),
     # level 4
     "xlalite.clustering": Room(GRAPH, NUMERIC),
     # level 5
@@ -70,7 +71,7 @@ ROOMS: dict[str, Room] = {
     "xlalite.client": Room((*BELOW_CLIENT, "xlalite"), NUMERIC),
     "xlalite": Room((*BELOW_CLIENT, "xlalite.client", "xlalite.tracing"), NUMERIC),
     # level 7
-    "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.interop.onnx"), NUMERIC),
+    "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.hlo.tools.graph", "xlalite.interop.onnx"), NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
     "xlalite.interop": Room(("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), NUMERIC),
     "xlalite.interop.jax": Room(

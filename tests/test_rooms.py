@@ -133,6 +133,7 @@ DOORS = {
     ("xlalite.hlo.ir", "xlalite.hlo.proto"),
     ("xlalite.hlo.ir", "xlalite.hlo.stablehlo"),
     ("xlalite.hlo.ir", "xlalite.hlo.text"),
+    ("xlalite.hlo.ir", "xlalite.hlo.tools"),
     ("xlalite.hlo.ops", "xlalite.hlo.text"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -213,6 +213,12 @@ class HloComputation:
         from xlalite.hlo.text.printer import print_computation
 
         return print_computation(self, preset)
+
+    def to_networkx(self) -> Any:
+        """The instructions, by name, as a `networkx.DiGraph`, from operands to users."""
+        from xlalite.hlo.tools.graph.network import computation_network
+
+        return computation_network(self)
 
     def _repr_html_(self) -> str:
         """The computation as notebooks show it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal as LiteralType, overload
+from typing import Any, Literal as LiteralType, overload
 
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.computation import HloComputation
@@ -204,6 +204,12 @@ class HloModule:
         from xlalite.hlo.stablehlo.writing.writer import write_stablehlo
 
         return write_stablehlo(self, form)
+
+    def to_networkx(self) -> Any:
+        """The instructions as a `networkx.DiGraph`, from operands to users; `hlo/tools/graph/network.py` says more."""
+        from xlalite.hlo.tools.graph.network import module_network
+
+        return module_network(self)
 
     def _repr_html_(self) -> str:
         """The module as notebooks show it."""

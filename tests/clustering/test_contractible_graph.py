@@ -1,5 +1,6 @@
 import random
 
+import networkx
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -133,12 +134,6 @@ def test_contraction_agrees_with_a_search_of_the_whole_graph(rng: random.Random)
 
 def other_path_exists(edges: set[tuple[int, int]], group: list[int], start: int, end: int) -> bool:
     """Whether a walk leads from one group through others to the second."""
-    links = {(group[a], group[b]) for a, b in edges if group[a] != group[b]}
-    reached, waiting = set(), [b for a, b in links if a == start and b != end]
-    while waiting:
-        node = waiting.pop()
-        if node in reached:
-            continue
-        reached.add(node)
-        waiting += [b for a, b in links if a == node]
-    return end in reached
+    links = networkx.DiGraph((group[a], group[b]) for a, b in edges if group[a] != group[b])
+    links.remove_edge(start, end)
+    return networkx.has_path(links, start, end)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -161,31 +162,27 @@ def test_clusters_are_maximal_and_form_no_cycle(rng: random.Random) -> None:
     options = ClusteringOptions(global_jit=True, max_cluster_size=rng.choice([2, 5, 2**31 - 1]))
     refused = find_refusals(operations, {tensors[0]}, options).keys()
     dependencies = find_dependencies(operations, {tensors[0]}, refused)
-    links = np.zeros((len(operations), len(operations)), bool)
-    for consumer, producers in enumerate(dependencies.predecessors):
-        links[list(producers), consumer] = True
+    links = networkx.DiGraph()
+    links.add_nodes_from(range(len(operations)))
+    links.add_edges_from((a, b) for b, producers in enumerate(dependencies.predecessors) for a in producers)
     candidates = [i for i, operation in enumerate(operations) if operation not in refused]
-    may_be_apart = {pair for pair in itertools.pairwise(candidates) if links[pair] and rng.random() < 0.1}
+    may_be_apart = {pair for pair in itertools.pairwise(candidates) if links.has_edge(*pair) and rng.random() < 0.1}
     separated = {(operations[a], operations[b]) for a, b in may_be_apart}
     merging = merge_candidates(dependencies, refused, separated, options)
 
-    group = list(range(len(operations)))
+    group = {one: one for one in links}
     for each in merging.groups:
-        for member in each.members:
-            group[member] = each.members[0]
-    size = Counter(group)
-    between = np.zeros_like(links)
-    for a, b in zip(*links.nonzero(), strict=True):
-        between[group[a], group[b]] |= group[a] != group[b]
-    reach = between.copy()
-    for middle in range(len(operations)):
-        reach |= np.outer(reach[:, middle], reach[middle])
-    assert not reach.diagonal().any()
+        group |= dict.fromkeys(each.members, each.members[0])
+    size = Counter(group.values())
+    between = networkx.DiGraph((group[a], group[b]) for a, b in links.edges if group[a] != group[b])
+    assert networkx.is_directed_acyclic_graph(between)
     assert not any(group[a] == group[b] for a, b in may_be_apart)
     forbidden = {(group[a], group[b]) for a, b in may_be_apart}
-    for a, b in zip(*between.nonzero(), strict=True):
-        if {a, b} <= {*map(group.__getitem__, candidates)}:
-            closes_cycle = (between[a] & reach[:, b]).any()
+    compiled = {group[candidate] for candidate in candidates}
+    needed_edges = networkx.transitive_reduction(between)
+    for a, b in between.edges:
+        if {a, b} <= compiled:
+            closes_cycle = not needed_edges.has_edge(a, b)  # another path connects them
             assert closes_cycle or size[a] + size[b] > options.max_cluster_size or (a, b) in forbidden
 
 

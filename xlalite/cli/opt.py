@@ -17,6 +17,7 @@ from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, read_modules
 from xlalite.cli.wrapping import print_lines
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.text import parse
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import DebugOptions
@@ -34,8 +35,10 @@ STABLEHLO = "stablehlo"
 """No stage of a compilation: the module in another language."""
 
 _BYTECODE = ".mlirbc"
+_PICTURES = {"svg": "for browsers and documents", "dot": "for Graphviz"}
 _OTHER_STAGES = {
     STABLEHLO: "the module as it was given, or after --passes, as StableHLO; -o F.mlirbc writes bytecode",
+    **{form: f"the module after the passes, as a picture: {shown}" for form, shown in _PICTURES.items()},
     HTML: "all of it, pass by pass, as a page for a browser",
 }
 
@@ -46,6 +49,7 @@ examples:
   xlalite opt f.hlo --passes='fusion{max_members=4}' --stage=llvm
   xlalite opt f.hlo --stage=asm -o f.s
   xlalite opt f.hlo --stage=stablehlo -o f.mlir
+  xlalite opt f.hlo --stage=svg -o f.svg
   xlalite opt f.hlo --explain --xla_disable_hlo_passes=fusion
 """
 
@@ -73,6 +77,9 @@ def run(words: Sequence[str]) -> int:
         return 0
     if stage == STABLEHLO and arguments.output.endswith(_BYTECODE):
         _write_bytecode(arguments.output, modules, passes or (), debug)
+        return 0
+    if stage in _PICTURES:
+        _write(arguments.output, "".join(_picture(stage, module, passes, backend, options) for module in modules))
         return 0
     outputs = [
         _run_passes(module, passes or (), stage, backend, options)
@@ -137,6 +144,19 @@ def _run_passes(
     unoptimized = dataclasses.replace(options, optimize=False)
     output = backend.compile_to(stage, module, unoptimized)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
+
+
+def _picture(
+    form: str, module: HloModule, passes: tuple[Stage, ...] | None, backend: Backend, options: CompileOptions
+) -> str:
+    from xlalite.cli.graph import FORMS  # and with it networkx
+
+    lossless = dataclasses.replace(options, debug=dataclasses.replace(options.debug, dump_large_constants=True))
+    if passes is None:
+        module = parse(backend.compile_to("hlo", module, lossless).text)
+    else:
+        _run_pipeline(Pipeline("opt", passes), module, options.debug)
+    return FORMS[form](module.entry_computation, None)
 
 
 def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) -> tuple[PassRecord, ...]:

@@ -75,6 +75,7 @@ from xlalite.ops.declarations import (
 )
 from xlalite.ops.functions import (
     candidate_samplers as candidate_samplers,
+    graph_network as graph_network,
     operators as operators,
     random_ops as random_ops,
 )

@@ -21,20 +21,20 @@ from xlalite.hlo.text.instruction_printer import own_attributes
 KINDS = {
     "parameter": "parameters",
     "constant": "constants",
-    "elementwise": "element by element",
-    "transcendental": "element by element, costly",
+    "elementwise": "elementwise",
+    "transcendental": "elementwise, costly",
     "movement": "moves data",
-    "reduction": "applies a computation to elements",
-    "product": "products, transforms, factors",
+    "reduction": "reductions, sorts",
+    "product": "products, factors",
     "random": "random",
-    "fusion": "fusion: one kernel",
-    "control": "loops, branches, calls",
+    "fusion": "fusions",
+    "control": "loops, branches",
     "collective": "between devices",
-    "opaque": "custom calls, the host",
-    "name": "names memory: tuples, bitcasts",
+    "opaque": "custom calls, host",
+    "name": "tuples, bitcasts",
     "other": "others",
     "region": "folded instructions",
-    "port": "a value from outside",
+    "port": "from outside",
 }
 """The colours of nodes: CSS class and what it stands for."""
 
@@ -158,7 +158,7 @@ class _Drawing:
         insides, said = self._insides(one)
         attributes = [*own_attributes(one, after_calls=False), *own_attributes(one, after_calls=True), *said]
         if one.op.attrs not in (ConstantAttrs, ParameterAttrs) and attributes:
-            lines.append(", ".join(attributes))
+            lines += _filled(attributes)
         value = one.shape.text()
         return Node(
             one.name,
@@ -246,6 +246,18 @@ def _call(one: HloInstruction) -> str:
     if any(word != "·" for word in words):
         return f"{one.opcode}({', '.join(words)})"
     return "" if one.name.startswith(one.opcode) else one.opcode
+
+
+def _filled(parts: list[str]) -> Iterator[str]:
+    """The parts, as many on a line as it takes."""
+    line = ""
+    for part in parts:
+        if line and len(line) + len(part) + 2 > _LINE:
+            yield f"{line},"
+            line = part
+        else:
+            line = f"{line}, {part}" if line else part
+    yield line
 
 
 def _roles(one: HloInstruction) -> tuple[str, ...]:

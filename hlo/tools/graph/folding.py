@@ -6,29 +6,34 @@ which in a network of layers is between layers.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from xlalite.hlo.tools.graph.diagram import Diagram, Edge, Node, size_text
+from xlalite.hlo.wording import counted
 
 LARGEST = 160
-_RUN = 56
-_SHORTEST = 32
-_LONGEST = 80
+_SLACK = 0.25
 _KINDS_NAMED = 4
 _PORTS = 24
 
 
 def folded(diagram: Diagram, largest: int = LARGEST) -> Diagram:
     """The diagram with at most about `largest` nodes beside each other, the others inside regions."""
-    while len(diagram.nodes) > largest:
-        diagram = _fold(_late_sources(diagram))
+    count = len(diagram.nodes)
+    if count <= largest:
+        return diagram
+    levels = math.ceil(math.log(count) / math.log(largest / (1 + 2 * _SLACK)))
+    run = count ** (1 / levels)
+    for _ in range(levels - 1):
+        diagram = _fold(_late_sources(diagram), run)
     return diagram
 
 
-def _fold(diagram: Diagram) -> Diagram:
-    """Makes a region of each run."""
-    runs = _runs(len(diagram.nodes), diagram.edges)
+def _fold(diagram: Diagram, length: float) -> Diagram:
+    """Makes a region of each run of about a length."""
+    runs = _runs(len(diagram.nodes), diagram.edges, length)
     region_of = [number for number, run in enumerate(runs) for _ in run]
     inside: list[list[Edge]] = [[] for _ in runs]
     entering: list[list[Edge]] = [[] for _ in runs]
@@ -66,7 +71,7 @@ def _region(diagram: Diagram, run: range, inside: list[Edge], entering: list[Edg
     counts = Counter(node.opcode for node in drawn)
     common = counts.most_common(_KINDS_NAMED)
     words = ", ".join(f"{count} {name}" for name, count in common) + (", …" if len(counts) > len(common) else "")
-    values = f"{len(leaving)} values, {size_text(sum(leaving.values()))}" if leaving else ""
+    values = f"{counted(len(leaving), 'value')}, {size_text(sum(leaving.values()))}" if leaving else ""
     name = f"{nodes[0].name}…{nodes[-1].name}"
     return Node(
         name,
@@ -110,7 +115,7 @@ def _late_sources(diagram: Diagram) -> Diagram:
     return Diagram(diagram.title, [diagram.nodes[number] for number in order], edges)
 
 
-def _runs(count: int, edges: Sequence[Edge]) -> list[range]:
+def _runs(count: int, edges: Sequence[Edge], length: float) -> list[range]:
     """Intervals of the nodes, cut where the fewest values are alive."""
     last = list(range(count))
     for edge in edges:
@@ -124,9 +129,10 @@ def _runs(count: int, edges: Sequence[Edge]) -> list[range]:
         now += value
         alive.append(now)
     runs, start = [], 0
-    while count - start > _LONGEST:
-        cuts = range(start + _SHORTEST, start + _LONGEST)
-        cut = min(cuts, key=lambda at: (alive[at], abs(at - start - _RUN)))
+    shortest, longest = math.floor((1 - _SLACK) * length), math.ceil((1 + _SLACK) * length)
+    while count - start > longest:
+        cuts = range(start + shortest, start + longest)
+        cut = min(cuts, key=lambda at: (alive[at], abs(at - start - length)))
         runs.append(range(start, cut))
         start = cut
     return [*runs, range(start, count)]

@@ -104,12 +104,19 @@ const hloGraph = (() => {
       if (around) {
         around.dataset.size = `${width},${height}`;
       } else {
-        svg.setAttribute("width", width + 2 * MARGIN);
-        svg.setAttribute("height", height + 2 * MARGIN);
         svg.setAttribute("viewBox", `0 0 ${width + 2 * MARGIN} ${height + 2 * MARGIN}`);
+        scale(svg, Number(svg.dataset.scale || 1));
       }
       part = around && around.closest(".box");
     }
+  }
+
+  // Shows a picture larger or smaller.
+  function scale(svg, factor) {
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    svg.dataset.scale = factor;
+    svg.setAttribute("width", width * factor);
+    svg.setAttribute("height", height * factor);
   }
 
   // Marks an instruction with the edges that lead to it and from it.
@@ -140,5 +147,5 @@ const hloGraph = (() => {
     if (node.dataset.size) toggle(node);
     mark(node);
   });
-  return { reveal, toggle, mark };
+  return { reveal, toggle, mark, scale };
 })();

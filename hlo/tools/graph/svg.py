@@ -215,7 +215,7 @@ class DiagramWriter:
             )
             x, bottom = end, next_bottom
         kind = "e control" if edge.is_control else "e"
-        stroke = "" if edge.is_control else f' stroke-width="{_stroke(edge.size_bytes):.1f}"'
+        stroke = "" if edge.is_control else f' stroke-width="{stroke_width(edge.size_bytes):.1f}"'
         moves = f' data-s="{shift:.0f}"' if self._foldable and shift else ""
         ends = f'data-from="{edge.source}" data-to="{edge.target}"'
         return f'<path class="{kind}" {ends}{stroke}{moves} d="{"".join(path)}"/>'
@@ -263,7 +263,7 @@ def _shifts(placement: Placement, diagram: Diagram, boxes: Sequence[_Box]) -> li
     return shifts
 
 
-def _stroke(size_bytes: int) -> float:
+def stroke_width(size_bytes: int) -> float:
     """How broad the edge of a value is: 1 px up to some bytes, 6 px from some dozen MiB."""
     return min(1.0 + 0.3 * (size_bytes // 256).bit_length(), 6.0)
 

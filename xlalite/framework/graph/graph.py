@@ -41,6 +41,13 @@ class Graph(ScopedCreation, Collections):
         """
         return Graph.to_message(self, from_version, add_shapes)
 
+    to_network: ClassVar[Callable[..., Any]]
+    """Makes a graph of networkx; `xlalite.ops.functions.graph_network`, which stands above, puts it here."""
+
+    def to_networkx(self) -> Any:
+        """The operations, by name, as a `networkx.MultiDiGraph`: an edge for each input and for each control input."""
+        return Graph.to_network(self)
+
     # Operations.
 
     def create_op(
