@@ -196,6 +196,19 @@ def test_what_is_saved_may_not_be_overwritten() -> None:
         y.sum().backward()
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x, w: x.t() @ w, torch.nn.functional.linear, lambda x, w: (x[1:] * w[1:]).sin()]
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_arguments_of_which_parts_are_saved_may_not_be_overwritten(function: Any, number: int) -> None:
+    arguments = [torch.randn(4, 4, requires_grad=True) * 1 for _ in range(2)]
+    y = torch.compile(function, backend=backend)(*arguments)
+    with torch.no_grad():
+        arguments[number].mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_arguments_without_a_gradient_end_the_graph() -> None:
     function = torch.compile(lambda x, y: x * y.detach(), backend=backend)
     x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)

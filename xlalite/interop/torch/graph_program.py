@@ -147,7 +147,8 @@ class GraphProgram:
             if is_made_here and is_same(node, base):
                 self._slots[node] = self._slots[base]
             else:
-                self._add_call(node, view_maker(node, base, is_made_here), self._slots[base])
+                given_away = self._outputs if base.op == "placeholder" or base in self._outputs else ()
+                self._add_call(node, view_maker(node, base, is_made_here, node in given_away), self._slots[base])
         for node in stage.eager:
             self._add_eager(node)
 

@@ -53,13 +53,14 @@ def is_same(node: Node, base: Node) -> bool:
     return bool(mine.shape == its.shape and places)
 
 
-def view_maker(node: Node, base: Node, lies_well: bool) -> Callable[[torch.Tensor], torch.Tensor]:
+def view_maker(node: Node, base: Node, lies_well: bool, is_watched: bool) -> Callable[[torch.Tensor], torch.Tensor]:
     """What makes the view, of the base as it lies in memory.
 
     Args:
         node: The view.
         base: What it is a view of.
         lies_well: Whether the base lies as the graph says at every call.
+        is_watched: Whether others may write to the base while somebody keeps the view for gradients, who must notice.
     """
     mine, its = node.meta["val"], base.meta["val"]
     order = memory_order(its.shape, its.stride())
@@ -68,6 +69,8 @@ def view_maker(node: Node, base: Node, lies_well: bool) -> Callable[[torch.Tenso
     def view(held: torch.Tensor) -> torch.Tensor:
         if not lies_well and not order.describes(held.shape, held.stride()):
             held = torch.empty_strided(order.sizes, order.strides, dtype=held.dtype).copy_(held)
+        if is_watched:  # a view in torch's sense, which counts the writes to its base
+            return held.detach().as_strided(size, strides, held.storage_offset() + offset)
         made: torch.Tensor = _reinterpreted(held, size, strides, offset)
         return made
 

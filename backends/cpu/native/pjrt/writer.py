@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 
 from xlalite.backends.codegen.llvm import (
     I1,
@@ -47,11 +46,9 @@ class Writer:
 
     Attributes:
         module: The module.
-        table: Names of the functions of the table that it defines.
     """
 
     module: ModuleBuilder
-    table: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Writes the functions that others call."""
@@ -70,7 +67,6 @@ class Writer:
     @contextmanager
     def function(self, name: str) -> Iterator[tuple[FunctionBuilder, Record]]:
         """A function of the table: its builder and its arguments; unless it returns an error it returns none."""
-        self.table.append(name)
         fb = self.module.function(name, PTR, (PTR,))
         yield fb, Record(fb, ARGUMENTS[name], fb.parameters[0])
         if not fb.is_terminated:
