@@ -24,7 +24,7 @@ from xlalite.interop.onnx.scope import Scope, Value
 from xlalite.interop.onnx.tensors import LARGEST
 
 # What rules may stumble over in a model that breaks the rules of ONNX.
-_FAULTS_OF_MODELS = (ArithmeticError, LookupError, TypeError, ValueError, MemoryError, NotImplementedError)
+_FAULTS_OF_MODELS = (ArithmeticError, LookupError, TypeError, ValueError, MemoryError, RuntimeError)
 
 Argument: TypeAlias = "Shape | Array | list[Argument] | None"
 """An input: the shape of a parameter, a constant, a sequence of such, or nothing."""
@@ -180,7 +180,8 @@ def _at(node: Node) -> Iterator[None]:
     """Errors from inside say at which node."""
     try:
         yield
-    except UnknownValueError:
+    except UnknownValueError as error:
+        error.node = node
         raise
     except XlaliteError as error:
         if isinstance(error, LoweringError) and str(error).startswith("importing "):

@@ -12,6 +12,7 @@ from xlalite.hlo.errors import EvaluationError, LoweringError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.literal import Array, Value
+from xlalite.interop.onnx.graph import Node
 
 _LARGEST = 1 << 26
 
@@ -22,7 +23,10 @@ class UnknownValueError(LoweringError):
     Attributes:
         names: The inputs of the model that it depends on.
         inside: Whether it depends on what changes from one turn of a loop to the next, too.
+        node: The node of the model's own graph that needs it.
     """
+
+    node: Node | None = None
 
     def __init__(self, names: frozenset[str], *, inside: bool) -> None:
         self.names = names

@@ -1,4 +1,7 @@
-"""A model that can be called: compiled for each combination of shapes, and of values where shapes depend on them."""
+"""A model that can be called: compiled for each combination of shapes, and of values where shapes depend on them.
+
+Where those values follow from much, the model runs in stages, each a model itself.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ import numpy.typing as npt
 import xlalite
 from xlalite.backends.base import CompileOptions, Executable
 from xlalite.hlo.errors import ArgumentError, LoweringError
+from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array
@@ -30,20 +35,14 @@ from xlalite.interop.onnx.graph import (
 )
 from xlalite.interop.onnx.importing import Argument, ImportedModule, Importer, Structure
 from xlalite.interop.onnx.known_values import UnknownValueError
+from xlalite.interop.onnx.stages import Stages, is_sized_by_values, stages_around
 from xlalite.interop.onnx.tensors import ExternalData
 
 Input: TypeAlias = "npt.ArrayLike | Sequence[Input] | None"
 Output: TypeAlias = "Array | list[Output] | None"
 
 _KEPT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """What one combination of shapes became; the arguments whose values are in it are not passed."""
-
-    executable: Executable
-    outputs: tuple[Structure, ...]
+_MOST_BYTES_BY_VALUE = 4096
 
 
 class OnnxModel:
@@ -52,6 +51,7 @@ class OnnxModel:
     Attributes:
         inputs: What it takes, in order.
         outputs: What it gives, in order.
+        program: What was read.
     """
 
     def __init__(self, program: ModelProgram, backend: str = "cpu", options: CompileOptions | None = None) -> None:
@@ -59,11 +59,12 @@ class OnnxModel:
         graph = program.graph
         self.inputs = tuple(info for info in graph.inputs if info.name not in graph.initializers)
         self.outputs = graph.outputs
-        self._program = program
+        self.program = program
         self._backend, self._options = backend, options
         self._defaults = {info.name: info for info in graph.inputs if info.name in graph.initializers}
         self._by_value: frozenset[str] = frozenset()
-        self._compiled: dict[object, _Compiled] = {}
+        self._compiled: dict[object, _Compiled | _Staged] = {}
+        self._staged: dict[int, _Staged] = {}
 
     def __call__(self, *arguments: Input, **named: Input) -> tuple[Output, ...]:
         """The outputs for inputs by position or by name.
@@ -87,15 +88,18 @@ class OnnxModel:
             ArgumentError: They do not fit the model.
             LoweringError: The model has something that cannot be compiled.
         """
-        values = self._checked(feeds)
-        compiled = self._find(values)
+        return self.run_checked(self._checked(feeds))
+
+    def run_checked(self, values: Mapping[str, Output]) -> dict[str, Output]:
+        """The outputs by name for arrays and sequences of the right types."""
+        found = self._find(values)
+        if isinstance(found, _Staged):
+            every = found.run(values)
+            return {info.name: every[info.name] for info in self.outputs}
         leaves = [leaf for name, value in values.items() if name not in self._by_value for leaf in _leaves(value)]
-        results = compiled.executable(*leaves)
+        results = found.executable(*leaves)
         assert isinstance(results, tuple), "the program gives a tuple"
-        return {
-            info.name: _assembled(structure, results)
-            for info, structure in zip(self.outputs, compiled.outputs, strict=True)
-        }
+        return _named(self.outputs, found.outputs, results)
 
     def module(self, sizes: Mapping[str, int] | None = None) -> HloModule:
         """The HLO module for the shapes that the model states.
@@ -118,9 +122,16 @@ class OnnxModel:
         return imported.module
 
     def executable(self, *arguments: Input, **named: Input) -> Executable:
-        """What is called for such inputs; explains itself as every executable does."""
+        """What is called for such inputs; explains itself as every executable does.
+
+        Raises:
+            LoweringError: There is more than one, for the model runs in stages.
+        """
         feeds = dict(zip((info.name for info in self.inputs), arguments, strict=False))
-        return self._find(self._checked({**feeds, **named})).executable
+        found = self._find(self._checked({**feeds, **named}))
+        if isinstance(found, _Staged):
+            raise LoweringError(f"the model runs in stages around {found.title}, which are programs of their own")
+        return found.executable
 
     def _checked(self, feeds: Mapping[str, Input]) -> dict[str, Output]:
         """The inputs as arrays, in the model's order."""
@@ -138,31 +149,82 @@ class OnnxModel:
     def _listed(self) -> str:
         return ", ".join(info.name for info in self.inputs) or "nothing"
 
-    def _find(self, values: Mapping[str, Output]) -> _Compiled:
+    def _find(self, values: Mapping[str, Output]) -> _Compiled | _Staged:
         key = self._key(values)
         found = self._compiled.get(key)
         if found is not None:
             return found
         imported = self._import({name: _argument(value, name in self._by_value) for name, value in values.items()})
         while isinstance(imported, UnknownValueError):
+            staged = self._stages(imported, values)
+            if staged is not None:
+                return self._kept(values, staged)
             if not imported.names:
                 raise imported
             self._by_value |= imported.names
             imported = self._import({name: _argument(value, name in self._by_value) for name, value in values.items()})
+        executable = xlalite.compile(imported.module, self._backend, self._options)
+        return self._kept(values, _Compiled(executable, imported.outputs))
+
+    def _kept(self, values: Mapping[str, Output], found: _Compiled | _Staged) -> _Compiled | _Staged:
         if len(self._compiled) >= _KEPT:
             del self._compiled[next(iter(self._compiled))]
-        executable = xlalite.compile(imported.module, self._backend, self._options)
-        found = self._compiled[self._key(values)] = _Compiled(executable, imported.outputs)
+        self._compiled[self._key(values)] = found
         return found
+
+    def _stages(self, error: UnknownValueError, values: Mapping[str, Output]) -> _Staged | None:
+        """The stages around the node that needs a value; None if the model is compiled by value instead."""
+        size = sum(leaf.nbytes for name in error.names for leaf in _leaves(values[name]))
+        if error.node is None or (size <= _MOST_BYTES_BY_VALUE and not is_sized_by_values(error.node)):
+            return None
+        number = id(error.node)
+        if number not in self._staged:
+            stages = stages_around(self.program, error.node)
+            if stages is None:
+                return None
+            self._staged[number] = _Staged(stages, error.node.title, self._backend, self._options)
+        return self._staged[number]
 
     def _import(self, arguments: Mapping[str, Argument]) -> ImportedModule | UnknownValueError:
         try:
-            return Importer(self._program).run(arguments)
+            return Importer(self.program).run(arguments)
         except UnknownValueError as error:
             return error
 
     def _key(self, values: Mapping[str, Output]) -> object:
         return tuple((name, _key_of(value, name in self._by_value)) for name, value in values.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What one combination of shapes became; the arguments whose values are in it are not passed."""
+
+    executable: Executable
+    outputs: tuple[Structure, ...]
+
+
+class _Staged:
+    """A model that runs in stages.
+
+    Attributes:
+        title: The node around which they lie.
+    """
+
+    def __init__(self, stages: Stages, title: str, backend: str, options: CompileOptions | None) -> None:
+        self.title = title
+        self._before, self._behind = (OnnxModel(each, backend, options) for each in (stages.before, stages.behind))
+        self._evaluated = stages.evaluated
+
+    def run(self, values: Mapping[str, Output]) -> dict[str, Output]:
+        """The values by name, with those that the stages make."""
+        found = {**values, **self._before.run_checked(_taken(self._before.program, values))}
+        if self._evaluated is not None:
+            imported = Importer(self._evaluated).run(_by_value(_taken(self._evaluated, found)))
+            results = Evaluator().call(imported.module.entry_computation, ())
+            assert isinstance(results, tuple), "the program gives a tuple"
+            arrays = tuple(map(array_value, results))
+            found.update(_named(self._evaluated.graph.outputs, imported.outputs, arrays))
+        return {**found, **self._behind.run_checked(_taken(self._behind.program, found))}
 
 
 def load(
@@ -190,6 +252,23 @@ def model_of(
 ) -> OnnxModel:
     """A model from its bytes, with the directory in which its external data lies."""
     return OnnxModel(read_model(data, ExternalData(directory)), backend, options)
+
+
+def _taken(program: ModelProgram, values: Mapping[str, Output]) -> dict[str, Output]:
+    """The values that a program takes."""
+    names = [*(info.name for info in program.graph.inputs), *program.graph.initializers]
+    return {name: values[name] for name in names if name in values}
+
+
+def _by_value(values: Mapping[str, Output]) -> dict[str, Argument]:
+    return {name: _argument(value, by_value=True) for name, value in values.items()}
+
+
+def _named(
+    infos: Sequence[ValueInfo], structures: Sequence[Structure], results: tuple[Array, ...]
+) -> dict[str, Output]:
+    pairs = zip(infos, structures, strict=True)
+    return {info.name: _assembled(structure, results) for info, structure in pairs}
 
 
 def _named_dims(type_: ValueType) -> tuple[str, ...]:
