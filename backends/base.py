@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xlalite.backends.compile_report import CompileReport
 from xlalite.hlo.errors import SerializationError, XlaliteError
@@ -23,7 +23,11 @@ from xlalite.hlo.types.shape import ProgramShape
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.extensions import pass_stamp, registered_passes
 from xlalite.passes.core.pass_record import PassRecord
+
+if TYPE_CHECKING:
+    from xlalite.passes.core.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,9 @@ class CompileOptions:
             whatever the module says.
         use_cache: Whether object code is looked up in, and kept in, the caches.
         debug: Dumps and restrictions of passes.
+        pipeline: Passes that run instead of those of the backend; only what code generation cannot do without follows.
+        extra_passes: (place, pass) pairs: what runs besides, at places such as `before:fusion` or `after:dce`, of which
+            `Backend.pipeline` shows the names.
     """
 
     num_threads: int | None = None
@@ -47,6 +54,19 @@ class CompileOptions:
     donate_arguments: bool = False
     use_cache: bool = True
     debug: DebugOptions = field(default_factory=DebugOptions)
+    pipeline: Pipeline | None = None
+    extra_passes: tuple[tuple[str, HloPass], ...] = ()
+
+    @property
+    def added(self) -> str:
+        """What tells the passes apart that are not the backend's own; empty without any."""
+        if self.pipeline is None and not self.extra_passes:
+            return ""
+        from xlalite.passes.core.insertion import passes_of, pipeline_text
+
+        given = "" if self.pipeline is None else pipeline_text(self.pipeline)
+        stamps = [pass_stamp(one) for one in passes_of(self.pipeline)] if self.pipeline is not None else []
+        return f"{given}{stamps}{[(place, pass_stamp(one)) for place, one in self.extra_passes]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +304,18 @@ class Backend(ABC):
 
     @property
     def passes(self) -> Mapping[str, type[HloPass]]:
-        """Passes by name, for command lines and flags."""
+        """Passes by name, for command lines and flags: the backend's, and those that were registered."""
         from xlalite.passes.registry import PASSES
 
-        return PASSES
+        return {**PASSES, **registered_passes()}
+
+    def pipeline(self, options: CompileOptions) -> Pipeline | None:
+        """The passes that a compilation would run, in order; None for a backend that runs none.
+
+        Raises:
+            PassError: An extra pass has no place in it.
+        """
+        return None
 
     @property
     @abstractmethod

@@ -18,7 +18,16 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").
 # What the pages on passes and kernels add, and this repository has not.
 OF_EXAMPLES = {
     *("passes/simplify/select_sinker.py", "tests/passes/simplify/test_select_sinker.py"),
-    *("backends/codegen/kernels/pad.py", "PAD", "SelectSinker", "_may_sink", "_sink", "lows", "pads_around"),
+    *(
+        "backends/codegen/kernels/pad.py",
+        "PAD",
+        "SelectSinker",
+        "Distribute",
+        "_may_sink",
+        "_sink",
+        "lows",
+        "pads_around",
+    ),
 }
 
 

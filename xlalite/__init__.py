@@ -51,6 +51,9 @@ _NAMES: dict[str, str] = {
     "xlalite.framework.graph.tensor": "Tensor",
     "xlalite.framework.graph.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
+    "xlalite.hlo.surroundings.custom_calls": "register_custom_call",
+    "xlalite.passes.core.extensions": "register_pass",
+    "xlalite.passes.simplify.added_rules": "register_rule",
     "xlalite.ops.functions.array": (
         "broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather, identity, identity_n, "
         "invert_permutation, meshgrid, one_hot, ones, ones_like, pad, placeholder, placeholder_with_default, "

@@ -30,6 +30,7 @@ from xlalite.framework.graph.tensor import Tensor as Tensor
 from xlalite.framework.graph.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from xlalite.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from xlalite.hlo.errors import XlaliteError as XlaliteError
+from xlalite.hlo.surroundings.custom_calls import register_custom_call as register_custom_call
 from xlalite.interop import onnx as onnx
 from xlalite.messages.classes import (
     Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
@@ -217,6 +218,8 @@ from xlalite.ops.training.variable_scope import (
     AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope, get_variable as get_variable,
     get_variable_scope as get_variable_scope, variable_scope as variable_scope
 )
+from xlalite.passes.core.extensions import register_pass as register_pass
+from xlalite.passes.simplify.added_rules import register_rule as register_rule
 from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
     estimator as estimator, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,

@@ -160,6 +160,9 @@ class Flags:
     )
     tf_xla_always_defer_compilation: bool = _flag(False, _SWITCH, "never compile, always run the operations one by one")
 
+    xlalite_extra_passes: tuple[str, ...] = _flag(
+        (), _NAMES, "passes that run besides, as before:fusion:my-pass; xlalite opt --print-pipeline shows the places"
+    )
     xlalite_keep_faster: bool = _flag(
         False, _SWITCH, "run each cluster compiled and op by op in turn at first, and keep to what was faster"
     )

@@ -16,6 +16,8 @@ from xlalite.hlo.errors import CacheError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.core.extensions import registered_passes
+from xlalite.passes.core.pipeline import Pipeline
 
 
 class ObjectCodeCache(CodeCache):
@@ -107,7 +109,14 @@ class CpuBackend(Backend):
         """All, those that are made for a target, too."""
         from xlalite.backends.cpu.compilation.pipeline import CPU_PASSES
 
-        return CPU_PASSES
+        return {**CPU_PASSES, **registered_passes()}
+
+    def pipeline(self, options: CompileOptions) -> Pipeline:
+        """All passes up to code generation."""
+        from xlalite.backends.codegen.llvm import TargetInfo
+        from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline
+
+        return cpu_pipeline(options, TargetInfo.host(options.debug.cpu_max_isa))
 
     @property
     def stages(self) -> Mapping[str, str]:

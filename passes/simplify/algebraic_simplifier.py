@@ -24,6 +24,7 @@ from xlalite.passes.simplify import (
     slicing,
     sums,
 )
+from xlalite.passes.simplify.added_rules import added_rules
 
 RULES: tuple[RewriteRule, ...] = (
     *sums.RULES,
@@ -70,15 +71,16 @@ class AlgebraicSimplifier(HloPass):
             PassError: The name.
         """
         for name in sorted(self.relaxed | self.disabled):
-            if name not in _names():
+            if name not in _names() and name not in added_rules():
                 raise PassError(f"{self.name}: there is no rule {name!r}")
 
     def run(self, module: HloModule) -> bool:
         """Simplifies every computation; says whether anything changed."""
-        table = _table(self.reorder_reductions, self.relaxed, self.disabled)
+        added = tuple(added_rules().values())
+        table = _table(self.reorder_reductions, self.relaxed, self.disabled, added)
         rewriting = RewriteRun(table, self.may_change, self.explain)
         changed = rewriting.rewrite(module)
-        rewriting.record_on(module, self.name, RULES)
+        rewriting.record_on(module, self.name, (*RULES, *added))
         return changed
 
 
@@ -89,7 +91,10 @@ def _names() -> frozenset[str]:
 
 @cache
 def _table(
-    reorder_reductions: bool, relaxed_rules: frozenset[str], disabled: frozenset[str]
+    reorder_reductions: bool,
+    relaxed_rules: frozenset[str],
+    disabled: frozenset[str],
+    added: tuple[RewriteRule, ...],
 ) -> dict[str, tuple[RewriteRule, ...]]:
     def runs(rule: RewriteRule) -> bool:
         if rule.name in disabled:
@@ -98,4 +103,4 @@ def _table(
             return rule.name in relaxed_rules
         return reorder_reductions or rule.strictness is not Strictness.REDUCTION_ORDER
 
-    return rules_by_opcode([rule for rule in RULES if runs(rule)])
+    return rules_by_opcode([rule for rule in (*RULES, *added) if runs(rule)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xlalite.backends.base import get_backend
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline
 from xlalite.cli.pass_list import parse_passes
@@ -190,7 +190,7 @@ def test_lists(xlalite: Callable[..., object]) -> None:
     assert "\ndot-operand-packing  " in passes
     assert "dot-operand-packing" not in xlalite("opt", "--list-passes", "--platform=interpreter").out
     stages = [line.split()[0] for line in xlalite("opt", "--list-stages").out.splitlines()]
-    assert stages == [*STAGES, "stablehlo", "html"]
+    assert stages == [*STAGES, "stablehlo", "svg", "dot", "html"]
 
 
 def test_bytecode_is_written_to_its_files(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
@@ -228,6 +228,6 @@ def test_passes_made_for_a_target_are_passes(tmp_path: Path, xlalite: Callable[.
 
 def test_every_pass_of_a_pipeline_has_a_name() -> None:
     for optimize in (True, False):
-        assert set(pass_names(cpu_pipeline(optimize=optimize, target=TargetInfo.host()))) <= set(
+        assert set(pass_names(cpu_pipeline(CompileOptions(optimize=optimize), TargetInfo.host()))) <= set(
             get_backend("cpu").passes
         )

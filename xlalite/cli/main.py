@@ -19,6 +19,8 @@ from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 
 INTERRUPTED = 130
+LOAD = "XLALITE_LOAD"
+"""The environment variable with the files that every command runs first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[0] in ("-V", "--version"):
             print(f"xlalite {__version__}")
             return 0
+        _load_files(words)
         command = _find(words[0])
         program = f"xlalite {command.name}"
         code = command.load()(words[1:])
@@ -90,6 +93,32 @@ def _take_traceback_option(words: list[str]) -> bool:
         return False
     words.remove("--traceback")
     return True
+
+
+def _load_files(words: list[str]) -> None:
+    """Removes each `--load FILE`, which every command has, and runs the files, which register passes and the like.
+
+    Processes that the command starts, as `bisect` does, run them, too.
+
+    Raises:
+        UsageError: A file cannot be run.
+    """
+    paths = [path for path in os.environ.get(LOAD, "").split(os.pathsep) if path]
+    end = words.index("--") if "--" in words else len(words)
+    for position in reversed([at for at, word in enumerate(words[:end]) if word.partition("=")[0] == "--load"]):
+        _, equals, path = words.pop(position).partition("=")
+        if not equals:
+            if position >= len(words):
+                raise UsageError("--load needs a file")
+            path = words.pop(position)
+        paths.append(os.path.abspath(path))
+    if not paths:
+        return
+    os.environ[LOAD] = os.pathsep.join(dict.fromkeys(paths))
+    from xlalite.cli.loading import load_file
+
+    for path in dict.fromkeys(paths):
+        load_file(path)
 
 
 def _find(name: str) -> Command:
@@ -136,5 +165,6 @@ commands:
 'xlalite COMMAND --help' shows the options of a command. A FILE holds HLO text,
 StableHLO text or an HLO proto; '-' is standard input. All commands take the
 flags of XLALITE_FLAGS in XLA's spelling, as in --xla_dump_to=DIR, and
---traceback, which shows where in xlalite an error was raised.
+--traceback, which shows where in xlalite an error was raised. --load FILE.py
+runs a file first, which may register passes, rules and custom calls.
 """

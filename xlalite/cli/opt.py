@@ -21,6 +21,7 @@ from xlalite.hlo.text import parse
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.insertion import pipeline_text
 from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord, time_table
 from xlalite.passes.core.pipeline import Pipeline, Stage
@@ -66,6 +67,10 @@ def run(words: Sequence[str]) -> int:
         print_lines((f"{name:28} {shown}" for name, shown in stages.items()), hang=29)
         return 0
     options = compile_options(flags)
+    if arguments.print_pipeline:
+        pipeline = backend.pipeline(options)
+        print("no passes run\n" if pipeline is None else pipeline_text(pipeline), end="")
+        return 0
     debug = dataclasses.replace(options.debug, verify_passes=True)
     debug.check_pass_names(backend.passes)
     options = dataclasses.replace(options, donate_arguments=arguments.donate_arguments, debug=debug)
@@ -121,6 +126,7 @@ def _parser() -> CommandParser:
     parser.add_argument("--explain", action="store_true", help="print every decision with its reason to stderr")
     parser.add_argument("--time", action="store_true", help="print a table of the passes to stderr")
     parser.add_argument("--list-passes", action="store_true", help="list the passes with their options")
+    parser.add_argument("--print-pipeline", action="store_true", help="print the passes of the platform in order")
     parser.add_argument("--list-stages", action="store_true", help="list the stages of the platform")
     return parser
 

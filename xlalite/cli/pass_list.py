@@ -64,7 +64,7 @@ def _stage(name: str, options: str | None, passes: Mapping[str, type[HloPass]]) 
             raise UsageError(f"--passes: the pipeline {name} takes no options; it is {', '.join(_members(name))}")
         return PIPELINES[name]()
     if name not in passes:
-        hint = did_you_mean(name, [*passes, *PIPELINES], "--list-passes shows them")
+        hint = did_you_mean(name, [*passes, *PIPELINES], "--list-passes shows them, --load FILE.py brings your own")
         raise UsageError(f"--passes: there is no pass {name!r}{hint}")
     return _with_options(passes[name], options or "")
 

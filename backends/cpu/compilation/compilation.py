@@ -99,7 +99,7 @@ class Compilation:
 
     def unscheduled(self) -> HloModule:
         """The module after the passes that decide what is computed in which kernel."""
-        return self._run_passes(self._pipeline(cpu_unscheduled_pipeline), self.request.given.clone)
+        return self._run_passes(cpu_unscheduled_pipeline(self.request.options, self._target), self.request.given.clone)
 
     def object_code(self) -> ObjectCode:
         """The code with all that is needed to link and call it without compiling again."""
@@ -124,11 +124,7 @@ class Compilation:
             module.update_config(input_output_alias=aliases, buffer_donors=())
             return module
 
-        return self._run_passes(self._pipeline(cpu_pipeline), copy)
-
-    def _pipeline(self, make: Callable[..., Pipeline]) -> Pipeline:
-        options = self.request.options
-        return make(optimize=options.optimize, target=self._target, winograd=options.debug.cpu_winograd)
+        return self._run_passes(cpu_pipeline(self.request.options, self._target), copy)
 
     def _run_passes(self, pipeline: Pipeline, copy: Callable[[], HloModule]) -> HloModule:
         """A copy of the valid module after the passes, which is valid again."""

@@ -10,11 +10,13 @@ import ctypes
 import functools
 import threading
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.surroundings.custom_calls import NATIVE_CALLS, NativeFunction
 from xlalite.hlo.types.literal import Token, Value
 from xlalite.hlo.types.shape import Shape
 
@@ -62,9 +64,40 @@ class EvaluatorCall:
         return 0
 
 
-def bind_evaluator_calls(texts: Mapping[str, str]) -> dict[str, EvaluatorCall]:
-    """Callbacks for the names that code calls."""
-    return {symbol: EvaluatorCall(text) for symbol, text in texts.items()}
+class NativeCall:
+    """A custom call of machine code, which programs call as it is."""
+
+    def __init__(self, target: str, function: NativeFunction) -> None:
+        self._target = target
+        self._function = function  # kept alive for as long as the program
+
+    @property
+    def address(self) -> int:
+        """Address of the native function: `i32 call(ptr arrays)`, zero on success."""
+        return self._function.address
+
+    def explain(self) -> tuple[str, BaseException | None]:
+        """That it failed; the code that it gave is not kept."""
+        return f"custom-call target {self._target!r} failed: its function gave a code that is not 0", None
+
+
+BoundCall: TypeAlias = EvaluatorCall | NativeCall
+
+
+def bind_evaluator_calls(texts: Mapping[str, str]) -> dict[str, BoundCall]:
+    """Functions for the names that code calls."""
+    return {symbol: _bound(text) for symbol, text in texts.items()}
+
+
+def _bound(text: str) -> BoundCall:
+    if NATIVE_CALLS:
+        from xlalite.hlo.text import parse
+
+        root = parse(text).entry_computation.root
+        target = root.attrs.custom_call_target if root.opcode == "custom-call" else ""
+        if target in NATIVE_CALLS:
+            return NativeCall(target, NATIVE_CALLS[target])
+    return EvaluatorCall(text)
 
 
 def values_at(shape: Shape, table: int) -> tuple[Value, ...]:

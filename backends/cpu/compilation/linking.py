@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.elements.random_state import RANDOM_STATE
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
-from xlalite.backends.cpu.compilation.evaluator_calls import EvaluatorCall, bind_evaluator_calls
+from xlalite.backends.cpu.compilation.evaluator_calls import BoundCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
 from xlalite.backends.cpu.emission.random_state import random_state_address
 from xlalite.backends.cpu.native.linker import LinkedModule, link
@@ -29,7 +29,7 @@ class LinkedCode:
     module: LinkedModule
     record: CodeRecord
     code_bytes: int
-    failures: tuple[EvaluatorCall, ...]
+    failures: tuple[BoundCall, ...]
 
 
 def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from xlalite.backends.base import CompileOptions
 from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.core.insertion import with_extra_passes
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
@@ -31,32 +33,34 @@ CPU_PASSES: dict[str, type[HloPass]] = {
 """Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""
 
 
-def cpu_pipeline(*, optimize: bool, target: TargetInfo, winograd: int = 0) -> Pipeline:
-    """All passes from the module as given to one that code can be generated for.
+def cpu_pipeline(options: CompileOptions, target: TargetInfo) -> Pipeline:
+    """All passes from the module as given to one that code can be generated for, for a target.
 
-    Args:
-        optimize: Whether passes that only make code faster run.
-        target: What code is generated for.
-        winograd: Results of a tile of `ConvolutionWinograd`; 0 if it does not run.
+    Raises:
+        PassError: An extra pass has no place among them.
     """
-    buffering = (LoopDoubleBuffering(),) if optimize else ()
+    buffering = (LoopDoubleBuffering(),) if options.optimize else ()
     memory = (Scheduler(), *buffering, CopyInsertion(), DeadCodeElimination())
-    return Pipeline("cpu", (*_until_fused(optimize=optimize, target=target, winograd=winograd), *memory))
+    stages = (*_until_fused(options, target), *memory)
+    return with_extra_passes(Pipeline("cpu", stages), options.extra_passes)
 
 
-def cpu_unscheduled_pipeline(*, optimize: bool, target: TargetInfo, winograd: int = 0) -> Pipeline:
+def cpu_unscheduled_pipeline(options: CompileOptions, target: TargetInfo) -> Pipeline:
     """The passes up to the scheduler: what is computed in which kernels, before order and memory are decided."""
-    return Pipeline("cpu", _until_fused(optimize=optimize, target=target, winograd=winograd))
+    stages = cpu_pipeline(options, target).stages
+    return Pipeline("cpu", stages[: next(n for n, stage in enumerate(stages) if stage.name == Scheduler.name)])
 
 
-def _until_fused(*, optimize: bool, target: TargetInfo, winograd: int) -> tuple[Stage, ...]:
-    if not optimize:
-        return (RunTimeSizes(), DynamicPadder(), normalization(), finishing())
+def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ...]:
+    needed = (RunTimeSizes(), DynamicPadder(), normalization())
+    if options.pipeline is not None:
+        return (options.pipeline, *needed, finishing())
+    if not options.optimize:
+        return (*needed, finishing())
+    winograd = options.debug.cpu_winograd
     return (
         Defusion(),
-        RunTimeSizes(),
-        DynamicPadder(),
-        normalization(),
+        *needed,
         ComplexDotExpander(),
         *((ConvolutionWinograd(winograd),) if winograd else ()),
         ConvolutionCanonicalizer(),

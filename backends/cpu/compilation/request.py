@@ -14,6 +14,7 @@ from xlalite.hlo.ir.fingerprint import module_fingerprint
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.extensions import extensions_stamp, registered_passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class CompileRequest:
             f"donate={options.donate_arguments} winograd={options.debug.cpu_winograd}",
             f"autotune={options.debug.cpu_autotune}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
+            *filter(None, (options.added, extensions_stamp())),
         )
         return cache_key(parts, self.jit_options)
 
@@ -80,4 +82,4 @@ def _check_pass_names(options: DebugOptions) -> None:
         # Loads every pass, which a process that finds its code in the cache does without.
         from xlalite.backends.cpu.compilation.pipeline import CPU_PASSES
 
-        options.check_pass_names(CPU_PASSES)
+        options.check_pass_names({**CPU_PASSES, **registered_passes()})
