@@ -54,9 +54,12 @@ class BufferValue:
             self._end_without_last_reader = max(self._end_without_last_reader, time + 2)
 
     def end(self, ignoring: HloInstruction | None = None) -> int:
-        """One past the last time at which its contents matter, reads by `ignoring` left out."""
+        """One past the last time at which its contents matter, but for the reads by `ignoring` themselves.
+
+        Until `ignoring` reads it, it matters: nobody else may write in between.
+        """
         ignores_last = ignoring is not None and ignoring is self._last_reader
-        return max(self.start + 1, self._end_without_last_reader if ignores_last else self._end)
+        return max(self.start + 1, self._end_without_last_reader, self._end - 2 if ignores_last else self._end)
 
     def __repr__(self) -> str:
         index = "".join(f"{{{i}}}" for i in self.position[1])

@@ -34,7 +34,8 @@ from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, CompilationHistory
 from xlalite.tracing.namespace import with_these_names
 from xlalite.tracing.promotion import as_tensor
-from xlalite.tracing.state import tracing
+from xlalite.tracing.source_transformation import with_staged_control
+from xlalite.tracing.state import is_tracing, tracing
 from xlalite.tracing.traced_array import TracedArray
 
 
@@ -81,10 +82,11 @@ class JitFunction:
         static_argnames: Sequence[str] = (),
         static_argnums: Sequence[int] = (),
         num_threads: int | None = None,
+        control_flow: bool = False,
     ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function = with_staged_control(function) if control_flow else function
         self._static_names, self._static_positions = _static_parameters(function, static_argnames, static_argnums)
         self._num_threads = num_threads
         self._history = CompilationHistory(function.__name__)
@@ -106,6 +108,8 @@ class JitFunction:
         Raises:
             TracingError: The function does something that cannot be recorded.
         """
+        if is_tracing():
+            return self._within(arguments, named)
         if named:
             compiled, arrays = self._find(arguments, named)
             return compiled.assemble(compiled.function(*arrays))
@@ -138,6 +142,14 @@ class JitFunction:
         """Forgets all compiled programs."""
         self._cache.clear()
         self._quick.clear()
+
+    def _within(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """As a part of the function that is being traced; its arguments stay as they are."""
+        leaves, structure = flatten((list(arguments), dict(named)))
+        copies = [each.copy() if isinstance(each, TracedArray) else each for each in leaves]
+        positional, own_named = rebuild(structure, copies)
+        positional = [arguments[i] if i in self._static_positions else each for i, each in enumerate(positional)]
+        return with_these_names(self._function)(*positional, **own_named)
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
@@ -198,6 +210,7 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
+    control_flow: bool = False,
 ) -> JitFunction: ...
 @overload
 def jit(
@@ -206,6 +219,7 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
+    control_flow: bool = False,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -213,6 +227,7 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
+    control_flow: bool = False,
 ) -> Any:
     """Compiles a function of arrays at its first call with each combination of shapes and element types.
 
@@ -227,6 +242,8 @@ def jit(
             and each value is compiled by itself.
         static_argnums: The same by position.
         num_threads: Threads that a call may use.
+        control_flow: Whether the text of the function is rewritten, so that `if`, `while`, `for` over a `range`, `and`,
+            `or`, `not`, `max` and `min` of traced values become branches and loops of the program.
 
     Raises:
         ValueError: A static argument is none of the function's.
@@ -234,8 +251,8 @@ def jit(
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     if function is None:
-        return lambda given: JitFunction(given, names, numbers, num_threads)
-    return JitFunction(function, names, numbers, num_threads)
+        return lambda given: JitFunction(given, names, numbers, num_threads, control_flow)
+    return JitFunction(function, names, numbers, num_threads, control_flow)
 
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD

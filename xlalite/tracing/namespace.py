@@ -46,6 +46,13 @@ _ABOUT_TYPES = frozenset(
     }
 )
 """Functions that look at no element: NumPy's own serve."""
+_OF_ARRAYS = frozenset(
+    {
+        *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "cumprod", "cumsum", "diff", "max"),
+        *("mean", "median", "min", "prod", "ptp", "reshape", "ravel", "sort", "std", "sum", "take", "transpose", "var"),
+    }
+)
+"""Functions that NumPy does not ask us about when a list holds traced arrays, or only indices are traced."""
 _ARRAY_API = ("__array_api_version__", "__array_namespace_info__", "__all__")
 
 
@@ -70,8 +77,8 @@ class Namespace(ModuleType):
         made = found
         if name in _CREATING and self._module is numpy:
             made = _creating(found)
-        elif name == "take" and not self._compiles:
-            made = _taking
+        elif name in _OF_ARRAYS and self._module is numpy and not self._compiles:
+            made = _of_array(found)
         elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
             made = Namespace(f"{self.__name__}.{name}", found, True)
         elif name in _ABOUT_TYPES:
@@ -157,10 +164,13 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> T
     return made.copy()  # type: ignore[no-any-return]
 
 
-def _taking(a: Any, indices: Any, *arguments: Any, **options: Any) -> Any:
-    """`numpy.take`, which does not look whether its indices are traced."""
-    whole = traced_array(a) if contains_traced(indices) else a
-    return numpy.take(whole, indices, *arguments, **options)
+def _of_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def of_array(a: Any, *arguments: Any, **options: Any) -> Any:
+        needs_it = not isinstance(a, TracedArray) and contains_traced([a, *arguments, options.get("indices")])
+        return function(traced_array(a) if needs_it else a, *arguments, **options)
+
+    return of_array
 
 
 def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **others: Any) -> TracedArray:

@@ -74,7 +74,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @records(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    if isinstance(bins, TracedArray):
+    if isinstance(bins, TracedArray) and bins.known is None:
         raise TracingError("numpy.digitize: the direction of bins that are traced is not known; use np.searchsorted")
     edges = np.asarray(bins)
     side = "left" if right else "right"

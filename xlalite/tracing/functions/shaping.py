@@ -188,6 +188,25 @@ def tile(A: Any, reps: Any) -> Any:  # NumPy's name
     return traced(arrays.tile(padded.tensor, [1] * (rank - len(counts)) + counts))
 
 
+@records(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    found = traced_array(x)
+    rank = found.ndim
+    lengths = [window_shape] if isinstance(window_shape, int) else list(window_shape)
+    axes = normal_axes(axis, rank)
+    if len(lengths) != len(axes):
+        raise ValueError(f"Must provide a window for each dimension: found {len(lengths)} for {len(axes)} dimensions")
+    for along, length in zip(axes, lengths, strict=True):
+        count = found.shape[along] - length + 1
+        if length < 0 or count < 1:
+            raise ValueError("window shape cannot be larger than input array shape")
+        places = np.arange(count)[:, None] + np.arange(length)
+        found = np.moveaxis(np.take(found, places, axis=along), along + 1, -1)
+    return found
+
+
 @records(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     x, along = (np.ravel(traced_array(a)), 0) if axis is None else (traced_array(a), normal_axis(axis, len(sizes(a))))

@@ -9,7 +9,7 @@ from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.reductions import count_of, floating_array
 from xlalite.tracing.functions.registry import records
 from xlalite.tracing.promotion import as_tensor, common_type, normal_axes, numpy_dtype, sizes, traced_array
-from xlalite.tracing.traced_array import TracedArray
+from xlalite.tracing.traced_array import TracedArray, as_known
 
 _NOTHING = np._NoValue  # NumPy's own default
 
@@ -120,7 +120,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
     counts = _counted([np.ravel(traced_array(a))], [edges], weights)
     if density:
         counts = counts / np.diff(edges) / np.sum(counts)
-    return counts, edges
+    return counts, as_known(edges)
 
 
 @records(np.histogram2d)
@@ -146,7 +146,7 @@ def histogramdd(
         counts = counts / np.sum(counts)
         for axis, each in enumerate(edges):
             counts = counts / np.reshape(np.diff(each), (-1,) + (1,) * (len(edges) - 1 - axis))
-    return counts, tuple(edges)
+    return counts, tuple(map(as_known, edges))
 
 
 @records(np.interp)

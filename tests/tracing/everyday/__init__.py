@@ -1,0 +1,1 @@
+"""Everyday functions from numerical recipes, written as a user of NumPy writes them."""
