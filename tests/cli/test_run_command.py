@@ -270,3 +270,44 @@ ENTRY e {
   ROOT r = f32[10,4] dynamic-update-slice(b, u, n)
 }""")
     assert largest_indices(module) == {1: 2, 3: 2}
+
+
+def test_arguments_and_results_are_saved_and_compared_with(
+    softmax: Path, tmp_path: Path, xlalite: Callable[..., object]
+) -> None:
+    saved = tmp_path / "saved.npz"
+    assert xlalite("run", softmax, f"--save={saved}").code == 0
+    with np.load(saved) as arrays:
+        assert [*arrays.files] == ["argument_0", "result_0"]
+        argument, result = arrays["argument_0"], arrays["result_0"]
+    ran = xlalite("run", softmax, f"--inputs={saved}", f"--expected={saved}")
+    assert ran.code == 0
+    assert "result f32[4,16]: equal" in ran.out
+    assert "reference" not in ran.out
+    np.savez(tmp_path / "in.npz", argument)
+    np.savez(tmp_path / "wrong.npz", result + 1)
+    ran = xlalite("run", softmax, f"--inputs={tmp_path / 'in.npz'}", f"--expected={tmp_path / 'wrong.npz'}")
+    assert ran.code == 1
+    assert f"MISMATCH with {tmp_path / 'wrong.npz'}" in ran.out
+
+
+SUM_OF_ALL = """HloModule m
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] all-reduce(x), replica_groups={}, to_apply=sum
+}"""
+
+
+def test_modules_run_on_simulated_devices(tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(SUM_OF_ALL)
+    ran = xlalite("run", path, "--num_replicas=2", "--num_partitions=2")
+    assert ran.code == 0, ran.err
+    places = [line.split(":")[0].strip() for line in ran.out.splitlines() if "partition" in line]
+    assert places == [f"replica {r}, partition {p}" for r in range(2) for p in range(2)]
+    assert "run on random inputs" in xlalite("run", path, "--num_replicas=2", "--save=x.npz").err

@@ -8,6 +8,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -15,14 +16,19 @@ from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.backends.compile_report import CompileReport
 from xlalite.cli.arguments import CommandParser, add_file, add_platform, add_threads
 from xlalite.cli.cache import shown_bytes
-from xlalite.cli.random_inputs import random_value
+from xlalite.cli.errors import UsageError
+from xlalite.cli.random_inputs import random_arguments
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.literal import Value
 
 _BATCH_SECONDS = 1e-3
 """Calls quicker than this are timed together, so that reading the clock does not count."""
+
+_COMPARED = {"best_us": "best call", "median_us": "median call", "compile_ms": "compilation"}
+"""What is compared with a baseline."""
 
 _COMPILATIONS = 4
 """How often a module is compiled without a cache."""
@@ -70,6 +76,7 @@ def run(words: Sequence[str]) -> int:
     """Runs the command."""
     arguments, flags = _parser().read(words)
     options = compile_options(flags, arguments.num_threads)
+    baseline = _read_baseline(arguments.baseline) if arguments.baseline else {}
     for path in arguments.files:
         module = read_module(path)
         if arguments.phases:
@@ -80,11 +87,40 @@ def run(words: Sequence[str]) -> int:
                 print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{report.table()}")
             continue
         measured = measure(module, arguments.platform, options, arguments.min_time)
+        earlier = baseline.get(module.name)
         if arguments.json:
             print(json.dumps({"file": path, "module": module.name, **dataclasses.asdict(measured)}))
         else:
             print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{measured}")
+            if earlier is not None:
+                print(f"  before   {_compared(measured, earlier)}")
+            elif arguments.baseline:
+                print(f"  before   {arguments.baseline} has no module {module.name}")
     return 0
+
+
+def _read_baseline(path: str) -> dict[str, dict[str, float]]:
+    """What an earlier `bench --json` printed, by the name of the module.
+
+    Raises:
+        UsageError: The file holds something else.
+    """
+    try:
+        lines = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+        return {line["module"]: {name: line[name] for name in _COMPARED} for line in lines}
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"--baseline: {path} does not hold what bench --json prints: {error!r}") from error
+
+
+def _compared(measured: Measurement, earlier: dict[str, float]) -> str:
+    """How many times as quick each figure is as it was."""
+    parts = []
+    for name, words in _COMPARED.items():
+        now, then = getattr(measured, name), earlier[name]
+        ratio = then / now if now else 1.0
+        shown = f"{ratio:.2f} times as quick" if ratio >= 1 else f"{1 / ratio:.2f} times as slow"
+        parts.append(f"{words} {shown}")
+    return ", ".join(parts)
 
 
 def quickest_compilation(module: HloModule, platform: str, options: CompileOptions) -> CompileReport:
@@ -101,7 +137,7 @@ def measure(module: HloModule, platform: str, options: CompileOptions, min_secon
     compilations = [_timed(lambda: backend.compile(module, uncached))[0] for _ in range(_COMPILATIONS)]
     backend.compile(module, options)
     warm_seconds, executable = _timed(lambda: backend.compile(module, options))
-    calls = _time_calls(executable, min_seconds)
+    calls = _time_calls(executable, random_arguments(module, np.random.default_rng(0)), min_seconds)
     best = min(calls)
     cost = executable.cost_analysis()
     return Measurement(
@@ -134,6 +170,7 @@ def _parser() -> CommandParser:
         "--phases", action="store_true", help="instead: the time of each phase of the quickest compilation"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
+    parser.add_argument("--baseline", metavar="FILE", help="compare with what --json printed before, by module")
     return parser
 
 
@@ -153,11 +190,9 @@ def _timed(make: Callable[[], Executable]) -> tuple[float, Executable]:
     return time.perf_counter() - start, made
 
 
-def _time_calls(executable: Executable, min_seconds: float) -> list[float]:
+def _time_calls(executable: Executable, arguments: Sequence[Value], min_seconds: float) -> list[float]:
     """Seconds of each call; of quick ones the mean of each batch, once for each call."""
     shapes = executable.program_shape.parameters
-    generator = np.random.default_rng(0)
-    arguments = [random_value(shape, generator) for shape in shapes]
     call = executable.function if all(shape.is_array for shape in shapes) else executable
     call(*arguments)
     first, _ = _time_batch(call, arguments, 1)

@@ -47,6 +47,8 @@ COMMANDS = (
     Command("dump", "run a Python program and show what was compiled, pass by pass"),
     Command("explain", "say what the compiler decided about an instruction, and why"),
     Command("graph", "draw a module, or what is around an instruction, as a picture"),
+    Command("stats", "say what a module is made of, and what it costs"),
+    Command("extract", "print an instruction with what it is computed from as a module"),
     Command("diff", "compare the structure of two modules"),
     Command("bisect", "find the pass, and its change, that makes a module go wrong"),
     Command("shrink", "make a module that goes wrong as small as it can be"),

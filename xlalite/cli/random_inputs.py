@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import ml_dtypes
@@ -14,6 +15,9 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Token, Value
 from xlalite.hlo.types.shape import Shape
+
+ARGUMENT, RESULT = "argument", "result"
+"""How the names of arrays in files begin."""
 
 _LARGEST_INTEGER = 100
 
@@ -45,8 +49,13 @@ def random_value(shape: Shape, generator: np.random.Generator, *, large_range: b
     return np.asarray(_floats(dtype, shape.dims, generator, large_range=large_range)).astype(dtype.numpy)
 
 
-def read_arguments(path: str, shapes: tuple[Shape, ...]) -> list[Value]:
-    """The arguments in an `.npy` file (one) or an `.npz` file (in its order).
+def read_arguments(path: str, shapes: tuple[Shape, ...], kind: str = ARGUMENT) -> list[Value]:
+    """The arguments in an `.npy` file (one) or an `.npz` file: in its order, or those called `argument_0`, ....
+
+    Args:
+        path: The file.
+        shapes: What they must have.
+        kind: How their names begin where the file has others, too.
 
     Raises:
         InputError: It is no such file, or the arrays do not fit the parameters.
@@ -54,7 +63,7 @@ def read_arguments(path: str, shapes: tuple[Shape, ...]) -> list[Value]:
     """
     if not all(shape.is_array for shape in shapes):
         raise InputError(f"{path}: only array parameters are read from files, found {_listed(shapes)}")
-    arrays = _load(path)
+    arrays = _load(path, kind)
     found = [f"{array.dtype}{list(array.shape)}" for array in arrays]
     fits = len(arrays) == len(shapes) and all(
         array.shape == shape.dims and array.dtype.itemsize == shape.dtype.numpy.itemsize
@@ -101,7 +110,25 @@ def _complex_numbers(
     return value
 
 
-def _load(path: str) -> list[Array]:
+def save_values(path: str, arguments: Sequence[object], results: Sequence[object]) -> None:
+    """Writes arguments and results, tuples as their arrays, into an `.npz` file for `read_arguments`."""
+    named = {
+        f"{kind}_{number}": np.asarray(array)
+        for kind, values in ((ARGUMENT, arguments), (RESULT, results))
+        for number, array in enumerate(_arrays(values))
+    }
+    np.savez(Path(path), **named)  # type: ignore[arg-type]  # its other option is a bool
+
+
+def _arrays(value: object) -> Iterator[object]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif not isinstance(value, Token):
+        yield value
+
+
+def _load(path: str, kind: str) -> list[Array]:
     try:
         loaded = np.load(Path(path), allow_pickle=False)
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
@@ -109,7 +136,9 @@ def _load(path: str) -> list[Array]:
     if isinstance(loaded, np.ndarray):
         return [loaded]
     with loaded:
-        return [loaded[name] for name in loaded.files]
+        named = [name for name in loaded.files if name.startswith(f"{kind}_")]
+        has_kinds = any(name.startswith((f"{ARGUMENT}_", f"{RESULT}_")) for name in loaded.files)
+        return [loaded[name] for name in (named if has_kinds else loaded.files)]
 
 
 def _listed(shapes: tuple[Shape, ...]) -> str:

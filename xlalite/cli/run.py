@@ -15,7 +15,7 @@ from xlalite.cli.arguments import CommandParser, add_file, add_inputs, add_platf
 from xlalite.cli.comparison import Bounds, LeafComparison, compare
 from xlalite.cli.errors import ANSWER_IS_NO, REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.cli.isolation import run_isolated
-from xlalite.cli.random_inputs import random_arguments, read_arguments
+from xlalite.cli.random_inputs import RESULT, random_arguments, read_arguments, save_values
 from xlalite.cli.reading import read_module, shown_name
 from xlalite.cli.wrapping import print_lines
 from xlalite.client.compilation import compile_options
@@ -47,6 +47,10 @@ class RunOptions:
         prints_values: Whether inputs and results are printed.
         inputs: A file with the arguments, instead of random ones.
         isolates: Whether each instruction runs by itself, instead of the module as a whole.
+        expected: A file with the results to compare with, instead of a reference.
+        save: A file to write the arguments and results of the last iteration to.
+        replicas: Number of replicas, None for what the module's header says.
+        partitions: Number of partitions of each, None for what the header says.
     """
 
     platform: str
@@ -59,6 +63,15 @@ class RunOptions:
     prints_values: bool
     inputs: str | None
     isolates: bool
+    expected: str | None = None
+    save: str | None = None
+    replicas: int | None = None
+    partitions: int | None = None
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether modules run on several simulated devices."""
+        return self.replicas is not None or self.partitions is not None
 
 
 @dataclass(slots=True)
@@ -100,11 +113,28 @@ def run(words: Sequence[str]) -> int:
         prints_values=arguments.print_literals,
         inputs=arguments.inputs,
         isolates=arguments.isolate_instructions,
+        expected=arguments.expected,
+        save=arguments.save,
+        replicas=arguments.num_replicas,
+        partitions=arguments.num_partitions,
     )
+    _check(options)
     run_one = run_instructions if options.isolates else run_file
     if len(arguments.files) == 1:
         return 0 if run_one(arguments.files[0], options) else ANSWER_IS_NO
     return _run_all(arguments.files, lambda path: run_one(path, options))
+
+
+def _check(options: RunOptions) -> None:
+    """Refuses options that do not go together.
+
+    Raises:
+        UsageError: What does not.
+    """
+    if options.has_devices and (options.inputs or options.expected or options.save or options.isolates):
+        raise UsageError("--num_replicas and --num_partitions run on random inputs, which are compared and not kept")
+    if options.expected and options.isolates:
+        raise UsageError("--expected has results of the module, not those of --isolate_instructions")
 
 
 def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
@@ -133,6 +163,12 @@ def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
 def run_file(path: str, options: RunOptions) -> bool:
     """Runs the module of a file and prints what came of it; says whether all results agree with the reference."""
     module = read_module(path)
+    if options.has_devices:
+        header = module.config
+        module.update_config(
+            replica_count=options.replicas or header.replica_count,
+            num_partitions=options.partitions or header.num_partitions,
+        )
     print(f"{shown_name(path)}: module {module.name} on {options.platform}")
     times = _Times()
     start = time.perf_counter()
@@ -141,11 +177,12 @@ def run_file(path: str, options: RunOptions) -> bool:
     programs = _Programs(module, executable, _reference(module, options))
     generator = np.random.default_rng(options.seed)
     agrees = True
+    iterate = _iterate_on_devices if options.has_devices else _iterate
     for iteration in range(options.iterations):
-        agrees &= _iterate(iteration, programs, generator, options, times)
+        agrees &= iterate(iteration, programs, generator, options, times)
     _print_times(times)
-    if programs.reference is not None and not agrees:
-        print(f"  MISMATCH with {options.reference} (inputs of --random_seed={options.seed})")
+    if not agrees:
+        print(f"  MISMATCH with {options.expected or options.reference} (inputs of --random_seed={options.seed})")
     return agrees
 
 
@@ -183,6 +220,16 @@ def _parser() -> CommandParser:
         "--isolate_instructions", action="store_true",
         help="run each instruction by itself, on the values that it has in the module",
     )  # fmt: skip
+    parser.add_argument(
+        "--expected", metavar="FILE", help="compare with the results in an .npz or .npy file, instead of the reference"
+    )
+    parser.add_argument(
+        "--save", metavar="FILE", help="write arguments and results to an .npz file, which --inputs and --expected read"
+    )
+    parser.add_argument("--num_replicas", type=positive, metavar="N", help="run on simulated devices: N replicas ...")
+    parser.add_argument(
+        "--num_partitions", type=positive, metavar="N", help="... of N partitions, each with its inputs"
+    )
     parser.add_argument("--targets", action="store_true", help="list the custom-call targets that have a meaning")
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser
@@ -190,7 +237,7 @@ def _parser() -> CommandParser:
 
 def _reference(module: HloModule, options: RunOptions) -> Executable | None:
     """What to compare with; it leaves no dumps."""
-    if not options.reference:
+    if not options.reference or options.expected:
         return None
     undumped = CompileOptions(num_threads=options.compile.num_threads, debug=DebugOptions())
     return get_backend(options.reference).compile(module, undumped)
@@ -230,15 +277,48 @@ def _iterate(
         for number, (argument, shape) in enumerate(zip(arguments, shapes, strict=True)):
             print(f"  argument {number}: {shape.text()} {_shown(argument, shape)}")
         print(f"  result: {result.text()} {_shown(found, result)}")  # type: ignore[arg-type]
-    if reference is None:
+    if options.save:
+        save_values(options.save, arguments, [found])
+    if options.expected:
+        leaves = tuple(leaf for _, leaf in result.leaves() if leaf.is_array)
+        expected: object = tuple(read_arguments(options.expected, leaves, RESULT))
+    elif reference is None:
         return True
-    start = time.perf_counter()
-    expected = reference(*arguments)
-    times.reference_ms.append(1e3 * (time.perf_counter() - start))
-    names = (options.platform, options.reference)
+    else:
+        start = time.perf_counter()
+        expected = reference(*arguments)
+        times.reference_ms.append(1e3 * (time.perf_counter() - start))
+    names = (options.platform, "expected" if options.expected else options.reference)
     comparisons = compare(found, expected, result, options.bounds, _referee(programs.module, arguments, options), names)
     _print_comparisons(iteration, comparisons, options)
     return not any(comparison.wrong for comparison in comparisons)
+
+
+def _iterate_on_devices(
+    iteration: int, programs: _Programs, generator: np.random.Generator, options: RunOptions, times: _Times
+) -> bool:
+    """Runs on all devices, each with arguments of its own, and compares what each of them gives."""
+    config, result = programs.module.config, programs.executable.program_shape.result
+    count = config.replica_count * config.num_partitions
+    arguments = [_arguments(programs.module, generator, options) for _ in range(count)]
+    start = time.perf_counter()
+    found = programs.executable.run_on_devices(arguments)
+    times.runs_ms.append(1e3 * (time.perf_counter() - start))
+    if programs.reference is None:
+        return True
+    start = time.perf_counter()
+    expected = programs.reference.run_on_devices(arguments)
+    times.reference_ms.append(1e3 * (time.perf_counter() - start))
+    agrees = True
+    for device, pair in enumerate(zip(found, expected, strict=True)):
+        names = (options.platform, options.reference)
+        comparisons = compare(*pair, result, options.bounds, names=names)
+        replica, partition = divmod(device, config.num_partitions)
+        for comparison in comparisons:
+            if iteration == 0 or comparison.wrong:
+                print_lines([f"  replica {replica}, partition {partition}: {comparison}"])
+        agrees &= not any(comparison.wrong for comparison in comparisons)
+    return agrees
 
 
 def _shown(value: Value, shape: Shape) -> str:
