@@ -15,7 +15,9 @@ from typing import Final, TypeVar
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DebugOptions
+from xlalite.passes.core.extensions import registered_passes
 from xlalite.program_flags import (
     FLAGS as FLAGS,
     DEFINE_bool as DEFINE_bool,
@@ -214,6 +216,25 @@ def debug_options(flags: Flags) -> DebugOptions:
         cpu_winograd=flags.xla_cpu_winograd,
         cpu_autotune=flags.xla_cpu_autotune,
     )
+
+
+def extra_passes(flags: Flags) -> tuple[tuple[str, HloPass], ...]:
+    """The passes that run besides, each with its place, as `before:fusion:my-pass` says.
+
+    Raises:
+        FlagError: There is no such pass.
+    """
+    if not flags.xlalite_extra_passes:
+        return ()
+    from xlalite.passes.registry import PASSES  # and with it all passes
+
+    known = {**PASSES, **registered_passes()}
+    places = [text.rpartition(":") for text in flags.xlalite_extra_passes]
+    for _, _, name in places:
+        if name not in known:
+            hint = did_you_mean(name, known, "xlalite.register_pass, or --load FILE.py, makes it known")
+            raise FlagError(f"xlalite_extra_passes: there is no pass {name!r}{hint}")
+    return tuple((place, known[name]()) for place, _, name in places)
 
 
 def help_text() -> str:

@@ -23,7 +23,7 @@ FORMS: dict[str, Draw] = {"svg": graph_svg, "html": graph_page, "dot": graph_dot
 _EPILOG = """\
 examples:
   xlalite graph f.hlo -o f.html                     all of it, boxes that open
-  xlalite graph f.hlo dot.5 --radius=3 -o near.svg  what is around an instruction
+  xlalite graph f.hlo dot.5 --radius=3 -o near.svg  what is near an instruction
   xlalite graph f.hlo --from=a --to=b -o ways.svg   all that lies between two
   xlalite opt f.hlo | xlalite graph - -o f.html     after the passes, fused
   xlalite graph f.hlo | dot -Tpdf -o f.pdf          through Graphviz

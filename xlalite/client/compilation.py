@@ -6,11 +6,8 @@ import os
 from pathlib import Path
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.flags import Flags, debug_options, flags_from_environment
-from xlalite.hlo.errors import FlagError
+from xlalite.flags import Flags, debug_options, extra_passes, flags_from_environment
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.wording import did_you_mean
-from xlalite.passes.core.base import HloPass
 
 
 def compile(module: HloModule, backend: str = "cpu", options: CompileOptions | None = None) -> Executable:
@@ -60,15 +57,4 @@ def compile_options(flags: Flags, num_threads: int | None = None) -> CompileOpti
         FlagError: An extra pass does not exist.
     """
     threads = num_threads or flags.xlalite_num_threads or None
-    extra = tuple(map(_extra_pass, flags.xlalite_extra_passes))
-    return CompileOptions(num_threads=threads, debug=debug_options(flags), extra_passes=extra)
-
-
-def _extra_pass(text: str) -> tuple[str, HloPass]:
-    """What `before:fusion:my-pass` says."""
-    place, _, name = text.rpartition(":")
-    passes = get_backend("cpu").passes
-    if name not in passes:
-        hint = did_you_mean(name, passes, "xlalite.register_pass, or --load FILE.py, makes it known")
-        raise FlagError(f"xlalite_extra_passes: there is no pass {name!r}{hint}")
-    return place, passes[name]()
+    return CompileOptions(num_threads=threads, debug=debug_options(flags), extra_passes=extra_passes(flags))

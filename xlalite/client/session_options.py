@@ -2,7 +2,7 @@
 
 from xlalite.client.config import ConfigProto, GlobalJitLevel
 from xlalite.clustering.options import ClusteringOptions
-from xlalite.flags import Flags, debug_options
+from xlalite.flags import Flags, debug_options, extra_passes
 from xlalite.hlo.records import dataclass
 from xlalite.messages.setting_values import FieldValueError
 from xlalite.runtime.options import CompileMode, RuntimeOptions
@@ -59,6 +59,7 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
         max_compilations=own.max_compilations or None,
         cache_bytes=own.compilation_cache_bytes or None,
         debug=debug_options(flags),
+        extra_passes=extra_passes(flags),
     )
     return SessionOptions(clustering, runtime, flags.tf_xla_clustering_debug)
 

@@ -6,6 +6,7 @@ import enum
 from dataclasses import field
 
 from xlalite.hlo.records import dataclass
+from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import DebugOptions
 
 
@@ -35,6 +36,7 @@ class RuntimeOptions:
         max_compilations: For how many signatures a cluster is compiled at most, unless `STRICT`; None for no limit.
         cache_bytes: How much compiled code is kept; None for no limit.
         debug: Dumps, and what restricts the passes.
+        extra_passes: (place, pass) pairs that run besides.
     """
 
     compile_mode: CompileMode = CompileMode.LAZY
@@ -45,3 +47,4 @@ class RuntimeOptions:
     max_compilations: int | None = None
     cache_bytes: int | None = None
     debug: DebugOptions = field(default_factory=DebugOptions)
+    extra_passes: tuple[tuple[str, HloPass], ...] = ()

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlalite.backends.base import Executable
-from xlalite.flags import debug_options, flags_from_environment
+from xlalite.flags import debug_options, extra_passes, flags_from_environment
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor
@@ -172,7 +172,9 @@ class JitFunction:
         name = self._function.__name__
         flags = flags_from_environment()
         options = RuntimeOptions(
-            num_threads=self._num_threads or flags.xlalite_num_threads or None, debug=debug_options(flags)
+            num_threads=self._num_threads or flags.xlalite_num_threads or None,
+            debug=debug_options(flags),
+            extra_passes=extra_passes(flags),
         )
         arrays = given.arrays
         with Graph().as_default(), _watching_random_numbers(name), tracing():
