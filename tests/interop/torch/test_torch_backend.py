@@ -91,6 +91,25 @@ def test_what_has_no_rule_runs_in_torch() -> None:
     assert eager[0].reason == "no rule"
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, y: x // y, lambda x, y: x % y + x // y, torch.fmod, lambda x, y: torch.div(x, y, rounding_mode="trunc")],
+)
+def test_integers_are_divided_by_tensors_but_not_by_zero(
+    function: Any, dtype: torch.dtype, programs: list[Any]
+) -> None:
+    x, y = torch.arange(-17, 18).to(dtype).reshape(5, 7), torch.tensor([1, -2, 3, -4, 5, -6, 7]).to(dtype)
+    compiled, zero = torch.compile(function, backend=backend), torch.tensor([1, 2, 3, 0, 5, 6, 7], dtype=dtype)
+    assert torch.equal(compiled(x, y), function(x, y))
+    for each in (function, compiled):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            each(x, zero)
+    assert torch.equal(compiled(x, y), function(x, y))
+    assert compiled(x[:0], zero).shape == (0, 7)
+    assert all(program.is_whole for program in programs)
+
+
 def test_strided_tensors_go_in_and_out() -> None:
     x = torch.randn(6, 4, 2, requires_grad=True)
     agree(lambda x: x.permute(2, 0, 1).exp(), x)

@@ -129,17 +129,17 @@ class GraphProgram:
             taken = {node: _order(node) for node in inputs}
             given = {node: _order(node) for node in stage.compiled if node in results}
             seen = {node: base for node, base in views.items() if node in inside}
-            module = None
+            module, refusals = None, tuple[str, ...]()
             if given:
                 title = f"{name}.{number}" if number else name
-                module = lower(title, list(taken.items()), stage.compiled, list(given.items()))
-            parts.append(_Parts(module, taken, given, seen))
+                module, refusals = lower(title, list(taken.items()), stage.compiled, list(given.items()))
+            parts.append(_Parts(module, taken, given, seen, refusals))
         return parts
 
     def _add_stage(self, stage: Stage, parts: _Parts) -> None:
         if parts.module is not None:
             outputs = [(order, node.meta["val"].dtype) for node, order in parts.outputs.items()]
-            segment = Segment(parts.module, list(parts.inputs.values()), outputs)
+            segment = Segment(parts.module, list(parts.inputs.values()), outputs, parts.refusals)
             self.segments.append(segment)
             self._add_segment(segment, [self._slots[node] for node in parts.inputs], list(parts.outputs))
         for node, base in parts.views.items():
@@ -191,9 +191,10 @@ class _Parts:
         inputs: What the module takes.
         outputs: What the module gives.
         views: What torch views, and of what.
+        refusals: What is said where the last results of the module are true, which are none of `outputs`.
     """
 
-    __slots__ = ("inputs", "module", "outputs", "views")
+    __slots__ = ("inputs", "module", "outputs", "refusals", "views")
 
     def __init__(
         self,
@@ -201,8 +202,9 @@ class _Parts:
         inputs: Mapping[Node, MemoryOrder],
         outputs: Mapping[Node, MemoryOrder],
         views: Mapping[Node, Node],
+        refusals: Sequence[str],
     ) -> None:
-        self.module, self.inputs, self.outputs, self.views = module, inputs, outputs, views
+        self.module, self.inputs, self.outputs, self.views, self.refusals = module, inputs, outputs, views, refusals
 
 
 def _picker(slots: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:

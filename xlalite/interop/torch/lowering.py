@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
@@ -65,25 +65,26 @@ def lower(
     inputs: Sequence[tuple[Node, MemoryOrder]],
     nodes: Sequence[Node],
     outputs: Sequence[tuple[Node, MemoryOrder]],
-) -> HloModule:
-    """The module of some operations of a graph, in order.
+) -> tuple[HloModule, tuple[str, ...]]:
+    """The module of some operations of a graph, in order; and what is to be said where its last results are true.
 
     Raises:
         NodeDeclinedError: An operation's rule declines its arguments.
     """
     builder = Builder(name)
     values: dict[Node, Any] = {}
+    refusals: dict[str, Handle] = {}
     for node, order in inputs:
         array = builder.parameter(Shape.array(DTYPES[node.meta["val"].dtype], order.dims), node.name)
         values[node] = order.tensor_of(builder, array)
     for node in nodes:
         with builder.metadata(_metadata(node)):
-            values[node] = _lowered(builder, node, values)
+            values[node] = _lowered(builder, node, values, refusals)
     results = [order.array_of(builder, values[node]) for node, order in outputs]
-    return builder.build_module(builder.tuple(results))
+    return builder.build_module(builder.tuple([*results, *refusals.values()])), tuple(refusals)
 
 
-def _lowered(builder: Builder, node: Node, values: dict[Node, Any]) -> Any:
+def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: dict[str, Handle]) -> Any:
     found = node.meta["val"]
     arguments, named = torch.fx.node.map_arg(
         (node.args, node.kwargs), lambda each: values[each] if each in values else each.meta["val"]
@@ -94,7 +95,7 @@ def _lowered(builder: Builder, node: Node, values: dict[Node, Any]) -> Any:
     assert rule is not None, "operations without a rule are no part of a module"
     wanted = tuple(_shape(value) for value in (found if isinstance(found, (tuple, list)) else (found,)))
     try:
-        result = rule(Operation(builder, str(node.target), wanted), *arguments, **named)
+        result = rule(Operation(builder, str(node.target), wanted, refusals), *arguments, **named)
     except Declined as declined:
         raise NodeDeclinedError(node, str(declined)) from declined
     except XlaliteError as error:

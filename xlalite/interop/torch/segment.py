@@ -29,6 +29,7 @@ class Segment:
         module: HloModule,
         inputs: Sequence[MemoryOrder],
         outputs: Sequence[tuple[MemoryOrder, torch.dtype]],
+        refusals: Sequence[str] = (),
     ) -> None:
         """Compiles a module.
 
@@ -36,6 +37,7 @@ class Segment:
             module: What is compiled; it gives a tuple.
             inputs: How the tensors that it takes should lie in memory.
             outputs: How those that it gives do, and their types.
+            refusals: What a call raises where one of the last results of the module is true, which it does not give.
         """
         executable = get_backend("cpu").compile(module, CompileOptions(num_threads=torch.get_num_threads()))
         assert isinstance(executable, CpuExecutable), "the backend cpu makes these"
@@ -43,16 +45,27 @@ class Segment:
         self._inputs = tuple(inputs)
         self._strided = not all(order.is_row_major for order in inputs)
         self._outputs = [(order.sizes, order.strides, dtype) for order, dtype in outputs]
+        self._outputs += [((), (), torch.bool)] * len(refusals)
+        self._refusals = refusals
         self._run = executable.call.function_of_addresses()
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results for tensors of the types and sizes that it was compiled for, however they lie in memory."""
+        """The results for tensors of the types and sizes that it was compiled for, however they lie in memory.
+
+        Raises:
+            RuntimeError: An operation raises it in torch, too.
+        """
         if self._strided:
             tensors = [*map(_arranged, tensors, self._inputs)]
         elif not all(map(_is_contiguous, tensors)):
             tensors = [*map(_contiguous, tensors)]
         results = [_new(sizes, strides, dtype) for sizes, strides, dtype in self._outputs]
         self._run(*map(_data_ptr, tensors), *map(_data_ptr, results))
+        if self._refusals:
+            flags = results[-len(self._refusals) :]
+            del results[-len(self._refusals) :]
+            for message in (text for text, flag in zip(self._refusals, flags, strict=True) if flag.item()):
+                raise RuntimeError(message)
         return results
 
 

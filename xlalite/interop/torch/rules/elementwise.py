@@ -108,7 +108,7 @@ def div_mode(op: Operation, x: Operand, y: Operand, rounding_mode: str | None = 
     if rounding_mode is None:
         return div(op, x, y)
     if dtype.kind is not Kind.FLOAT:
-        _check_divisor(y)
+        _check_divisor(op, y)
         quotient = op.binary("divide", x, y)
         return quotient if rounding_mode == "trunc" else quotient - op.cast(_is_off(op, x, y), op.dtype)
     if rounding_mode == "floor":
@@ -116,9 +116,13 @@ def div_mode(op: Operation, x: Operand, y: Operand, rounding_mode: str | None = 
     return _truncated(op, div(op, x, y))
 
 
-def _check_divisor(y: Operand) -> None:
-    if isinstance(y, Handle) or y == 0:
-        raise Declined("division of integers by zero is an error")
+def _check_divisor(op: Operation, y: Operand) -> None:
+    """Integers are not divided by zero: what torch says then, a call says, too."""
+    if not isinstance(y, Handle):
+        if y == 0:
+            raise Declined("division of integers by zero is an error")
+    elif 0 not in op.dims:
+        op.refuse_where(op.builder.compare(y, 0, "EQ"), "ZeroDivisionError")
 
 
 def _is_off(op: Operation, x: Operand, y: Operand) -> Handle:
@@ -168,7 +172,7 @@ def trunc(op: Operation, x: Handle) -> Handle:
 def fmod(op: Operation, x: Operand, y: Operand) -> Handle:
     """Remainder with the dividend's sign."""
     if op.dtype.kind is not Kind.FLOAT:
-        _check_divisor(y)
+        _check_divisor(op, y)
     return op.cast(op.binary("remainder", x, y, wide_dtype(op.dtype)), op.dtype)
 
 
@@ -177,7 +181,7 @@ def remainder(op: Operation, x: Operand, y: Operand) -> Handle:
     """Remainder with the divisor's sign."""
     dtype, b = wide_dtype(op.dtype), op.builder
     if dtype.kind is not Kind.FLOAT:
-        _check_divisor(y)
+        _check_divisor(op, y)
     found = op.binary("remainder", x, y, dtype)
     divisor = op.expand(op.cast(y, dtype), op.dims)
     wrong = b.compare(found, 0, "NE") & (b.compare(found, 0, "LT") ^ b.compare(divisor, 0, "LT"))

@@ -32,11 +32,13 @@ class Operation:
         builder: Where instructions are made.
         name: The overload, as in `aten.add.Tensor`.
         results: Types of the results; None for one that is not there.
+        refusals: Conditions that must not hold anywhere, by what is said then, for the whole module.
     """
 
     builder: Builder
     name: str
     results: tuple[Shape | None, ...]
+    refusals: dict[str, Handle]
 
     @property
     def shape(self) -> Shape:
@@ -64,6 +66,11 @@ class Operation:
     def shape_like(self, value: Handle, dtype: DType) -> Shape:
         """The type of a value of the same sizes."""
         return Shape.array(dtype, value.dims)
+
+    def refuse_where(self, condition: Handle, message: str) -> None:
+        """Makes a call raise RuntimeError where a condition holds."""
+        found = self.reduce(condition, range(len(condition.dims)), "or", False)
+        self.refusals[message] = found | self.refusals[message] if message in self.refusals else found
 
     def cast(self, value: Operand, dtype: DType) -> Handle:
         """A handle in another element type, or a number as a constant of it."""
