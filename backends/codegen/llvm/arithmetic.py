@@ -36,7 +36,7 @@ def _integer_pair(opcode: str, fb: Emitter, a: Value, b: Operand, flags: str = "
     if b.type is not type_ or not type_.is_integer:
         fb._mismatch(opcode, a, b)
     if opcode == "mul" and type_ is I64:
-        fb._note_other_place()
+        fb._note_product(a, b)
     if flags:
         opcode = f"{opcode} {flags}"
     return fb._emit(type_, f"{opcode} {type_.text} {a.text}, {b.text}")

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from xlalite.backends.codegen.llvm.emitter import Block, Emitter
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
-from xlalite.backends.codegen.llvm.types import I1, I64, VOID
+from xlalite.backends.codegen.llvm.types import I1, I64, PTR, VOID
 from xlalite.backends.codegen.llvm.value import Operand, Value, constant
 
 
@@ -277,8 +277,9 @@ class ControlFlow(Emitter):
         scope = self._close_scope()
         latch = self.block
         next_index = self._emit(first.type, f"add nsw {index!r}, {increment.text}")
-        if not scope.has_other_places:
+        if not (scope.has_products or self.is_strength_reduced):
             next_index = self._unanalysed(next_index)
+            following = tuple(self._unanalysed(one) if one.type in (PTR, I64) else one for one in following)
         again = self._emit(I1, f"icmp slt {next_index!r}, {bound.text}")
         index.add_incoming(next_index, latch)
         for phi, value in zip(phis, following, strict=True):
@@ -328,11 +329,11 @@ class ControlFlow(Emitter):
     def _refuse_bounds(self, values: Sequence[Value]) -> NoReturn:
         self._mismatch("loop bounds", *values)
 
-    def _unanalysed(self, index: Value) -> Value:
+    def _unanalysed(self, value: Value) -> Value:
         """The same value, of which LLVM cannot tell how it moves from one iteration to the next.
 
-        Loop strength reduction, a sixth of code generation, then finds nothing to do. It gains nothing where places are
-        sums that were `placed` as the machine addresses them, and LLVM can switch it off for a whole process only.
+        Loop strength reduction, a fifth of code generation, then finds nothing to do. It gains nothing where places are
+        sums, which the machine adds up as it addresses them, and LLVM can switch it off for a whole process only.
         """
         pure = self.module.attribute_reference(("nounwind", "memory(none)"))
-        return self._emit(index.type, f'call {index.type.text} asm "", "=r,0"({index!r}){pure}')
+        return self._emit(value.type, f'call {value.type.text} asm "", "=r,0"({value!r}){pure}')

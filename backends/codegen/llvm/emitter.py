@@ -63,17 +63,17 @@ class LoopScope:
         first: Number of the first value inside.
         lines: Lines before the loop.
         found: The values of the lines, by text.
-        has_other_places: Whether places inside may depend on its index and were not `placed`.
+        has_products: Whether products inside change from one iteration to the next and were not `placed`.
     """
 
-    __slots__ = ("first", "found", "has_other_places", "lines")
+    __slots__ = ("first", "found", "has_products", "lines")
 
     def __init__(self, first: int) -> None:
         """Nothing comes before the loop yet."""
         self.first = first
         self.lines: list[str] = []
         self.found: dict[str, Value] = {}
-        self.has_other_places = False
+        self.has_products = False
 
 
 class Emitter:
@@ -89,6 +89,8 @@ class Emitter:
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
         is_caller: whether the function only calls what takes long.
+        is_strength_reduced: whether LLVM may see how places move in all loops; worth its time where there are more
+            places than registers, or where loops inside of loops have few iterations.
     """
 
     def __init__(self, module: ModuleSymbols, function: Function, header: str, contract: bool) -> None:
@@ -113,6 +115,7 @@ class Emitter:
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
         self.is_caller = False
+        self.is_strength_reduced = False
         self.block = Block("entry")
         self.block.start = 0
         self._labels["entry"] = 1
@@ -286,14 +289,14 @@ class Emitter:
         self._append("")
 
     def _close_scope(self) -> LoopScope:
-        scope = self._scopes.pop()
-        if scope.has_other_places:
-            self._note_other_place()
-        return scope
+        return self._scopes.pop()
 
-    def _note_other_place(self) -> None:
-        if self._scopes:
-            self._scopes[-1].has_other_places = True
+    def _note_product(self, *operands: Value) -> None:
+        """Says that these are multiplied in every iteration of the loops that they change in."""
+        last = max(map(self.born, operands))
+        for scope in self._scopes:
+            if scope.first <= last:
+                scope.has_products = True
 
     def _fresh(self) -> str:
         number = self._next

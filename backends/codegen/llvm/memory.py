@@ -36,7 +36,6 @@ class Memory(Emitter):
             if isinstance(index, Value):
                 if not index.type.is_integer:
                     self._mismatch("gep", pointer, *indices)
-                self._note_other_place()
                 lanes = max(lanes, index.type.lanes)
                 spelled.append(f"{index.type.text} {index.text}")
             else:

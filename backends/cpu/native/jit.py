@@ -145,7 +145,7 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
-    start, level = time.perf_counter(), 0 if options.quick or ONLY_CALLS in text else 2
+    start, level = time.perf_counter(), _level(text, options)
     idle = _idle_machines.setdefault((options.max_isa, level), [])
     machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
     optimized_ir, assembly, image = "", "", b""
@@ -155,7 +155,7 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
         _verify(module)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        if level and AS_WRITTEN not in text:
+        if level == 2:
             _run_passes(module, machine, options.passes)
         if CodeForm.IR in wanted:
             optimized_ir = str(module)
@@ -168,6 +168,13 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
             exports = _exported_names(module)
     idle.append(machine)
     return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
+
+
+def _level(text: str, options: JitOptions) -> int:
+    """How much LLVM optimises: its code, and at level 2 the IR before, and the order of instructions once more."""
+    if options.quick or ONLY_CALLS in text:
+        return 0
+    return 1 if AS_WRITTEN in text else 2
 
 
 def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:

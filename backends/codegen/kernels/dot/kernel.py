@@ -160,6 +160,7 @@ class DotKernel(Kernel):
         if self._is_long:
             return self._call_of_driver(module, name)
         entry = open_kernel(module, name, self.request)
+        entry.fb.is_strength_reduced = True
         if self._only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
             entry.fb.is_caller = self.stores_result

@@ -79,6 +79,7 @@ class OuterTile(Tile):
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
         fb.as_written()
+        fb.is_strength_reduced = self.run > 0
         a, b, c, depth, adds, *arguments = fb.parameters
         known = (self.a_row, self.a_depth, self.b_depth, None, None, None if self.narrows else self.columns)
         a_row, a_depth, b_depth, c_row, piece, width = (

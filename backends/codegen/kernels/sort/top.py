@@ -83,6 +83,7 @@ class TopKernel(Kernel):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Selects from the rows [begin, end)."""
         entry = open_kernel(module, name, self.request)
+        entry.fb.is_strength_reduced = True
         if self.extent and self.k:
             with own_slot(entry, self.scratch_bytes) as slot:
                 pointers = parts_of(entry.fb, slot, self._sizes)

@@ -3,7 +3,7 @@
 import ctypes
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath, Sum, index_key, sum_of
-from xlalite.backends.codegen.llvm import I32, I64, PTR, ModuleBuilder
+from xlalite.backends.codegen.llvm import F32, I32, I64, PTR, ModuleBuilder
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import IrSource
@@ -67,4 +67,15 @@ def test_loops_whose_places_are_products_are_left_to_llvm() -> None:
     with fb.loop(0, 4):
         pass
     fb.ret(0)
-    assert fb.text().count("asm") == 1
+    assert fb.text().count("asm") == 2  # the loop inside, in which nothing changes that is multiplied, and the last one
+
+
+def test_pointers_that_loops_carry_are_not_analysed_unless_a_function_says_so() -> None:
+    for is_strength_reduced, count in ((False, 2), (True, 0)):
+        fb = ModuleBuilder("m").function("f", F32, (PTR,))
+        fb.is_strength_reduced = is_strength_reduced
+        with fb.carried_loop(0, 4, 1, [fb.parameters[0], fb.constant(F32, 0)]) as loop:
+            pointer, total = loop.values
+            loop.yield_(fb.gep(F32, pointer, 1), fb.fadd(total, fb.load(F32, pointer)))
+        fb.ret(loop.results[1])
+        assert fb.text().count("asm") == count
