@@ -130,3 +130,15 @@ def test_gradients_by_complex_numbers_point_uphill():
 def test_what_has_no_gradient_is_refused(function, arguments, message):
     with pytest.raises(xl.XlaliteError, match=message):
         xl.grad(function)(*arguments)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(np.maximum.accumulate(x) * np.arange(5.0)) + np.sum(np.minimum.accumulate(x) ** 2),
+        lambda x: np.sum(x**3 + (x + 9) ** 0.5 + x**7),
+        lambda x: np.sum(np.lib.stride_tricks.sliding_window_view(x, 3).max(-1) ** 2),
+    ],
+)
+def test_gradients_of_running_extremes_powers_and_windows(function):
+    np.testing.assert_allclose(xl.grad(function)(X), by_differences(function, X), rtol=1e-6, atol=1e-7)

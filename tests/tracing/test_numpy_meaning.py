@@ -141,3 +141,17 @@ def test_concatenation_without_an_axis_flattens():
 def test_what_cannot_be_recorded_is_named(function, message):
     with pytest.raises(TracingError, match=message):
         xlalite.jit(function)(REALS)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 15, 16, 17, 100, 1000])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_in_sorted_sequences(length, side):
+    random = np.random.default_rng(length)
+    for dtype in (np.float64, np.float32, np.int64, np.uint8):
+        places = np.sort(random.integers(0, 40, length).astype(dtype))
+        wanted = np.arange(45).astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            places[length - length // 10 :] = np.nan
+            wanted[:4] = [np.nan, np.inf, -np.inf, -0.0]
+        found = xlalite.jit(lambda a, v: np.searchsorted(a, v, side))(places, wanted)
+        np.testing.assert_array_equal(found, np.searchsorted(places, wanted, side))

@@ -11,6 +11,7 @@ from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
 from xlalite.ops.functions import array, functional, math
+from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
 from xlalite.tracing.indexing import combine_at
 from xlalite.tracing.promotion import as_tensor, converted, normal_axes, normal_axis, numpy_dtype, sizes
@@ -31,6 +32,7 @@ _ASSOCIATIVE = frozenset(
         *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logaddexp, np.logaddexp2, np.gcd, np.lcm, np.hypot),
     }
 )
+_EXTREMES: Mapping[np.ufunc, str] = {np.maximum: "_Cummax", np.minimum: "_Cummin"}
 _SCATTERS: Mapping[np.ufunc, str] = {
     np.add: "TensorScatterAdd",
     np.subtract: "TensorScatterSub",
@@ -102,6 +104,9 @@ def accumulate(ufunc: np.ufunc, a: Any, axis: int = 0, dtype: Any = None, out: A
     x = cast_to(as_tensor(a), as_dtype(_reduced_type(ufunc, a, dtype)))
     if ufunc in (np.add, np.multiply) and not x.dtype.is_bool:
         return finished(TracedArray((math.cumsum if ufunc is np.add else math.cumprod)(x, along)), out)
+    if ufunc in _EXTREMES and not (x.dtype.is_bool or x.dtype.is_complex):
+        attrs = {"exclusive": False, "reverse": False}
+        return finished(TracedArray(node(_EXTREMES[ufunc], [x, as_tensor(np.int32(along))], attrs)), out)
     rows = TracedArray(_axis_first(x, along))
     length = rows.shape[0]
     if ufunc in _ASSOCIATIVE:

@@ -17,6 +17,9 @@ from xlalite.tracing.promotion import as_tensor
 
 Rule = Callable[..., Tensor]
 
+_LARGEST_PRODUCT = 8
+"""Powers with larger exponents than this are rounded once, as a whole."""
+
 
 def for_fractions(rule: Rule) -> Rule:
     """A rule for numbers with fractions; whole numbers are left as they are."""
@@ -125,6 +128,23 @@ def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     ratio = x / y
     whole = array.where_v2(math.equal(quotient, 0), ratio * 0, whole)
     return array.where_v2(math.equal(y, 0), ratio, whole)
+
+
+def power(x: Tensor, y: Tensor, exponent: float) -> Any:
+    """A power with a number of Python: small whole ones are products, as NumPy's squares are, and 1/2 is a root."""
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        return x**y
+    if exponent == 0.5:
+        return math.sqrt(x)
+    if exponent not in range(1, _LARGEST_PRODUCT + 1):
+        return x**y
+    found, square, left = None, x, int(exponent)
+    while left:
+        if left & 1:
+            found = square if found is None else found * square
+        left >>= 1
+        square = math.square(square) if left else square
+    return found
 
 
 def reciprocal(x: Tensor) -> Tensor:

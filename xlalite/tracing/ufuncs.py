@@ -53,7 +53,8 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
     if dtypes[0].kind == "b":
         rule = BOOLEAN_UFUNCS.get(ufunc, rule)
     tensors = [converted(v, as_dtype(each)) for v, each in zip(inputs, dtypes, strict=False)]
-    found = rule(*tensors)
+    exponent = inputs[1] if ufunc is np.power and type(inputs[1]) in (int, float) else None
+    found = rule(*tensors) if exponent is None else rules.power(tensors[0], tensors[1], exponent)
     results = [
         TracedArray(cast_to(each, as_dtype(type_)), is_weak)
         for each, type_ in zip(found if isinstance(found, tuple) else (found,), dtypes[ufunc.nin :], strict=True)

@@ -4,6 +4,8 @@ import numpy as np
 from ops.cases.case import gradient, value
 
 from xlalite.ops.functions import products as p
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import node
 
 F = np.float32
 A = np.arange(24, dtype=F).reshape(2, 3, 4) / 7 - 1
@@ -17,6 +19,11 @@ EQUATIONS = [
     ("...ij->...ji", A), ("iij,jk->ik", np.stack([S, S + 1, S * 2]), S), ("a,a->", A[0, 0], A[1, 1]),
     ("...ij,...jk->...ik", A[:1], C[:, :4, :]),
 ]  # fmt: skip
+
+
+def _running(op_type, axis, reverse=False):
+    attrs = {"exclusive": False, "reverse": reverse}
+    return lambda x: node(op_type, [x, constant(axis)], attrs)
 
 
 def logcumsumexp(x: np.ndarray) -> np.ndarray:
@@ -70,6 +77,8 @@ VALUES = [
     value("Mean reduce_variance", lambda x: p.reduce_variance(x, [0, 2]), A, expected=lambda x: x.var((0, 2))),
     value("Sqrt reduce_std", lambda x: p.reduce_std(x, 1, True), A, expected=lambda x: x.std(1, keepdims=True)),
     value("Sum count_nonzero", lambda x: p.count_nonzero(x, 0), S, expected=lambda x: (x != 0).sum(0)),
+    value("_Cummax", _running("_Cummax", 1), B, expected=lambda x: np.maximum.accumulate(x, 1)),
+    value("_Cummin", _running("_Cummin", 0), B, expected=lambda x: np.minimum.accumulate(x, 0)),
     value("CumulativeLogsumexp", p.cumulative_logsumexp, A * 30, expected=logcumsumexp),
     value(
         "CumulativeLogsumexp exclusive",
@@ -90,6 +99,8 @@ GRADIENTS = [
     gradient("Einsum with an ellipsis", lambda x, y: p.einsum("...ij,...jk->...ik", x, y), X, X.transpose(0, 2, 1)),
     gradient("Einsum with repetition", lambda x, y: p.einsum("...ij,...jk->...ik", x, y), X[:1], X.transpose(0, 2, 1)),
     gradient("MatMul tensordot", lambda x, y: p.tensordot(x, y, 1), X, Y),
+    gradient("_Cummax", lambda x: _running("_Cummax", 1)(x) * Y, Y),
+    gradient("_Cummin", lambda x: _running("_Cummin", 0, True)(x) * Y, Y),
     gradient("CumulativeLogsumexp", lambda x: p.cumulative_logsumexp(x, 1) * Y, Y),
     gradient("CumulativeLogsumexp exclusive", lambda x: p.cumulative_logsumexp(x, 0, True, True)[:-1] * Y[1:], Y),
     gradient("Sqrt norm", lambda x: p.norm(x, axis=1), Y),

@@ -125,11 +125,13 @@ def _product_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return [_of_segments(op, slope * _rows_of(grad, ids)), None, None]
 
 
-def _lowest(dtype: HloDType) -> Array:
+def lowest(dtype: HloDType) -> Array:
+    """The lowest number of a type."""
     return np.asarray(_limits(dtype).min)
 
 
-def _highest(dtype: HloDType) -> Array:
+def highest(dtype: HloDType) -> Array:
+    """The highest number of a type."""
     return np.asarray(_limits(dtype).max)
 
 
@@ -139,8 +141,8 @@ def _limits(dtype: HloDType) -> DType:
 
 _declare_unsorted("UnsortedSegmentSum", "add", lambda dtype: 0, _sum_gradient, NUMERIC_TYPES)
 _declare_unsorted("UnsortedSegmentProd", "multiply", lambda dtype: 1, _product_gradient, NUMERIC_TYPES)
-_declare_unsorted("UnsortedSegmentMax", "maximum", _lowest, _extreme_gradient, REAL_TYPES)
-_declare_unsorted("UnsortedSegmentMin", "minimum", _highest, _extreme_gradient, REAL_TYPES)
+_declare_unsorted("UnsortedSegmentMax", "maximum", lowest, _extreme_gradient, REAL_TYPES)
+_declare_unsorted("UnsortedSegmentMin", "minimum", highest, _extreme_gradient, REAL_TYPES)
 
 
 # Segment*(data, segment_ids): ids in ascending order; the last one says how many rows there are.

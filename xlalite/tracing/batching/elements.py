@@ -62,7 +62,7 @@ def of_equal_batches(batch: Batch, op: Operation, parts: Sequence[Part]) -> Sequ
 
 
 @batches("Sum", "Prod", "Max", "Min", "All", "Any", "Mean", "ArgMax", "ArgMin", "Cumsum", "Cumprod", "ReverseV2")
-@batches("CumulativeLogsumexp")
+@batches("CumulativeLogsumexp", "_Cummax", "_Cummin")
 def along_dimensions(batch: Batch, op: Operation, parts: Sequence[Part]) -> Sequence[Part]:
     """The dimensions are one further."""
     name = "dimension" if op.type in ("ArgMax", "ArgMin") else "axis"

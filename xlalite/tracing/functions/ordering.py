@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.hlo.errors import TracingError
-from xlalite.ops.functions import ordering
+from xlalite.ops.functions import array as arrays, ordering
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.reductions import floating_array
 from xlalite.tracing.functions.registry import records, refuse
 from xlalite.tracing.promotion import normal_axes, normal_axis, promoted, sizes, traced, traced_array
 from xlalite.tracing.traced_array import TracedArray
 from xlalite.tracing.ufunc_methods import finished
+
+
+_LOOKED_THROUGH = 16
+"""Sequences of at most so many elements are compared with all of them, in vectors."""
 
 
 @records(np.sort)
@@ -67,9 +70,20 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     ordered, wanted = promoted(sequence, v)
     if ordered.shape.rank != 1:
         raise ValueError("object too deep for desired array")
-    flat = traced(wanted).reshape(-1)
-    found = traced(ordering.searchsorted(ordered, flat.tensor, side, as_dtype(np.int64)))
-    return found.reshape(wanted.shape.known_dims())
+    if side not in ("left", "right"):
+        raise ValueError(f"search side must be 'left' or 'right' (got '{side}')")
+    places, x = traced(ordered), traced(wanted)
+    if places.shape[0] <= _LOOKED_THROUGH:
+        return np.sum(_comes_before(places, x[..., None], side), axis=-1)
+    # The largest power of two first: each step looks at one element.
+    found = np.zeros_like(x, dtype=np.int64)
+    step = (1 << places.shape[0].bit_length()) >> 1
+    while step:
+        further = found + step
+        here = traced(arrays.gather(ordered, np.minimum(further, places.shape[0]).tensor - 1))
+        found = np.where(_comes_before(here, x, side) & (further <= places.shape[0]), further, found)
+        step >>= 1
+    return found
 
 
 @records(np.digitize)
@@ -213,6 +227,14 @@ refuse(
     *(np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
     *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
 )
+
+
+def _comes_before(here: Any, x: Any, side: str) -> Any:
+    """Whether an element stands before the place of another one; NaN is the largest."""
+    before = np.less(here, x) if side == "left" else np.less_equal(here, x)
+    if here.dtype.kind not in "fc":
+        return before
+    return before | (np.isnan(x) & ~np.isnan(here) if side == "left" else np.isnan(x))
 
 
 def _along(a: Any, axis: Any) -> tuple[Any, int]:
