@@ -13,7 +13,6 @@ from xlalite.tracing.promotion import normal_axes, normal_axis, promoted, sizes,
 from xlalite.tracing.traced_array import TracedArray
 from xlalite.tracing.ufunc_methods import finished
 
-
 _LOOKED_THROUGH = 16
 """Sequences of at most so many elements are compared with all of them, in vectors."""
 
