@@ -185,10 +185,37 @@ def test_programs_that_mix_much() -> None:
     agree(lambda x: (x << 2, x >> 1, x // 3, x % 3, x / 7), torch.arange(-6, 6))
     agree(lambda x: (x[:, None] ** x, (-2) ** x, x**5), torch.arange(-6, 6))
     agree(lambda x: (x.max(0)[0], x.argmin(1), x.var(), x.norm(1, 0)), torch.randn(3, 4))
-    agree(lambda x: torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t - 1, (x,)), torch.randn(3))
     agree(lambda x: x * x.conj() + x.real, torch.randn(3, dtype=torch.complex64))
     mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
     agree(lambda q, m: F.scaled_dot_product_attention(q, q, q, m), torch.randn(1, 1, 3, 8), mask)
+
+
+def test_branches_are_compiled_with_the_rest(programs: list[Any]) -> None:
+    def inner(x: torch.Tensor, w: torch.Tensor) -> Any:
+        return torch.cond(x[0, 0] > -1, lambda x, w: (x * w).sin(), lambda x, w: x.argmax(0) * w, (x, w))
+
+    def outer(x: torch.Tensor, w: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x, w: (x @ w).relu().cumsum(0), inner, (x, w)).exp()
+
+    for factor in (1, -0.2, -3):
+        results = []
+        for function in (outer, torch.compile(outer, backend=backend)):
+            x, w = ((torch.arange(1.0, 17).reshape(4, 4) / 16 * each).requires_grad_() for each in (factor, 0.5))
+            y = function(x, w)
+            y.sum().backward()
+            results.append((y.detach(), x.grad, w.grad))
+        torch.testing.assert_close(*results)
+    assert programs
+    assert all(program.is_whole for program in programs)
+
+
+def test_branches_that_hold_what_has_no_rule_run_in_torch(programs: list[Any]) -> None:
+    held = torch.ones(3)
+    for branch in (torch.special.erfcx, lambda x: x + held, lambda x: (x.int() // x.int()).float()):
+        agree(lambda x, b=branch: torch.cond(x.sum() > 0, b, lambda x: x - 1, (x,)) * 2, torch.ones(3))
+    reasons = [decision.reason for program in programs for decision in program.decisions]
+    assert any("erfcx: no rule" in reason for reason in reasons)
+    assert any("ZeroDivisionError may be raised" in reason for reason in reasons)
 
 
 def test_parts_of_an_argument_stay_parts() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.builder import Builder, Handle, Handles
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
@@ -20,6 +21,7 @@ from xlalite.interop.torch.memory_order import MemoryOrder
 from xlalite.interop.torch.rules.operation import Operation
 from xlalite.interop.torch.rules.registry import Declined, find_rule
 
+_COND = torch.ops.higher_order.cond
 _PLACE = re.compile(r'File "([^"]*)", line (\d+)')
 
 
@@ -46,6 +48,8 @@ def reason_to_decline(node: Node) -> str:
     """Why an operation cannot be compiled, as far as its name and its types say; empty when they say nothing."""
     if node.target is operator.getitem or is_known(node):
         return ""
+    if node.target is _COND:
+        return _reason_to_decline_branches(node)
     if find_rule(str(node.target)) is None:
         return "no rule"
     if any(_is_lazy(source) for source in node.all_input_nodes):
@@ -58,6 +62,32 @@ def reason_to_decline(node: Node) -> str:
             if value.device.type != "cpu" or value.layout != torch.strided:
                 return f"tensor on {value.device.type}, {value.layout}"
     return ""
+
+
+def _reason_to_decline_branches(node: Node) -> str:
+    predicate, *_, operands = node.args
+    if not all(
+        isinstance(each, Node) and isinstance(each.meta["val"], torch.Tensor) for each in (predicate, *operands)
+    ):
+        return "the condition or an operand is no tensor"
+    for graph in _branches(node):
+        (output,) = graph.find_nodes(op="output")
+        held = (_held(each) for each in graph.find_nodes(op="get_attr"))
+        if any(isinstance(each, torch.Tensor) for each in held) or not all(isinstance(o, Node) for o in output.args[0]):
+            return "a branch holds a tensor or gives none"
+        for each in (each for each in graph.nodes if each.op == "call_function"):
+            if reason := reason_to_decline(each):
+                return f"in a branch, {each.name}: {reason}"
+    return ""
+
+
+def _branches(node: Node) -> list[torch.fx.Graph]:
+    return [_held(branch).graph for branch in node.args[1:3]]
+
+
+def _held(node: Node) -> Any:
+    """What an attribute of a graph's module is."""
+    return getattr(node.graph.owning_module, node.target)
 
 
 def lower(
@@ -85,6 +115,8 @@ def lower(
 
 
 def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: dict[str, Handle]) -> Any:
+    if node.target is _COND:
+        return _conditional(builder, node, values)
     found = node.meta["val"]
     arguments, named = torch.fx.node.map_arg(
         (node.args, node.kwargs), lambda each: values[each] if each in values else each.meta["val"]
@@ -105,6 +137,35 @@ def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: di
         if have is not None and want is not None and not have.shape.compatible(want):
             raise NodeDeclinedError(node, f"rule gives {have.shape} for {want}")
     return tuple(made) if isinstance(found, (tuple, list)) else made[0]
+
+
+def _conditional(builder: Builder, node: Node, values: Mapping[Node, Any]) -> tuple[Handle, ...]:
+    """The results of one of two branches."""
+    given = builder.tuple([values[operand] for operand in node.args[3]])
+    called = [
+        builder.subcomputation(
+            f"{builder.computation.name}_{node.name}_{number}", [given.shape], partial(_branch, node, graph)
+        )
+        for number, graph in enumerate(_branches(node))
+    ]
+    condition = builder.reshape(values[node.args[0]], ())
+    found = builder.op("conditional", (condition, given, given), None, called)
+    return tuple(found[number] for number in range(len(found.shape.elements)))
+
+
+def _branch(node: Node, graph: torch.fx.Graph, builder: Builder, parameters: Handles) -> Handle:
+    (operand,) = parameters
+    values: dict[Node, Any] = {each: operand[i] for i, each in enumerate(graph.find_nodes(op="placeholder"))}
+    refusals: dict[str, Handle] = {}
+    try:
+        for each in (each for each in graph.nodes if each.op == "call_function"):
+            values[each] = _lowered(builder, each, values, refusals)
+    except NodeDeclinedError as declined:
+        raise NodeDeclinedError(node, f"in a branch: {declined}") from declined
+    if refusals:
+        raise NodeDeclinedError(node, f"in a branch: {next(iter(refusals))} may be raised")
+    (output,) = graph.find_nodes(op="output")
+    return builder.tuple([values[each] for each in output.args[0]])
 
 
 def _shape(value: Any) -> Shape | None:

@@ -61,7 +61,7 @@ class Operation:
     @property
     def unique_name(self) -> str:
         """A name that no other operation of the module has, for computations that a rule makes."""
-        return f"{len(self.builder.computation.instructions)}"
+        return f"{self.builder.computation.name}_{len(self.builder.computation.instructions)}"
 
     def shape_like(self, value: Handle, dtype: DType) -> Shape:
         """The type of a value of the same sizes."""
