@@ -6,8 +6,7 @@ Pipelines say which passes run in which order; this file says what running one m
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -99,24 +98,28 @@ class Instrumentation:
         if hlo_pass in self._settled or not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
             return False
         self._runs += 1
-        record = PassRecord(self._runs, pipeline, hlo_pass.name, following)
+        known = self._runs, pipeline, hlo_pass.name, following
         for observer in self._observers:
-            observer.before_pass(module, record)
+            observer.before_pass(module, PassRecord(*known))
         before = module_fingerprint(module) if self.options.check_passes else None
         sizes_before = self._sizes
         self.progress.note(module.name, hlo_pass.name, sizes_before[1])
 
         start = time.perf_counter()
-        with self._blaming(module, record):
+        try:
             changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run(module)
-        ran = time.perf_counter()
-        with self._blaming(module, record):
+            ran = time.perf_counter()
             if changed and module.config.is_scheduled:
                 _keep_schedule(module)
             if before is not None:
                 _check_truth(changed, changed_in_fact=module_fingerprint(module) != before)
             if self.options.check_passes or (changed and self.options.verifies_passes):
                 verify(module)
+        except BaseException as error:
+            blaming = self._blame(error, module, PassRecord(*known))
+            if blaming is error:
+                raise
+            raise blaming from error
         verified = time.perf_counter()
 
         if changed and fuel is not None and not hlo_pass.counts_changes:
@@ -126,8 +129,8 @@ class Instrumentation:
             self._settled.clear()
         else:
             self._settled.add(hlo_pass)
-        record = replace(
-            record,
+        record = PassRecord(
+            *known,
             changed=changed,
             time_ms=round((ran - start) * 1e3, 4),
             verification_ms=round((verified - ran) * 1e3, 4),
@@ -139,20 +142,14 @@ class Instrumentation:
             observer.after_pass(module, record)
         return changed
 
-    @contextmanager
-    def _blaming(self, module: HloModule, record: PassRecord) -> Iterator[None]:
-        """Turns an error of xlalite into a `PassError` that names the pass; notes the pass on any other."""
+    def _blame(self, error: BaseException, module: HloModule, record: PassRecord) -> BaseException:
+        """What is to be raised: for an error of xlalite a `PassError` that names the pass, which any other notes."""
         where = f"pass {record.name} (number {record.number}, pipeline {record.pipeline}) on module {module.name}"
-        try:
-            yield
-        except XlaliteError as error:
-            failure = PassError(f"{where}: {error}")
-            self._note_dump(failure, module, record)
-            raise failure from error
-        except BaseException as error:
+        blaming = PassError(f"{where}: {error}") if isinstance(error, XlaliteError) else error
+        if blaming is error:
             error.add_note(f"in {where}")
-            self._note_dump(error, module, record)
-            raise
+        self._note_dump(blaming, module, record)
+        return blaming
 
     def _note_dump(self, error: BaseException, module: HloModule, record: PassRecord) -> None:
         for observer in self._observers:
