@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +22,7 @@ FUTEX_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "loongarch64": 98}
 
 ENVIRONMENT_NAME = "XLALITE_NUM_THREADS"
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
+_QUOTA_SECONDS = 1.0
 
 
 def has_native_pool() -> bool:
@@ -51,8 +54,14 @@ def resolve_num_threads(wanted: int | None = None) -> int:
 def available_cpus() -> int:
     """CPUs this process may run on: its affinity mask, limited by the CPU quota of its control group (rounded up)."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = cgroup_cpu_quota()
+    quota = _recent_quota(time.monotonic() // _QUOTA_SECONDS)
     return cpus if quota is None else max(1, min(cpus, math.ceil(quota)))
+
+
+@functools.lru_cache(maxsize=1)
+def _recent_quota(_: float) -> float | None:
+    """The quota, read again once a second: every compilation asks for it, and it stands in many files."""
+    return cgroup_cpu_quota()
 
 
 def cgroup_cpu_quota(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> float | None:

@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from xlalite.backends.cpu.native import threads
 from xlalite.backends.cpu.native.threads import available_cpus, cgroup_cpu_quota, resolve_num_threads
 from xlalite.hlo.errors import FlagError
 
@@ -25,6 +26,16 @@ def test_affinity_is_respected():
         assert available_cpus() == 1
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_quota_is_read_again_after_a_while(monkeypatch):
+    quotas, now = iter([1.0, 2.0]), [1e9]
+    monkeypatch.setattr(threads, "cgroup_cpu_quota", lambda: next(quotas))
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: range(8), raising=False)
+    monkeypatch.setattr(threads.time, "monotonic", lambda: now[0])
+    assert [available_cpus(), available_cpus()] == [1, 1]
+    now[0] += 1
+    assert available_cpus() == 2
 
 
 @pytest.mark.parametrize("wanted", [0, -1, 513, 2.0, "2", True])
