@@ -228,6 +228,7 @@ from xlalite.stubs import (
     quantization as quantization, random as random, saved_model as saved_model, signal as signal, sparse as sparse,
     spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
 )
+from xlalite.tracing.callbacks import pure_callback as pure_callback
 from xlalite.tracing.control_flow import (
     cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
 )
@@ -236,6 +237,7 @@ from xlalite.tracing.differentiation import (
     grad as grad, hessian as hessian, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp
 )
 from xlalite.tracing.jit import JitFunction as JitFunction, jit as jit
+from xlalite.tracing.random_generator import default_rng as default_rng
 from xlalite.tracing.vectorization import vmap as vmap
 
 bool = bool_

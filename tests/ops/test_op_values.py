@@ -12,6 +12,7 @@ from ops.cases.case import ValueCase, value as case, value_of as one
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.surroundings.custom_calls import register_custom_call
 from xlalite.ops.functions import array as a, math as m, nn
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.node import node, operation
@@ -23,6 +24,8 @@ SMALL = np.array([[-0.9, -0.1, 0.0], [0.3, 0.5, 0.9]], F)
 INTS = np.array([[-7, -3, 0], [2, 5, 9]], np.int32)
 BOOLS = np.array([[True, False, True], [False, False, True]])
 C = np.array([1 + 2j, -3 + 0.5j], np.complex64)
+TWICE = "tests_twice"
+register_custom_call(TWICE, lambda x: x * 2)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -210,6 +213,12 @@ CASES = [
         X,
         INTS,
         expected=lambda x, y: y,
+    ),
+    case(
+        "_PureCallback",
+        lambda x: operation("_PureCallback", [x], {"target": TWICE, "kinds": ((dtypes.float32, (2, 3)),)}).outputs[0],
+        X,
+        expected=lambda x: x * 2,
     ),
     case("PreventGradient", lambda x: a.prevent_gradient(x), X, expected=lambda x: x),
     case("PlaceholderWithDefault", lambda x: a.placeholder_with_default(x, [None, 3]), X, expected=lambda x: x),

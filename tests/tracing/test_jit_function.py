@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xlalite as xl
+from xlalite.hlo.errors import TracingError
 
 RNG = np.random.default_rng(3)
 X32 = RNG.standard_normal((3, 4)).astype(np.float32)
@@ -110,15 +111,17 @@ def test_each_signature_is_compiled_once_and_the_difference_is_kept() -> None:
         np.testing.assert_array_equal(double(np.ones(size)), np.full(size, 2.0))
     assert calls == [(2,), (3,)]
     assert [each.verdict for each in double.decisions] == ["compiled", "compiled again"]
-    assert double.decisions[1].subject == ("double", "argument_0")
+    assert double.decisions[1].subject == ("double", "x")
     assert double.executable(np.ones(2)).program_shape.result.elements[0].dims == (2,)
     assert double.__name__ == "double"
 
 
 def test_a_function_may_call_itself_while_it_is_traced() -> None:
+    box = [N32]
+
     @xl.jit(static_argnames="depth")
     def total(x: Any, depth: int) -> Any:
-        return x if depth == 0 else x + total(N32, depth - 1)
+        return x if depth == 0 else x + total(box[0], depth - 1)
 
     np.testing.assert_array_equal(total(X32, 2), X32 + 2 * N32)
     assert len(total.decisions) == 3
@@ -186,7 +189,37 @@ def test_methods_are_bound_and_their_objects_are_static() -> None:
     np.testing.assert_array_equal(two.apply(X32, X32), X32 * 3)
     np.testing.assert_array_equal(Scale.apply(two, X32, shift=None), X32 * 2)
     assert len(Scale.apply.decisions) == 4
-    assert Scale.apply.decisions[1].reason == "the structure or a static argument changed"
+    assert Scale.apply.decisions[1].reason == "a static argument changed"
+    assert Scale.apply.decisions[1].subject == ("apply", "self")
+
+
+def test_what_differed_is_named_as_the_function_names_it() -> None:
+    function = xl.jit(lambda x, pair, *rest, n: (x + pair["a"]) * n + sum(rest), static_argnames="n")
+    pair = {"a": X32, "b": X32}
+    for arguments, n in (((X32, pair, X32), 2), ((X32, pair, X32), 3), ((X32, pair, X32[:1]), 3), ((X32, pair), 3)):
+        function(*arguments, n=n)
+    function(X32, {"a": X32[:1], "b": X32}, n=3)
+    decisions = function.decisions
+    assert [each.subject[1:] for each in decisions] == [(), ("n",), ("rest[0]",), (), ("pair (1 of 2)",)]
+    assert decisions[1].numbers == {"before": "2", "now": "3"}
+
+
+def test_programs_can_be_looked_at() -> None:
+    lowered = xl.jit(lambda x: np.sin(x) + 1).lower(X32)
+    assert "sine(" in lowered.as_text()
+    assert "sine" in lowered.as_text("hlo")
+    assert lowered.explain().splitlines()[0].endswith("first signature")
+    np.testing.assert_allclose(lowered.compile()(X32)[0], np.sin(X32) + 1, rtol=1e-6)
+    assert repr(lowered).startswith("<lowered")
+
+
+def test_functions_compiled_by_themselves_are_parts_of_others() -> None:
+    @xl.jit(static_argnames="n")
+    def scaled(x, n=2):
+        x *= n
+        return x
+
+    assert float(xl.jit(lambda x: np.sum(scaled(x, 3) + x))(X32)) == pytest.approx(float(np.sum(X32 * 4)), rel=1e-5)
 
 
 @pytest.mark.parametrize("options", [{"static_argnames": "n"}, {"static_argnums": 1}, {"static_argnums": [-1]}])
@@ -243,14 +276,9 @@ def test_operators_that_assign_change_the_array_and_not_that_of_the_caller() -> 
     np.testing.assert_array_equal(same, X32 * 4)
 
 
-def test_random_numbers_drawn_while_tracing_are_warned_of() -> None:
-    noisy = xl.jit(lambda x: x + np.random.random())
-    with pytest.warns(
-        UserWarning, match="drew numbers from np.random while it was traced; they are constants"
-    ) as warned:
-        noisy(X32)
-    assert warned[0].filename == __file__, "the warning should point at the call"
-    np.testing.assert_array_equal(noisy(X32), noisy(X32))
+def test_random_numbers_drawn_while_tracing_are_refused() -> None:
+    with pytest.raises(TracingError, match=r"drew numbers from np.random while it was traced; .*xlalite.default_rng"):
+        xl.jit(lambda x: x + np.random.random())(X32)
 
 
 def test_a_changed_element_type_is_the_reason_for_a_compilation() -> None:

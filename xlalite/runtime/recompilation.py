@@ -10,6 +10,7 @@ from xlalite.hlo.types.decision import Decision, Number
 
 STAGE = "compilation"
 REMEMBERED_SIGNATURES = 256
+STRUCTURE_CHANGED = "the structure or a static argument changed"
 
 
 class CompilationHistory:
@@ -57,8 +58,7 @@ def explain_compilation(
     nearest = min(reversed(earlier), key=lambda other: len(_differences(signature, other)))
     changed = _differences(signature, nearest)
     if 0 in changed:
-        reason = "the structure or a static argument changed"
-        return Decision(STAGE, (cluster,), "compiled again", reason)
+        return Decision(STAGE, (cluster,), "compiled again", STRUCTURE_CHANGED)
     names = tuple(arguments[position - 1] for position in changed)
     found, before = signature[changed[0]], nearest[changed[0]]
     return Decision(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MethodType
 from typing import Any, overload
 
@@ -31,7 +32,8 @@ from xlalite.ops.functions.array import placeholder
 from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
-from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, CompilationHistory
+from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, STRUCTURE_CHANGED, CompilationHistory
+from xlalite.tracing.lowered import Lowered
 from xlalite.tracing.namespace import with_these_names
 from xlalite.tracing.promotion import as_tensor
 from xlalite.tracing.source_transformation import with_staged_control
@@ -90,6 +92,7 @@ class JitFunction:
         self._static_names, self._static_positions = _static_parameters(function, static_argnames, static_argnums)
         self._num_threads = num_threads
         self._history = CompilationHistory(function.__name__)
+        self._statics: deque[Mapping[str, Any]] = deque(maxlen=REMEMBERED_SIGNATURES)
         self._cache: SignatureCache[_Compiled] = SignatureCache(most=REMEMBERED_SIGNATURES)
         # Programs for arrays alone, by their shapes and types.
         self._quick: dict[Hashable, _Compiled] = {}
@@ -108,7 +111,7 @@ class JitFunction:
         Raises:
             TracingError: The function does something that cannot be recorded.
         """
-        if is_tracing():
+        if is_tracing() and any(isinstance(each, TracedArray) for each in flatten((arguments, dict(named)))[0]):
             return self._within(arguments, named)
         if named:
             compiled, arrays = self._find(arguments, named)
@@ -137,6 +140,10 @@ class JitFunction:
     def executable(self, *arguments: Any, **named: Any) -> Executable:
         """The program for arguments of this kind, compiled if it was not."""
         return self._find(arguments, named)[0].executable
+
+    def lower(self, *arguments: Any, **named: Any) -> Lowered:
+        """The program for arguments of this kind, to look at."""
+        return Lowered(self.executable(*arguments, **named))
 
     def clear_cache(self) -> None:
         """Forgets all compiled programs."""
@@ -168,6 +175,35 @@ class JitFunction:
             signature, lambda: self._compile(_Given(structure, fixed, static, leaves, arrays), signature)
         ), arrays
 
+    def _why(self, given: _Given, signature: Signature) -> Decision:
+        """Why it is compiled, in the names of the function's arguments."""
+        decision = self._history.explain(self._argument_names(given), signature)
+        now = {**{self._positional(i): value for i, value in given.fixed.items()}, **given.static}
+        if self._statics and decision.reason == STRUCTURE_CHANGED:
+            before = min(reversed(self._statics), key=lambda other: len(_changed(now, other)))
+            if names := _changed(now, before):
+                values = {"before": repr(before.get(names[0])), "now": repr(now.get(names[0]))}
+                subject = (self._function.__name__, *names)
+                decision = replace(decision, subject=subject, reason="a static argument changed", numbers=values)
+        self._statics.append(now)
+        return decision
+
+    def _argument_names(self, given: _Given) -> list[str]:
+        """What the function calls each leaf of its arguments."""
+        positional, named = rebuild(given.structure, given.leaves)
+        parts = [*((self._positional(i), value) for i, value in enumerate(positional)), *named.items()]
+        found = []
+        for name, value in parts:
+            leaves, structure = flatten(value)
+            found += [name] if structure == LEAF else [f"{name} ({i + 1} of {len(leaves)})" for i in range(len(leaves))]
+        return found
+
+    def _positional(self, number: int) -> str:
+        parameters = list(inspect.signature(self._function).parameters.values())
+        rest = [each.name for each in parameters if each.kind is inspect.Parameter.VAR_POSITIONAL]
+        own = [each.name for each in parameters if each.kind not in _ONLY_NAMED]
+        return own[number] if number < len(own) else f"{rest[0]}[{number - len(own)}]"
+
     def _compile(self, given: _Given, signature: Signature) -> _Compiled:
         name = self._function.__name__
         flags = flags_from_environment()
@@ -177,7 +213,7 @@ class JitFunction:
             extra_passes=extra_passes(flags),
         )
         arrays = given.arrays
-        with Graph().as_default(), _watching_random_numbers(name), tracing():
+        with Graph().as_default(), _refusing_random_numbers(name), tracing():
             inputs = [placeholder(array.dtype, array.shape, f"argument_{i}") for i, array in enumerate(arrays)]
             traced = [
                 TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, given.leaves, strict=True)
@@ -195,7 +231,7 @@ class JitFunction:
                 reason = f"{operation.type}: its stream of random numbers belongs to a session, and here is none"
             if reason is not None:
                 raise TracingError(f"{name} cannot be compiled: {reason}\n  in {operation.describe()}")
-        decision = self._history.explain([tensor.op.name for tensor in inputs], signature)
+        decision = self._why(given, signature)
         arguments = [
             ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape))
             for tensor, array in zip(inputs, arrays, strict=True)
@@ -257,6 +293,11 @@ def jit(
     return JitFunction(function, names, numbers, num_threads, control_flow)
 
 
+_ONLY_NAMED = (
+    inspect.Parameter.KEYWORD_ONLY,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _NUMBERS = frozenset({bool, int, float, complex})
 
@@ -285,16 +326,20 @@ def _static_parameters(
     return frozenset({*names, *named}), frozenset(positions)
 
 
+def _changed(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    nothing = object()
+    return [name for name in sorted({*one, *other}) if one.get(name, nothing) != other.get(name, nothing)]
+
+
 @contextmanager
-def _watching_random_numbers(name: str) -> Iterator[None]:
-    """Warns when numbers are drawn from NumPy's global generator meanwhile."""
+def _refusing_random_numbers(name: str) -> Iterator[None]:
+    """Refuses what draws numbers from NumPy's global generator meanwhile."""
     before = _random_position()
     yield
     if _random_position() != before:
-        warnings.warn(
-            f"{name} drew numbers from np.random while it was traced; they are constants of the compiled program, the "
-            "same in every call. Pass random arrays as arguments, or use xlalite's random functions",
-            stacklevel=8,
+        raise TracingError(
+            f"{name} drew numbers from np.random while it was traced; they would be the same in every call. Pass "
+            "random arrays as arguments, or draw from xlalite.default_rng(seed), whose seed may be an argument"
         )
 
 

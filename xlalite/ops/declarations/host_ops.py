@@ -13,8 +13,13 @@ from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.framework.graph.tensor_shape import unknown_shape
+from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
+from xlalite.framework.meaning.lowering import LoweringContext
+from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.ops import OPS
+from xlalite.hlo.types.shape import Shape
+from xlalite.ops.helpers.declare import declare_outputs
 from xlalite.ops.helpers.gradient_rules import of_one_output
 from xlalite.ops.helpers.shape_rules import no_outputs
 
@@ -134,4 +139,29 @@ register(
         is_stateful=True,
         why_host="it prints",
     )
+)
+
+
+# _PureCallback(input...): what a custom-call target that Python registered gives.
+
+
+def _callback_lower(ctx: LoweringContext, op: Operation, inputs: tuple[Handle, ...]) -> Sequence[Handle]:
+    attrs = OPS["custom-call"].attrs(custom_call_target=op.get_attr("target"))
+    shapes = [Shape.array(dtype.hlo, dims) for dtype, dims in op.get_attr("kinds")]
+    found = ctx.builder.op("custom-call", inputs, attrs, shape=shapes[0] if len(shapes) == 1 else Shape.tuple(shapes))
+    return [found] if len(shapes) == 1 else [found[i] for i in range(len(shapes))]
+
+
+def _callback_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    raise LookupError(f"{op.name!r} calls Python and has no gradient; custom_gradient gives it one")
+
+
+declare_outputs(
+    "_PureCallback",
+    ("input*",),
+    lambda op: [(dtype, TensorShape(dims)) for dtype, dims in op.get_attr("kinds")],
+    _callback_lower,
+    _callback_gradient,
+    None,
+    attrs=("target", "kinds"),
 )
