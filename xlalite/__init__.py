@@ -7,10 +7,16 @@ its like in `namespace.py`). Type checkers read `__init__.pyi` and `stubs/`, whi
 """
 
 import importlib
+import os
 
 from xlalite.namespace_modules import exports_of, imported, missing_name, namespace, namespaces_of
 
 __version__ = "0.1.0.dev0"
+
+if os.environ.get("XLALITE_LOG"):
+    from xlalite.log_setting import show_log
+
+    show_log(os.environ["XLALITE_LOG"])
 
 # Modules that are reached as attributes, beside the namespaces of `namespace.py`.
 _MODULES: dict[str, str] = {

@@ -5,6 +5,7 @@ and the help text follow from it. Rooms below the runtime do not read flags; the
 into options. Beside them stand the flags of programs, as TensorFlow offers them (`program_flags`).
 """
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -16,7 +17,7 @@ from xlalite.hlo.errors import FlagError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DebugOptions
+from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DUMP_FORMS, DebugOptions
 from xlalite.passes.core.extensions import registered_passes
 from xlalite.program_flags import (
     FLAGS as FLAGS,
@@ -34,6 +35,7 @@ from xlalite.program_flags import (
 )
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
+XLA_ENVIRONMENT_NAME: Final = "XLA_FLAGS"
 
 T = TypeVar("T")
 
@@ -132,6 +134,11 @@ class Flags:
 
     xla_dump_to: str = _flag("", _DIRECTORY, "write what the compiler makes of each module into DIR; '-' prints it")
     xla_dump_hlo_as_text: bool = _flag(True, _TRUE, "accepted for old habits' sake: HLO is always dumped as text")
+    xla_dump_hlo_as_proto: bool = _flag(False, _SWITCH, "write each dumped state as a protocol buffer, too")
+    xla_dump_hlo_as_dot: bool = _flag(False, _SWITCH, "draw each dumped state for Graphviz, too")
+    xla_dump_hlo_as_html: bool = _flag(False, _SWITCH, "draw each dumped state as a page for browsers, too")
+    xla_dump_hlo_as_url: bool = _flag(False, _SWITCH, "the same, and say in the log where it is")
+    xla_dump_max_hlo_modules: int = _flag(-1, _integer(-1), "dump no more modules into a directory; -1 is any number")
     xla_dump_hlo_module_re: str = _flag("", _PATTERN, "dump only modules whose name matches")
     xla_dump_hlo_pass_re: str = _flag("", _PATTERN, "dump around each changing pass whose name matches")
     xla_dump_hlo_pipeline_re: str = _flag("", _PATTERN, "dump passes only of pipelines whose name matches")
@@ -139,6 +146,9 @@ class Flags:
         False, _SWITCH, "write HLO without loss in dumps and by opt, large constants too"
     )
     xla_disable_hlo_passes: tuple[str, ...] = _flag((), _NAMES, "passes that do not run")
+    xla_disable_all_hlo_passes: bool = _flag(
+        False, _SWITCH, "run no passes but those that code generation cannot do without"
+    )
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
     xla_cpu_max_isa: str = _flag("", _ISA, "machine code uses no newer vector instructions of x86-64 than these")
@@ -172,20 +182,34 @@ class Flags:
 
 
 def flags_from_environment(environment: Mapping[str, str] | None = None) -> Flags:
-    """The flags in the environment variable `XLALITE_FLAGS`, which is split as a shell would.
+    """The flags in the environment: those of `XLALITE_FLAGS`, split as a shell would, over those of `XLA_FLAGS`.
+
+    Of `XLA_FLAGS` only those count that are known here, as a file of them has flags of devices and of XLA's own passes.
 
     Raises:
         FlagError: The text cannot be split, a flag does not exist, or a value is not what the flag takes.
     """
-    text = (os.environ if environment is None else environment).get(ENVIRONMENT_NAME, "")
+    given = os.environ if environment is None else environment
+    flags = _understood(given.get(XLA_ENVIRONMENT_NAME, ""))
+    text = given.get(ENVIRONMENT_NAME, "")
     try:
         arguments = shlex.split(text)
     except ValueError as error:
         raise FlagError(f"{ENVIRONMENT_NAME}: {error} in {text!r}") from None
     try:
-        return parse_flags(arguments)
+        return parse_flags(arguments, flags)
     except FlagError as error:
         raise FlagError(f"{ENVIRONMENT_NAME}: {error}") from None
+
+
+def _understood(text: str) -> Flags:
+    """What XLA's flags say as far as they mean the same here; the others are for XLA, which reads them itself."""
+    flags = Flags()
+    for word in text.split():
+        if word.startswith("--xla_"):
+            with contextlib.suppress(FlagError):
+                flags = parse_flags([word], flags)
+    return flags
 
 
 def parse_flags(arguments: Iterable[str], base: Flags | None = None) -> Flags:
@@ -209,6 +233,8 @@ def debug_options(flags: Flags) -> DebugOptions:
         dump_hlo_module_re=flags.xla_dump_hlo_module_re or None,
         dump_hlo_pipeline_re=flags.xla_dump_hlo_pipeline_re or None,
         dump_large_constants=flags.xla_dump_large_constants,
+        dump_forms=tuple(form for form in DUMP_FORMS if getattr(flags, f"xla_dump_hlo_as_{form}")),
+        dump_max_modules=None if flags.xla_dump_max_hlo_modules < 0 else flags.xla_dump_max_hlo_modules,
         disable_passes=flags.xla_disable_hlo_passes,
         enable_only=flags.xla_enable_hlo_passes_only,
         fuel=flags.xla_fuel,

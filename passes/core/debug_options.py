@@ -15,6 +15,9 @@ CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")
 CPU_WINOGRAD = (0, 2, 4)
 """Sides of tiles of results that there are matrices for; 0 is none."""
 
+DUMP_FORMS = ("proto", "dot", "html", "url")
+"""What states of modules may be written as besides text; `url` is a page, and a line in the log that says where."""
+
 
 @dataclass(frozen=True, slots=True)
 class DebugOptions:
@@ -26,6 +29,8 @@ class DebugOptions:
         dump_hlo_module_re: Dump only modules whose name matches; None for all.
         dump_hlo_pipeline_re: Dump passes only of pipelines whose name matches; None for all.
         dump_large_constants: Write HLO without loss; without it dumps of large constants do not reproduce.
+        dump_forms: Which of `DUMP_FORMS` are written, too.
+        dump_max_modules: How many modules are dumped into a directory; None for any number.
         disable_passes: Names of passes that do not run.
         enable_only: Names of the only passes that run; empty for all.
         fuel: (pass name, number of changes allowed) pairs.
@@ -43,6 +48,8 @@ class DebugOptions:
     dump_hlo_module_re: str | None = None
     dump_hlo_pipeline_re: str | None = None
     dump_large_constants: bool = False
+    dump_forms: tuple[str, ...] = ()
+    dump_max_modules: int | None = None
     disable_passes: tuple[str, ...] = ()
     enable_only: tuple[str, ...] = ()
     fuel: tuple[tuple[str, int], ...] = ()

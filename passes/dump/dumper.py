@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import logging
 import os
 import re
 import sys
@@ -42,6 +43,8 @@ from xlalite.passes.dump.records import (
 )
 
 STANDARD_OUTPUT = "-"
+
+_LOG = logging.getLogger("xlalite")
 
 # File systems take names of 255 bytes: `module_0003.`, the module's name, the rest, and what a temporary file adds.
 _NAME_BYTES = 100
@@ -115,6 +118,28 @@ class ModuleDumper:
     def write_given(self, module: HloModule) -> None:
         """Writes the module before the first pass."""
         self._shown_in = self.write(GIVEN, GIVEN_SUFFIX, self._text_of(module))
+        self.write_forms(module, GIVEN_SUFFIX)
+
+    def write_forms(self, module: HloModule, suffix: str) -> None:
+        """Writes the module as whatever the options want besides the text, beside the file of a suffix."""
+        for form in self._options.dump_forms:
+            if self.directory != STANDARD_OUTPUT:
+                self._write_form(module, form, suffix.removesuffix(".txt"))
+
+    def _write_form(self, module: HloModule, form: str, stem: str) -> None:
+        if form == "proto":
+            self._write(f"{stem}.hlo.pb", module.to_proto())
+            return
+        if form == "dot":
+            from xlalite.hlo.tools.graph.dot import graph_dot  # and with it networkx
+
+            self._write(f"{stem}.dot", graph_dot(module))
+            return
+        from xlalite.hlo.tools.graph.page import graph_page
+
+        name = self._write(f"{stem}.html", graph_page(module))
+        if form == "url" and name is not None:
+            _LOG.warning("%s: %s", module.name, (Path(self.directory) / name).absolute().as_uri())
 
     def write_decisions(self, decisions: Sequence[Decision]) -> None:
         """Writes the decisions as JSON."""
@@ -168,6 +193,7 @@ class ModuleDumper:
         before = self._shown_in
         suffix = f"{record.number:04d}.{record.pipeline}.after_{record.name}.before_{record.following}"
         self._write_state(suffix, self._text_now(module))
+        self.write_forms(module, _file_safe(suffix, _SUFFIX_BYTES))
         if before is None or self._shown_in is None:
             return None, None
         return before, self._shown_in
@@ -216,9 +242,16 @@ def module_dumper(options: DebugOptions, module_name: str) -> ModuleDumper | Non
     if not options.dumps_module(module_name):
         return None
     assert options.dump_to is not None, "dumps_module says so"
+    if options.dump_max_modules is not None and _dumped(options.dump_to) >= options.dump_max_modules:
+        return None
     name = _file_safe(module_name, _NAME_BYTES)
     prefix = _claim(options.dump_to, "module", f".{name}", GIVEN_SUFFIX)
     return None if prefix is None else ModuleDumper(options, options.dump_to, prefix, module_name)
+
+
+def _dumped(directory: str) -> int:
+    """How many modules have been dumped into a directory."""
+    return 0 if directory == STANDARD_OUTPUT else highest_number(Path(directory), "module") + 1
 
 
 def session_dumper(options: DebugOptions) -> ReportDumper | None:

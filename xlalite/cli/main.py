@@ -1,8 +1,8 @@
 """Finds the command, runs it, and turns errors into one message and an exit code.
 
 Exit codes: 0 when all is well, 1 when the answer is no (results differ, modules differ), 2 when something is wrong with
-the input, 130 when interrupted. Commands are modules that are imported only when they are called, so that
-`xlalite --help` does not wait for LLVM.
+the input, 124 when `--timeout` has passed, 130 when interrupted. Commands are modules that are
+imported only when they are called, so that `xlalite --help` does not wait for LLVM.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from xlalite import __version__
+from xlalite.cli.common_options import Deadline, take_option
 from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     shows_traceback = _take_traceback_option(words)
     program = "xlalite"
+    limit = Deadline()
     try:
         if not words or words[0] in ("-h", "--help", "help"):
             sys.stdout.write(_help_text())
@@ -71,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[0] in ("-V", "--version"):
             print(f"xlalite {__version__}")
             return 0
+        limit.start(words)
         _load_files(words)
         command = _find(words[0])
         program = f"xlalite {command.name}"
@@ -84,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _report(program, error)
         return WRONG_INPUT
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return limit.report(program) if limit.has_passed else INTERRUPTED
+    finally:
+        limit.cancel()
     return code
 
 
@@ -106,14 +111,7 @@ def _load_files(words: list[str]) -> None:
         UsageError: A file cannot be run.
     """
     paths = [path for path in os.environ.get(LOAD, "").split(os.pathsep) if path]
-    end = words.index("--") if "--" in words else len(words)
-    for position in reversed([at for at, word in enumerate(words[:end]) if word.partition("=")[0] == "--load"]):
-        _, equals, path = words.pop(position).partition("=")
-        if not equals:
-            if position >= len(words):
-                raise UsageError("--load needs a file")
-            path = words.pop(position)
-        paths.append(os.path.abspath(path))
+    paths += map(os.path.abspath, take_option(words, "--load"))
     if not paths:
         return
     os.environ[LOAD] = os.pathsep.join(dict.fromkeys(paths))
@@ -169,4 +167,5 @@ StableHLO text or an HLO proto; '-' is standard input. All commands take the
 flags of XLALITE_FLAGS in XLA's spelling, as in --xla_dump_to=DIR, and
 --traceback, which shows where in xlalite an error was raised. --load FILE.py
 runs a file first, which may register passes, rules and custom calls.
+--timeout SECONDS ends a command that takes longer, with exit code 124.
 """

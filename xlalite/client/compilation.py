@@ -57,4 +57,9 @@ def compile_options(flags: Flags, num_threads: int | None = None) -> CompileOpti
         FlagError: An extra pass does not exist.
     """
     threads = num_threads or flags.xlalite_num_threads or None
-    return CompileOptions(num_threads=threads, debug=debug_options(flags), extra_passes=extra_passes(flags))
+    return CompileOptions(
+        num_threads=threads,
+        optimize=not flags.xla_disable_all_hlo_passes,
+        debug=debug_options(flags),
+        extra_passes=extra_passes(flags),
+    )

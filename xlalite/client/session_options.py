@@ -59,6 +59,7 @@ def settle(config: ConfigProto, flags: Flags) -> SessionOptions:
         max_compilations=own.max_compilations or None,
         cache_bytes=own.compilation_cache_bytes or None,
         debug=debug_options(flags),
+        optimize=not flags.xla_disable_all_hlo_passes,
         extra_passes=extra_passes(flags),
     )
     return SessionOptions(clustering, runtime, flags.tf_xla_clustering_debug)

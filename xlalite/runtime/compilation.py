@@ -102,7 +102,11 @@ def compile_operations(
     lowered.module.decisions.insert(0, reason)
     aliased = _alias_variables(lowered)
     compile_options = CompileOptions(
-        num_threads=options.num_threads, donate_arguments=True, debug=options.debug, extra_passes=options.extra_passes
+        num_threads=options.num_threads,
+        optimize=options.optimize,
+        donate_arguments=True,
+        debug=options.debug,
+        extra_passes=options.extra_passes,
     )
     executable = backend.compile(lowered.module, compile_options)
     names = [argument.data.name for argument in arguments if isinstance(argument, VariableArgument)]

@@ -36,6 +36,7 @@ class RuntimeOptions:
         max_compilations: For how many signatures a cluster is compiled at most, unless `STRICT`; None for no limit.
         cache_bytes: How much compiled code is kept; None for no limit.
         debug: Dumps, and what restricts the passes.
+        optimize: Whether passes that only make code faster run.
         extra_passes: (place, pass) pairs that run besides.
     """
 
@@ -47,4 +48,5 @@ class RuntimeOptions:
     max_compilations: int | None = None
     cache_bytes: int | None = None
     debug: DebugOptions = field(default_factory=DebugOptions)
+    optimize: bool = True
     extra_passes: tuple[tuple[str, HloPass], ...] = ()

@@ -210,6 +210,7 @@ class JitFunction:
         options = RuntimeOptions(
             num_threads=self._num_threads or flags.xlalite_num_threads or None,
             debug=debug_options(flags),
+            optimize=not flags.xla_disable_all_hlo_passes,
             extra_passes=extra_passes(flags),
         )
         arrays = given.arrays

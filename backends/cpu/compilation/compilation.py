@@ -80,6 +80,12 @@ class Compilation:
             PassError: A pass failed.
             CodegenError: No code could be made.
         """
+        try:
+            yield from self._steps()
+        finally:
+            self.instrumentation.progress.end()
+
+    def _steps(self) -> Iterator[Step]:
         verify(self.request.given)
         yield Step.GIVEN
         self.optimized = self._optimize(self.request.given)

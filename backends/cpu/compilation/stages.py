@@ -72,6 +72,8 @@ def _dump(step: Step, compilation: Compilation, dumper: ModuleDumper) -> None:
     for stage in (*STAGES.values(), OBJECT):
         if stage.step is step and stage.suffix:
             dumper.write(stage.name, stage.suffix, stage.content(compilation))
+            if stage.name == "hlo-backend":
+                dumper.write_forms(compilation.optimized, stage.suffix)
     if step in (Step.OPTIMIZED, Step.EMITTED):
         dumper.write_decisions(compilation.decisions)
 
