@@ -23,6 +23,7 @@ class TripCountAnnotator(HloPass):
     """
 
     name: ClassVar[str] = "while-loop-trip-count-annotator"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"while"})
 
     def run(self, module: HloModule) -> bool:
         """Annotates every loop whose count is known; says whether an annotation is new."""

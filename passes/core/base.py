@@ -39,12 +39,15 @@ class HloPass(ABC):
 
     Attributes:
         name: The pass's name in pipelines, flags, dumps and decision records.
+        opcodes: Operations; pipelines leave the pass out where a module has none of them. None if it may always do
+            something.
         counts_changes: Whether `run` asks `may_change` before each change. Fuel then counts single changes;
             otherwise it counts runs that changed something.
         fuel: Changes that are left, None for any number. The pipeline fills it in.
     """
 
     name: ClassVar[str]
+    opcodes: ClassVar[frozenset[str] | None] = None
     counts_changes: ClassVar[bool] = False
 
     fuel: Fuel | None = field(default=None, kw_only=True, compare=False, repr=False)

@@ -53,7 +53,8 @@ class Instrumentation:
         self._fuel = {name: Fuel(limit) for name, limit in self.options.fuel}
         self._runs = 0
         self._sized: HloModule | None = None
-        self._sizes = (0, 0)  # its computations and instructions, counted once a change
+        # Its computations and instructions, and their operations, looked at once a change.
+        self._sizes, self._opcodes = (0, 0), frozenset[str]()
         # Passes that have seen the module as it is and left it so.
         self._settled: set[HloPass] = set()
 
@@ -86,15 +87,19 @@ class Instrumentation:
     def run_pass(self, hlo_pass: HloPass, module: HloModule, pipeline: str, following: str) -> bool:
         """Runs one pass with everything around it; says whether the module changed.
 
-        A pass that found nothing to change does not look again until another one has changed something.
+        A pass that found nothing to change does not look again until another one has changed something, and one that
+        is about operations that the module does not have does not look at all.
 
         Raises:
             PassError: The pass failed, broke the module, or lied about whether it changed it.
         """
         fuel = self._fuel.get(hlo_pass.name)
         if self._sized is not module:
-            self._sized, self._sizes = module, _sizes(module)
-            self._settled.clear()
+            self._look_at(module)
+        if hlo_pass.opcodes is not None and self._opcodes.isdisjoint(hlo_pass.opcodes):
+            if self.options.check_passes and hlo_pass.run(module):
+                raise PassError(f"pass {hlo_pass.name} changed module {module.name}, which has none of its operations")
+            return False
         if hlo_pass in self._settled or not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
             return False
         self._runs += 1
@@ -125,8 +130,7 @@ class Instrumentation:
         if changed and fuel is not None and not hlo_pass.counts_changes:
             fuel.take()
         if changed:
-            self._sizes = _sizes(module)
-            self._settled.clear()
+            self._look_at(module)
         else:
             self._settled.add(hlo_pass)
         record = PassRecord(
@@ -141,6 +145,13 @@ class Instrumentation:
         for observer in self._observers:
             observer.after_pass(module, record)
         return changed
+
+    def _look_at(self, module: HloModule) -> None:
+        """Takes notice of what the module has become."""
+        computations = module.computations()
+        self._sized, self._sizes = module, (len(computations), sum(map(len, computations)))
+        self._opcodes = frozenset({instruction.opcode for each in computations for instruction in each.instructions})
+        self._settled.clear()
 
     def _blame(self, error: BaseException, module: HloModule, record: PassRecord) -> BaseException:
         """What is to be raised: for an error of xlalite a `PassError` that names the pass, which any other notes."""
@@ -169,8 +180,3 @@ def _check_truth(changed: bool, *, changed_in_fact: bool) -> None:
         raise PassError("it says that it changed the module, but the fingerprint is the same")
     if changed_in_fact and not changed:
         raise PassError("it says that it did not change the module, but the fingerprint differs")
-
-
-def _sizes(module: HloModule) -> tuple[int, int]:
-    computations = module.computations()
-    return len(computations), sum(map(len, computations))

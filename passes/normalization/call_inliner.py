@@ -23,6 +23,7 @@ class CallInliner(HloPass):
     """
 
     name: ClassVar[str] = "call-inliner"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"call"})
     counts_changes: ClassVar[bool] = True
 
     max_instructions: int = 200_000

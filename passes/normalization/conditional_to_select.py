@@ -28,6 +28,7 @@ class ConditionalToSelect(HloPass):
     """
 
     name: ClassVar[str] = "conditional-to-select"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"conditional"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

@@ -23,6 +23,7 @@ class ConditionalSimplifier(HloPass):
     """
 
     name: ClassVar[str] = "conditional-simplifier"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"conditional"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

@@ -33,6 +33,7 @@ class LoopInvariantCodeMotion(HloPass):
     """
 
     name: ClassVar[str] = "while-loop-invariant-code-motion"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"while"})
     counts_changes: ClassVar[bool] = True
 
     max_inflation: float = 2.0

@@ -96,6 +96,7 @@ class LoopProductMotion(HloPass):
     """
 
     name: ClassVar[str] = "while-loop-product-motion"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"while"})
     counts_changes: ClassVar[bool] = True
 
     max_bytes: int = 32 << 20

@@ -38,6 +38,7 @@ class WhileSimplifier(HloPass):
     """
 
     name: ClassVar[str] = "while-loop-simplifier"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"while"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

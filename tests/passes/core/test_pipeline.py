@@ -310,3 +310,24 @@ def test_a_pass_that_found_nothing_waits_for_a_change() -> None:
     Pipeline("p", (dce, dce, cse, dce, cse, dce)).run(parse(f"HloModule m\nENTRY e {{ {lines} }}"), instrumentation)
     runs = [(record.name, record.changed) for record in instrumentation.records]
     assert runs == [("dce", False), ("cse", True), ("dce", False), ("cse", False)]
+
+
+@dataclass(frozen=True, slots=True)
+class ToggleExponential(Toggle):
+    """Says that it is about exponentials."""
+
+    name: ClassVar[str] = "toggle-exponential"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"exponential"})
+
+
+def test_a_pass_runs_where_there_is_an_operation_that_it_is_about() -> None:
+    instrumentation = Instrumentation()
+    stages = (ToggleExponential(), Toggle(new="exponential"), ToggleExponential("exponential", "tanh"))
+    assert Pipeline("p", stages).run(parse(TEXT), instrumentation)
+    assert [record.name for record in instrumentation.records] == ["toggle", "toggle-exponential"]
+
+
+def test_a_pass_that_changes_what_it_is_not_about_is_caught() -> None:
+    checked = Instrumentation(DebugOptions(check_passes=True))
+    with pytest.raises(PassError, match="toggle-exponential changed module m, which has none of its operations"):
+        Pipeline("p", (ToggleExponential(),)).run(parse(TEXT), checked)
