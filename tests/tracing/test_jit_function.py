@@ -294,3 +294,23 @@ def test_operators_are_traced_to_the_line_of_the_user() -> None:
     text = xl.jit(lambda x: x - 1).executable(X32).as_text("hlo")
     assert "test_jit_function.py" in text
     assert "mixins.py" not in text
+
+
+class Memory:
+    """Somebody's array that speaks DLPack only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_of_others_come_in_by_dlpack_and_buffers() -> None:
+    double = xl.jit(lambda x: x * 2)
+    np.testing.assert_array_equal(double(Memory(X32)), X32 * 2)
+    np.testing.assert_array_equal(double(memoryview(X32)), X32 * 2)
+    assert len(double.decisions) == 1

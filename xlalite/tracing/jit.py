@@ -357,11 +357,18 @@ def _type_name(array: Array, leaf: Any) -> str:
 
 
 def _as_array(leaf: Any) -> Array:
-    array: Array = leaf if type(leaf) is np.ndarray else np.asarray(leaf)
+    array: Array = leaf if type(leaf) is np.ndarray else _of_other(leaf)
     if array.dtype.kind in "OSUMm":
         raise TracingError(f"cannot compile for an argument of type {type(leaf).__name__} ({array.dtype}): {leaf!r}")
     as_dtype(array.dtype)
     return array
+
+
+def _of_other(leaf: Any) -> Array:
+    """What is no array of NumPy's as one, without a copy where DLPack or the buffer protocol gives its memory."""
+    if hasattr(leaf, "__dlpack__") and not hasattr(leaf, "__array__"):
+        return np.from_dlpack(leaf)
+    return np.asarray(leaf)
 
 
 def _as_output(name: str, value: Any) -> Tensor:
