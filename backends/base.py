@@ -9,6 +9,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -119,6 +120,17 @@ class Executable(ABC):
     def __repr__(self) -> str:
         size = f", {self.code_size_bytes} bytes of code" if self.code_size_bytes else ""
         return f"<{self.backend_name} executable {self.name}: {self.program_shape}{size}>"
+
+    def _repr_html_(self) -> str:
+        """The executable as notebooks show it: with the module that its code was made of, where that is known."""
+        from xlalite.hlo.text import parse
+        from xlalite.hlo.tools.graph.notebook import notebook_html
+
+        summary = f"<p>{escape(repr(self))}</p>"
+        try:
+            return summary + notebook_html(parse(self.as_text("hlo-backend")))
+        except XlaliteError:  # it came out of a file, or holds constants that no text shows
+            return summary
 
     @property
     @abstractmethod

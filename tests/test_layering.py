@@ -44,7 +44,7 @@ ROOMS: dict[str, Room] = {
     # level 1
     "xlalite.passes": Room(("xlalite.hlo", "xlalite.hlo.tools.graph"), NUMERIC),
     # level 2
-    "xlalite.backends": Room(("xlalite.hlo", "xlalite.passes"), (*NUMERIC, "platformdirs")),
+    "xlalite.backends": Room(("xlalite.hlo", "xlalite.hlo.tools.graph", "xlalite.passes"), (*NUMERIC, "platformdirs")),
     "xlalite.backends.codegen": Room(("xlalite.hlo", "xlalite.passes"), NUMERIC),
     "xlalite.backends.codegen.llvm": Room(("xlalite.hlo", "xlalite.passes"), ("llvmlite",)),
     "xlalite.backends.cpu": Room(

@@ -60,6 +60,7 @@ _NAMES: dict[str, str] = {
     "xlalite.framework.graph.tensor_shape": "Dimension, TensorShape",
     "xlalite.hlo.errors": "XlaliteError",
     "xlalite.hlo.surroundings.custom_calls": "register_custom_call",
+    "xlalite.notebook": "load_ipython_extension",
     "xlalite.passes.core.extensions": "register_pass",
     "xlalite.passes.simplify.added_rules": "register_rule",
     "xlalite.ops.functions.array": (

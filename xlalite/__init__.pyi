@@ -36,6 +36,7 @@ from xlalite.messages.classes import (
     Event as Event, GraphDef as GraphDef, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, Summary as Summary
 )
+from xlalite.notebook import load_ipython_extension as load_ipython_extension
 from xlalite.ops.data.parsing import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
     VarLenFeature as VarLenFeature, decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,

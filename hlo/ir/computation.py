@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import dependencies_first
-from xlalite.hlo.types.quoting import as_html
 from xlalite.hlo.types.shape import ProgramShape
 
 if TYPE_CHECKING:
@@ -222,7 +221,9 @@ class HloComputation:
 
     def _repr_html_(self) -> str:
         """The computation as notebooks show it."""
-        return as_html(self.to_string())
+        from xlalite.hlo.tools.graph.notebook import notebook_html
+
+        return notebook_html(self)
 
     def __repr__(self) -> str:
         return f"HloComputation({self.name}, {len(self._instructions)} instructions)"

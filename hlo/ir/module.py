@@ -13,7 +13,6 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import callees_first
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
-from xlalite.hlo.types.quoting import as_html
 from xlalite.hlo.types.shape import ProgramShape, ShapeIndex
 
 
@@ -213,7 +212,9 @@ class HloModule:
 
     def _repr_html_(self) -> str:
         """The module as notebooks show it."""
-        return as_html(self.to_string())
+        from xlalite.hlo.tools.graph.notebook import notebook_html
+
+        return notebook_html(self)
 
     def __str__(self) -> str:
         """The module as HLO text with the default preset."""

@@ -1,4 +1,4 @@
-"""Quoted strings of HLO text: C escapes, bytes as UTF-8; and text as notebooks show it."""
+"""Quoted strings of HLO text: C escapes, bytes as UTF-8."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 
 _TO_ESCAPE = re.compile(r"[^ -~]|[\"'\\]")
 _ESCAPED = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-# Notebooks become slow with more.
-_MOST_LINES = 1000
 _TO_LETTER = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"}
 _FROM_LETTER = {
     b"n": b"\n",
@@ -45,16 +43,6 @@ def unquote(quoted: str) -> str:
         return inside
     raw = _ESCAPED.sub(_unescape_one, _utf8(inside))
     return raw.decode("utf-8", "surrogateescape")
-
-
-def as_html(text: str) -> str:
-    """The text as HTML that stands by itself, cut after 1000 lines."""
-    import html  # rarely needed
-
-    lines = text.rstrip().splitlines()
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"... {len(lines) - _MOST_LINES} more lines"]
-    return "<pre>" + html.escape("\n".join(lines)) + "</pre>"
 
 
 def _escape_one(match: re.Match[str]) -> str:

@@ -1,8 +1,13 @@
 """Numbers about modules, and what notebooks show of them."""
 
 import html
+import re
+from collections.abc import Callable
 
-from xlalite.hlo import collect_statistics, parse
+import pytest
+
+import xlalite
+from xlalite.hlo import XlaliteError, collect_statistics, parse, print_computation
 
 TEXT = """HloModule m
 double {
@@ -33,23 +38,64 @@ def test_statistics_of_a_module_and_of_a_computation():
     assert collect_statistics(module.find("double")).depth == 2
 
 
-def test_notebooks_show_the_text() -> None:
+def shown_texts(shown: str) -> list[str]:
+    """The texts of the computations, without colours."""
+    return [html.unescape(re.sub("<[^>]*>", "", text)) for text in re.findall("<pre>(.*?)</pre>", shown, re.DOTALL)]
+
+
+def test_notebooks_show_a_picture_and_the_texts_with_the_entry_open_and_first() -> None:
     module = parse(TEXT)
-    for subject in (module, module.find("double")):
-        shown = subject._repr_html_()
-        assert shown.startswith("<pre>")
-        assert html.unescape(shown.removeprefix("<pre>").removesuffix("</pre>")) == subject.to_string().rstrip("\n")
+    shown = module._repr_html_()
+    assert shown.count("<svg ") == 1
+    assert shown_texts(shown) == [print_computation(one).rstrip() for one in reversed(module.computations())]
+    assert "<details open><summary>ENTRY main" in shown
+    assert "<details><summary>double, 2 instructions" in shown
+    assert ' <b class="elementwise">multiply</b>(' in shown
+    assert shown_texts(module.find("double")._repr_html_()) == [print_computation(module.find("double")).rstrip()]
 
 
 def test_notebooks_take_nothing_from_the_program_for_html() -> None:
-    assert "<b>" not in parse(TEXT)._repr_html_()
+    assert "<b>&" not in parse(TEXT)._repr_html_()
 
 
 def test_notebooks_show_the_first_thousand_lines() -> None:
     lines = ["ENTRY main {", "x0 = f32[] parameter(0)", *(f"x{i} = f32[] negate(x{i - 1})" for i in range(1, 1500))]
-    shown = parse("\n".join([*lines, "}"]))._repr_html_()
-    assert shown.count("\n") == 1000
-    assert shown.endswith("more lines</pre>")
+    (text,) = shown_texts(parse("\n".join([*lines, "}"]))._repr_html_())
+    assert text.count("\n") == 1000
+    assert text.endswith("more lines")
+
+
+def test_notebooks_show_executables_with_what_their_code_was_made_of() -> None:
+    shown = xlalite.compile(parse(TEXT))._repr_html_()
+    assert shown.startswith("<p>&lt;cpu executable m: ")
+    assert "<svg " in shown
+
+
+class Shell:
+    """What a magic sees of IPython."""
+
+    def __init__(self) -> None:
+        self.user_ns: dict[str, object] = {}
+        self.magics: dict[str, Callable[..., object]] = {}
+
+    def register_magic_function(self, function: Callable[..., object], kind: str, name: str) -> None:
+        assert kind in ("line", "cell")
+        self.magics[name] = function
+
+
+def test_magics_make_modules_and_explain_them(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    xlalite.load_ipython_extension(shell)
+    module = shell.magics["hlo"](" m ", TEXT)
+    assert shell.user_ns == {"m": module}
+    with pytest.raises(XlaliteError):
+        shell.magics["hlo"]("", TEXT.replace("f32[4] multiply", "f32[5] multiply"))
+    shell.magics["xlalite_explain"]("m")
+    assert "kernel planner" in capsys.readouterr().out
+    shell.magics["xlalite_explain"]("m %nobody")
+    assert capsys.readouterr().out == "nothing was decided about it\n"
+    with pytest.raises(XlaliteError, match="'x' is no variable that holds a module"):
+        shell.magics["xlalite_explain"]("x")
 
 
 def test_instructions_and_computations_print_themselves() -> None:
