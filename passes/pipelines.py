@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from xlalite.passes.analysis.trip_count import TripCountAnnotator
 from xlalite.passes.core.pipeline import FixPoint, Pipeline
 from xlalite.passes.normalization.async_expander import AsyncExpander
@@ -35,6 +37,7 @@ from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 from xlalite.passes.simplify.while_simplifier import WhileSimplifier
 
 
+@functools.cache
 def normalization() -> Pipeline:
     """Whatever module comes in: no schedule, no layouts, no calls, no operations that others express."""
     return Pipeline(
@@ -66,6 +69,7 @@ def normalization() -> Pipeline:
     )
 
 
+@functools.cache
 def simplification(*, reorder_reductions: bool = True, explain: bool = False) -> FixPoint:
     """What makes programs smaller, over and over until nothing changes.
 
@@ -92,6 +96,7 @@ def simplification(*, reorder_reductions: bool = True, explain: bool = False) ->
     )
 
 
+@functools.cache
 def finishing() -> Pipeline:
     """What later stages rely on: one caller for each computation, known numbers of iterations."""
     return Pipeline("finishing", (FlattenCallGraph(), TripCountAnnotator(), DeadCodeElimination()))
