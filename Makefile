@@ -3,7 +3,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help dev format check test slow bless docs bench
+.PHONY: help dev format check test slow bless docs site bench
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ bless: ## Rewrite the expected outputs that tests compare exactly
 
 docs: ## Check that the documents agree with the code
 	$(PYTHON) -m pytest -q tests/test_docs.py
+
+site: ## Make a site of the documents and the reference: docs/_site/index.html
+	$(PYTHON) -m sphinx --fail-on-warning --keep-going -q -d docs/_site/.doctrees docs docs/_site
 
 bench: ## Run the benchmarks (alone on the machine, please)
 	$(PYTHON) tests/benchmarks/run.py

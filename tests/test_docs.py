@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+TUTORIALS = (ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md")))
+DOCUMENTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS[1:])
 
 # What the pages on passes and kernels add, and this repository has not.
 OF_EXAMPLES = {
@@ -68,6 +69,14 @@ def test_links_to_files_resolve(document: Path) -> None:
     assert [target for target in targets if not (document.parent / target).exists()] == []
 
 
+def test_index_leads_to_every_page() -> None:
+    named = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").split()
+    pages = [
+        path.relative_to(ROOT / "docs").with_suffix("") for path in DOCUMENTS if path.is_relative_to(ROOT / "docs")
+    ]
+    assert [page for page in map(str, pages) if page not in {*named, "index"}] == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_files_and_rooms_that_are_named_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
@@ -97,6 +106,29 @@ def test_code_in_the_readme_runs(block: Block, output: str | None, tmp_path: Pat
         assert without_times(done.stdout.rstrip()) == without_times(output.rstrip()), (
             f"README.md:{block.line} shows another output"
         )
+
+
+@pytest.mark.parametrize("document", TUTORIALS, ids=lambda path: path.name)
+def test_code_in_the_tutorials_runs(document: Path, tmp_path: Path) -> None:
+    """Programs and commands run in order; what `a file NAME:` announces is written, and `text` is compared."""
+    content = document.read_text(encoding="utf-8")
+    announced = {
+        content.count("\n", 0, match.end()) + 3: match[1] for match in re.finditer(r"file `(.*)`:$", content, re.M)
+    }
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    commands = {"python": [sys.executable, "-c"], "sh": ["bash", "-ec"]}
+    shown = ""
+    for block in blocks_of(document):
+        where = f"{document.name}:{block.line}"
+        if block.line in announced:
+            (tmp_path / announced[block.line]).write_text(block.text, encoding="utf-8")
+        elif block.language in commands:
+            command = [*commands[block.language], block.text]
+            done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{where}\n{done.stderr}"
+            shown = done.stdout
+        elif block.language == "text":
+            assert without_times(shown.rstrip()) == without_times(block.text.rstrip()), f"{where} shows another output"
 
 
 @cache

@@ -101,7 +101,7 @@ class Tensor(TensorOperators):
 
     @property
     def assign(self) -> Callable[..., Any]:
-        """Of a slice of a variable, `v[1:3]`: what replaces that part of the variable by a value.
+        """Of a slice of a variable, what replaces that part of it.
 
         Raises:
             AttributeError: the tensor is nothing of that sort.

@@ -194,7 +194,7 @@ def parse_example(
 
     Args:
         serialized: A string or several.
-        features: `FixedLenFeature`s, `FixedLenSequenceFeature`s and `VarLenFeature`s by name.
+        features: each a `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`, by name.
         name: Name of the operation.
         unused: Accepted for compatibility.
 
@@ -313,7 +313,7 @@ def parse_single_sequence_example(
     Args:
         serialized: A string.
         context_features: Those of the whole, as for `parse_example`.
-        sequence_features: Those of each step: `FixedLenSequenceFeature`s and `VarLenFeature`s.
+        sequence_features: Those of each step, each a `FixedLenSequenceFeature` or `VarLenFeature`.
         example_name: Accepted for compatibility.
         name: Name of the operation.
     """

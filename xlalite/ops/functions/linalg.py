@@ -135,7 +135,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None) -> Tensor:
-    """The x that makes |matrix x - rhs|^2 + l2_regularizer |x|^2 smallest; of several the shortest.
+    """The x that makes `|matrix x - rhs|^2 + l2_regularizer |x|^2` smallest; of several the shortest.
 
     Raises:
         ShapeError: the sizes of the matrices are not known.

@@ -162,7 +162,7 @@ def absolute_difference(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """|predictions - labels|."""
+    """`|predictions - labels|`."""
     with get_default_graph().name_scope(scope or "absolute_difference") as opened:
         wanted, found = _of_one_shape(labels, predictions)
         return compute_weighted_loss(abs(found - wanted), weights, opened or None, loss_collection, reduction)

@@ -54,7 +54,7 @@ relu6 = _activation("Relu6", "min(max(x, 0), 6).")
 elu = _activation("Elu", "x where positive, e^x - 1 elsewhere.")
 selu = _activation("Selu", "Elu, scaled to keep mean 0 and variance 1.")
 softplus = _activation("Softplus", "log(1 + e^x).")
-softsign = _activation("Softsign", "x / (1 + |x|).")
+softsign = _activation("Softsign", "`x / (1 + |x|)`.")
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -208,7 +208,7 @@ def sparse_softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """max(x, 0) - x z + log(1 + e^-|x|) for logits x and labels z, which is stable for all x."""
+    """`max(x, 0) - x z + log(1 + e^-|x|)` for logits x and labels z, which is stable for all x."""
     wanted, scores = _check_named(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
     x, z = promote(scores, wanted)
     decay = log1p(node("Exp", [-node("Abs", [x])]))

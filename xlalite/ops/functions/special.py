@@ -45,13 +45,13 @@ def _of_integers(op_type: str, summary: str) -> Callable[..., Tensor]:
 asinh = _unary("Asinh", "Inverse hyperbolic sine.")
 acosh = _unary("Acosh", "Inverse hyperbolic cosine.")
 atanh = _unary("Atanh", "Inverse hyperbolic tangent.")
-lgamma = _unary("Lgamma", "The logarithm of |gamma(x)|.")
+lgamma = _unary("Lgamma", "The logarithm of `|gamma(x)|`.")
 digamma = _unary("Digamma", "The derivative of lgamma.")
 erfc = _unary("Erfc", "1 - erf(x), exact for large x.")
 erfinv = _unary("Erfinv", "The y with erf(y) = x.")
 ndtri = _unary("Ndtri", "The y below which a standard normal number lies with probability x.")
-bessel_i0e = _unary("BesselI0e", "exp(-|x|) times the modified Bessel function of order 0.")
-bessel_i1e = _unary("BesselI1e", "exp(-|x|) times the modified Bessel function of order 1.")
+bessel_i0e = _unary("BesselI0e", "`exp(-|x|)` times the modified Bessel function of order 0.")
+bessel_i1e = _unary("BesselI1e", "`exp(-|x|)` times the modified Bessel function of order 1.")
 
 igamma = _binary("Igamma", "The lower regularised incomplete gamma function P(x, y).")
 igammac = _binary("Igammac", "The upper regularised incomplete gamma function Q(x, y).")
@@ -119,7 +119,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
-    """Whether |x - y| is less than a tolerance."""
+    """Whether `|x - y|` is less than a tolerance."""
     return node("ApproximateEqual", promote(x, y), {"tolerance": float(tolerance)}, name)
 
 

@@ -64,7 +64,7 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
-    """A `SignatureDef` of `TensorInfo`s by name."""
+    """A `SignatureDef` of messages `TensorInfo` by name."""
     message = CLASSES["SignatureDef"](method_name=method_name or "")
     for field, infos in ((message.inputs, inputs), (message.outputs, outputs)):
         for name, info in (infos or {}).items():

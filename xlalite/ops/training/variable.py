@@ -108,7 +108,7 @@ class Variable(TensorOperators):
 
     @property
     def name(self) -> str:
-        """`<name>:0`."""
+        """The name of the handle, with `:0` as a tensor has it."""
         return f"{self._handle.op.name}:0"
 
     @property
