@@ -314,3 +314,21 @@ def test_arrays_of_others_come_in_by_dlpack_and_buffers() -> None:
     np.testing.assert_array_equal(double(Memory(X32)), X32 * 2)
     np.testing.assert_array_equal(double(memoryview(X32)), X32 * 2)
     assert len(double.decisions) == 1
+
+
+def pair_of(x: Any) -> Any:
+    return np.array([x, x * N32[0, 0]])
+
+
+def powers_of(x: Any, n: int) -> Any:
+    return pair_of(x) if n == 0 else powers_of(x, n - 1) * pair_of(x)
+
+
+def test_functions_that_the_text_names_make_arrays_that_take_traced_ones() -> None:
+    def filled(x: Any) -> Any:
+        made = np.zeros(2)
+        made[1] = x
+        return made
+
+    found = xl.jit(lambda x: powers_of(x, 2) + filled(x))(1.5)
+    np.testing.assert_allclose(found, powers_of(1.5, 2) + filled(1.5))

@@ -97,32 +97,45 @@ TRACED = Namespace("numpy", numpy, False)
 
 
 def with_these_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, in whose own text these names stand for NumPy's.
+    """The function, in whose text, and in that of functions of its module that it names, these names stand for NumPy's.
 
-    Functions that assign global names, or are none of Python, stay as they are; so do functions that it calls.
+    Functions that assign global names, or are none of Python, stay as they are.
     """
+    seen: Callable[..., Any] = _seeing(function, {})
+    return seen
+
+
+def _seeing(function: Any, made: dict[Callable[..., Any], Callable[..., Any]]) -> Any:
     if not isinstance(function, types.FunctionType) or _assigns_global_names(function.__code__):
         return function
+    if function in made:
+        return made[function]
+    names = dict(function.__globals__)
     cells = tuple(
-        cell if (given := _content(cell)) is (seen := _as_seen(given)) else types.CellType(seen)
+        cell if _as_seen(content := _content(cell), function, None) is content else types.CellType()
         for cell in function.__closure__ or ()
     )
+    found = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells or None)
+    found.__kwdefaults__ = function.__kwdefaults__
+    made[function] = found
     used = _global_names(function.__code__)
-    names = {
-        name: _as_seen(value) if value is numpy or name in used else value
-        for name, value in function.__globals__.items()
-    }
-    made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells or None)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    names.update({name: _as_seen(value, function, made) for name, value in names.items() if name in used})
+    for cell, own in zip(function.__closure__ or (), cells, strict=True):
+        if own is not cell:
+            own.cell_contents = _as_seen(_content(cell), function, made)
+    return found
 
 
-def _as_seen(value: Any) -> Any:
-    """NumPy as these names; an array as one with known elements, which takes traced indices and traced elements."""
+def _as_seen(value: Any, function: types.FunctionType, made: dict[Any, Any] | None) -> Any:
+    """NumPy as these names; arrays as ones with known elements, which take traced indices and elements; functions."""
     if value is numpy:
         return TRACED
-    is_plain = type(value) is numpy.ndarray and value.dtype.kind in "biufc" and is_tracing()
-    return TracedArray(None, known=value.copy()) if is_plain else value
+    if type(value) is numpy.ndarray and value.dtype.kind in "biufc" and is_tracing():
+        return TracedArray(None, known=value.copy())
+    is_own = isinstance(value, types.FunctionType) and value.__module__ == function.__module__ and is_tracing()
+    if not is_own or hasattr(value, "__wrapped__"):
+        return value
+    return TRACED if made is None else _seeing(value, made)
 
 
 def _global_names(code: types.CodeType) -> set[str]:
