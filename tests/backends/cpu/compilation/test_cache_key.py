@@ -16,6 +16,8 @@ from xlalite.backends.cpu.native.code_version import code_version, sources_diges
 from xlalite.backends.cpu.native.object_cache import ObjectCache
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.pipeline import Pipeline
+from xlalite.passes.simplify.dce import DeadCodeElimination
 
 DECIDES: dict[str, object] = {
     "num_threads": 7,
@@ -28,6 +30,8 @@ DECIDES: dict[str, object] = {
     "cpu_max_isa": "AVX",
     "cpu_winograd": 2,
     "cpu_autotune": True,
+    "pipeline": Pipeline("own", (DeadCodeElimination(),)),
+    "extra_passes": (("before:fusion", DeadCodeElimination()),),
 }
 """Options that change code, with another value than the default."""
 
@@ -39,6 +43,8 @@ ONLY_WATCHES = {
     "dump_hlo_module_re",
     "dump_hlo_pipeline_re",
     "dump_large_constants",
+    "dump_forms",
+    "dump_max_modules",
     "verify_passes",
     "check_passes",
 }
