@@ -15,7 +15,7 @@ from xlalite.tracing.ufunc_methods import finished
 
 _EXCHANGED = 9
 """Rows of at most so many elements are put in order side by side."""
-_LOOKED_THROUGH = 16
+_LOOKED_THROUGH = 64
 """Sequences of at most so many elements are compared with all of them, in vectors."""
 
 
