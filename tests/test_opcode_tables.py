@@ -12,7 +12,7 @@ from xlalite.hlo.ops import OPS
 # Rooms whose names are other people's, or functions' that are no operations.
 ELSEWHERE = (
     *("xlalite.hlo.stablehlo.", "xlalite.backends.codegen.math", "xlalite.examples", "xlalite.__main__"),
-    "xlalite.interop.",
+    *("xlalite.interop.", "xlalite.cli."),
 )
 
 
