@@ -1,4 +1,4 @@
-"""Rules for reduce and sort."""
+"""Rules for reduce, sort and topk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from xlalite.hlo.ir.extreme import recognise_extreme
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.numerics.conversion import integer_range
+from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
 from xlalite.hlo.ops.reduction import ReduceAttrs
+from xlalite.hlo.ops.sorting import SortAttrs
+from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
@@ -180,6 +183,51 @@ def sort_of_one(instruction: HloInstruction) -> RuleResult:
     return first if len(instruction.operands) == 1 else create("tuple", instruction.operands)
 
 
+def top_of_whole_rows(instruction: HloInstruction) -> RuleResult:
+    """topk(A) with k the size of a row = sort(A, iota)."""
+    array, last = instruction.operand(0), instruction.operand(0).shape.rank - 1
+    if instruction.attrs.k != array.shape.dims[last]:
+        return None
+    dtype = array.shape.dtype
+    order, sides = _order("before", (dtype, DType.S32))
+    kind = ComparisonType.TOTALORDER if dtype.is_floating else None
+    direction = Direction.GT if instruction.attrs.largest else Direction.LT
+    order.set_root(order.add(create("compare", sides[:2], CompareAttrs(direction, kind))))
+    if instruction.module is not None:
+        instruction.module.add(order)
+    places = iota(DType.S32, array.shape.dims, last)
+    return create("sort", (array, places), SortAttrs((last,), is_stable=True), (order,))
+
+
+def sort_of_what_is_used(instruction: HloInstruction) -> RuleResult:
+    """sort(..., A, ...)[i] = sort(A), if the order looks at A only, and nobody at the other results."""
+    sort, number = instruction.operand(0), instruction.attrs.index
+    if sort.opcode != "sort" or not used_once(sort):
+        return None
+    old = sort.called_computations[0]
+    if any(p.user_count or p.is_root for p in old.parameters if p.attrs.number // 2 != number):
+        return None
+    order, sides = _order(old.name, (sort.operand(number).shape.dtype,))
+    copies = dict(zip(old.parameters[2 * number : 2 * number + 2], sides, strict=True))
+    for one in old.post_order():
+        if one.opcode != "parameter":
+            copies[one] = order.add(one.clone([copies[operand] for operand in one.operands]))
+    order.set_root(copies[old.root])
+    if instruction.module is not None:
+        instruction.module.add(order)
+    return create("sort", (sort.operand(number),), sort.attrs, (order,))
+
+
+def _order(name: str, dtypes: Sequence[DType]) -> tuple[HloComputation, list[HloInstruction]]:
+    """The beginning of a comparator, and its parameters: two for each array."""
+    order = HloComputation(name)
+    shapes = [Shape.array(dtype) for dtype in dtypes for _ in range(2)]
+    return order, [
+        order.add(create("parameter", (), ParameterAttrs(number), shape=shape, name=f"p{number}"))
+        for number, shape in enumerate(shapes)
+    ]
+
+
 def _reduce_like(instruction: HloInstruction, operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
     attrs = ReduceAttrs(tuple(dimensions))
     return create("reduce", (operand, instruction.operand(1)), attrs, instruction.called_computations)
@@ -223,4 +271,6 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("reduce", reduce_of_reshape, Strictness.REDUCTION_ORDER),
     RewriteRule("reduce", reduce_with_short_positions),
     RewriteRule("sort", sort_of_one),
+    RewriteRule("topk", top_of_whole_rows),
+    RewriteRule("get-tuple-element", sort_of_what_is_used),
 )

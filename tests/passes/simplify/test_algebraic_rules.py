@@ -18,7 +18,7 @@ from xlalite.hlo.ops.gathering import GatherAttrs, ScatterAttrs
 from xlalite.hlo.ops.reduction import ReduceAttrs
 from xlalite.hlo.ops.reshaping import IotaAttrs
 from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
-from xlalite.hlo.ops.sorting import SortAttrs
+from xlalite.hlo.ops.sorting import SortAttrs, TopkAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.verification.verifier import verify
@@ -126,6 +126,14 @@ class Values:
         scalar = Shape.array(value.dtype)
         less = self.b.subcomputation("less", (scalar, scalar), lambda b, p: b.compare(p[0], p[1], "LT"))
         return self.b.op("sort", (value,), SortAttrs((along,)), (less,))
+
+    def top(self, k: int, index: int) -> Handle:
+        return self.b.element(self.b.op("topk", (self.x,), TopkAttrs(k)), index)
+
+    def sort_both(self, index: int) -> Handle:
+        scalar = Shape.array(F32)
+        less = self.b.subcomputation("less", (scalar,) * 4, lambda b, p: b.compare(p[0], p[1], "LT"))
+        return self.b.element(self.b.op("sort", (self.x, self.x), SortAttrs((0,)), (less,)), index)
 
     def gather(self, value: Handle, indices: Handle, sizes: tuple[int, ...], offsets: tuple[int, ...]) -> Handle:
         attrs = GatherAttrs(
@@ -534,6 +542,8 @@ CASES = (
     ),
     Case("reduce_with_short_positions", lambda v: v.arg(DType.S64, 0), lambda v: v.arg(DType.S64, 2**31)),
     Case("sort_of_one", lambda v: v.sort(v.column, 1), lambda v: v.sort(v.column, 0)),
+    Case("top_of_whole_rows", lambda v: v.top(DIMS[1], 1), lambda v: v.top(DIMS[1] - 1, 1)),
+    Case("sort_of_what_is_used", lambda v: v.sort_both(0), lambda v: v.sort_both(1)),
     # dot
     Case("dot_of_nothing", lambda v: v.dot(v.empty, v.empty, (1,), (1,)), lambda v: v.dot(v.x, v.y, (1,), (1,))),
     Case("dot_as_product", lambda v: v.dot(v.column, v.column, (1,), (1,)), lambda v: v.dot(v.x, v.y, (1,), (1,))),
