@@ -54,8 +54,8 @@ _NEUTRAL: Final[Mapping[str, object]] = {
 """Attributes that may be there although the operation has no such attribute, with the value that they must have."""
 
 _OF_PROGRAM: Final = (
-    "comparator computation dataset dimension_numbers features iterator reducer scatter select sequence_features "
-    "spec token update_computation"
+    "comparator computation dataset dimension_numbers features iterator kinds reducer scatter select "
+    "sequence_features spec target token update_computation"
 )
 _PROCESS: Final = frozenset(_OF_PROGRAM.split())
 
