@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
 from xlalite.backends.cpu.compilation.compile import compile_request
@@ -17,7 +18,9 @@ from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.extensions import registered_passes
-from xlalite.passes.core.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from xlalite.passes.core.pipeline import Pipeline
 
 
 class ObjectCodeCache(CodeCache):
