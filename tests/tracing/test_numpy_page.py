@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlalite.tracing.functions import REFUSED, rule_of
+from xlalite.tracing.scipy_ufuncs import SPECIAL
 from xlalite.tracing.ufuncs import UFUNCS
 
 PAGE = Path(__file__).parents[2] / "docs" / "numpy.md"
@@ -32,6 +33,8 @@ def test_the_page_lists_what_is_recorded(expect_file: Callable[[Path, str], None
     for space, module in SPACES.items():
         names = [f"`{name}`" for name, function in functions_of(module) if is_recorded(function)]
         lines += [f"### `{space}`", "", textwrap.fill(", ".join(names), 120, break_long_words=False), ""]
+    of_scipy = ", ".join(f"`{name}`" for name in SPECIAL)
+    lines += ["### `scipy.special`", "", textwrap.fill(of_scipy, 120, break_long_words=False), ""]
     lines += ["## What is refused", "", "| functions | why |", "|---|---|"]
     reasons: dict[str, list[str]] = {}
     for space, module in SPACES.items():

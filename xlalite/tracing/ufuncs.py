@@ -14,6 +14,7 @@ from xlalite.ops.functions import array, math, special
 from xlalite.ops.helpers.promotion import cast_to
 from xlalite.tracing import ufunc_rules as rules
 from xlalite.tracing.promotion import converted, matrix_product, promoted, type_for_numpy
+from xlalite.tracing.scipy_ufuncs import special_ufunc
 from xlalite.tracing.traced_array import TracedArray
 
 UfuncRule = Callable[..., Any]
@@ -37,9 +38,9 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
     is_weak = all(isinstance(each, type) for each in found)
     # NumPy's resolver knows no Python bool; nothing gives way to a truth value, so its type says the same.
     wanted = [np.dtype(each) if is_weak or each is bool else each for each in found]
-    rule = UFUNCS.get(ufunc)
+    rule = UFUNCS.get(ufunc) or special_ufunc(ufunc)
     if rule is None:
-        raise TracingError(f"numpy.{ufunc.__name__} cannot be recorded by xlalite.jit")
+        raise TracingError(f"{ufunc!r} cannot be recorded by xlalite.jit")
     if ufunc.signature is not None:
         return TracedArray(rule(*promoted(*inputs)))
     if ufunc in _COMPARISONS:
@@ -50,6 +51,8 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
         {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
     )
     dtypes = ufunc.resolve_dtypes(kinds, casting="same_kind", **asked)
+    if ufunc not in UFUNCS and dtypes[0].kind == "c":
+        raise TracingError(f"{ufunc!r} of complex numbers cannot be recorded by xlalite.jit")
     if dtypes[0].kind == "b":
         rule = BOOLEAN_UFUNCS.get(ufunc, rule)
     tensors = [converted(v, as_dtype(each)) for v, each in zip(inputs, dtypes, strict=False)]

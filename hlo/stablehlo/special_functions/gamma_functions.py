@@ -65,7 +65,7 @@ def lgamma(x: Handle) -> Handle:
     fraction = magnitude - unary("floor", magnitude)
     fraction = builder.op("minimum", (fraction, 1.0 - fraction))
     left = math.log(math.pi) - unary("log", unary("sine", fraction * math.pi)) - right
-    left = builder.select(builder.compare(fraction, 0.0, "EQ"), math.inf * magnitude, left)
+    left = builder.select(builder.compare(fraction, 0.0, "EQ"), magnitude * 0.0 + math.inf, left)
     infinite = builder.compare(magnitude, math.inf, "EQ")
     return builder.select(infinite, magnitude, builder.select(reflected, left, right))
 
