@@ -155,3 +155,12 @@ def test_places_in_sorted_sequences(length, side):
             wanted[:4] = [np.nan, np.inf, -np.inf, -0.0]
         found = xlalite.jit(lambda a, v: np.searchsorted(a, v, side))(places, wanted)
         np.testing.assert_array_equal(found, np.searchsorted(places, wanted, side))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_nans_of_either_sign_come_last_and_zeros_are_equal(dtype: str) -> None:
+    x = np.array([1, -np.nan, 0.0, -0.0, np.nan, -np.inf, 0.0, np.inf, -np.nan], dtype)
+    assert np.signbit(x[1])
+    np.testing.assert_array_equal(xlalite.jit(lambda x: np.sort(x))(x), np.sort(x))
+    np.testing.assert_array_equal(xlalite.jit(lambda x: np.argsort(x, stable=True))(x), np.argsort(x, stable=True))
+    np.testing.assert_array_equal(xlalite.jit(lambda x: np.unique(x, size=5))(x), np.unique(x))  # type: ignore[call-overload]

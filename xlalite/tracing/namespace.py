@@ -17,6 +17,7 @@ import numpy
 
 from xlalite.framework.structure import flatten, rebuild
 from xlalite.tracing.functions import rule_of
+from xlalite.tracing.functions.sized import SIZED
 from xlalite.tracing.promotion import contains_traced, traced_array
 from xlalite.tracing.state import is_tracing
 from xlalite.tracing.traced_array import TracedArray, as_known
@@ -77,6 +78,8 @@ class Namespace(ModuleType):
         made = found
         if name in _CREATING and self._module is numpy:
             made = _creating(found)
+        elif name in SIZED and self._module is numpy:
+            made = _sized(found, SIZED[name])
         elif name in _OF_ARRAYS and self._module is numpy and not self._compiles:
             made = _of_array(found)
         elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
@@ -175,6 +178,14 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> T
     value = traced_array(fill_value) if dtype is None else traced_array(fill_value).astype(dtype)
     made: Any = numpy.broadcast_to(value, shape)
     return made.copy()  # type: ignore[no-any-return]
+
+
+def _sized(function: Callable[..., Any], with_size: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def sized(*arguments: Any, **options: Any) -> Any:
+        return (with_size if options.get("size") is not None else function)(*arguments, **options)
+
+    return sized
 
 
 def _of_array(function: Callable[..., Any]) -> Callable[..., Any]:

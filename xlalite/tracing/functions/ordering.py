@@ -26,7 +26,12 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         return np.take_along_axis(x, np.argsort(x, along), along)
     if x.dtype == np.bool_:
         return np.sort(x.astype(np.uint8), along).astype(np.bool_)
-    return traced(ordering.sort(x.tensor, along))
+    return traced(ordering.sort(_in_numpys_order(x).tensor, along))
+
+
+def _in_numpys_order(x: Any) -> Any:
+    """NaNs without a sign: those with one come first in the order of bits, which is otherwise NumPy's."""
+    return np.where(np.isnan(x), x.dtype.type(np.nan), x) if x.tensor.dtype.is_floating else x
 
 
 @records(np.argsort)
@@ -36,7 +41,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         return np.lexsort((x.imag, x.real), axis=along)
     if x.dtype == np.bool_:
         x = x.astype(np.uint8)
-    return traced(ordering.argsort(x.tensor, along)).astype(np.int64)
+    return traced(ordering.argsort((_in_numpys_order(x) + 0).tensor, along)).astype(np.int64)
 
 
 @records(np.lexsort)
@@ -219,15 +224,24 @@ def nanpercentile(
 
 
 refuse(
-    "how many elements are not zero is not known while the function is traced, and so not the size of the result; use "
+    "how many elements are not zero is not known while the function is traced, and so not the size of the result; say "
+    "it with size=n, or use np.where(condition, x, y), x[condition], or a reduction with where=condition",
+    *(np.nonzero, np.flatnonzero, np.argwhere),
+)
+refuse(
+    "how many elements are chosen is not known while the function is traced, and so not the size of the result; use "
     "np.where(condition, x, y), x[condition], or a reduction with where=condition",
-    *(np.nonzero, np.flatnonzero, np.argwhere, np.extract, np.compress, np.trim_zeros),
+    *(np.extract, np.compress, np.trim_zeros),
 )
 refuse(
     "how many different elements there are is not known while the function is traced, and so not the size of the "
-    "result; use np.sort and np.diff, or np.isin, which gives a mask",
-    *(np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
-    *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
+    "result; say it with size=n, or use np.sort and np.diff, or np.isin, which gives a mask",
+    *(np.unique, np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
+)
+refuse(
+    "how many different elements there are is not known while the function is traced, and so not the size of the "
+    "result; use np.unique with size=n",
+    *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
 )
 
 
