@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from xlalite.backends.compile_report import CompileReport
-from xlalite.hlo.errors import SerializationError, XlaliteError
+from xlalite.backends.kernel_profile import KernelProfile
+from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
@@ -47,6 +48,7 @@ class CompileOptions:
         pipeline: Passes that run instead of those of the backend; only what code generation cannot do without follows.
         extra_passes: (place, pass) pairs: what runs besides, at places such as `before:fusion` or `after:dce`, of which
             `Backend.pipeline` shows the names.
+        profile: Whether the code takes the time of each kernel, for `Executable.kernel_profile`.
     """
 
     num_threads: int | None = None
@@ -57,6 +59,7 @@ class CompileOptions:
     debug: DebugOptions = field(default_factory=DebugOptions)
     pipeline: Pipeline | None = None
     extra_passes: tuple[tuple[str, HloPass], ...] = ()
+    profile: bool = False
 
     @property
     def added(self) -> str:
@@ -183,6 +186,14 @@ class Executable(ABC):
         Raises:
             ValueError: The backend has no such stage.
         """
+
+    def kernel_profile(self) -> KernelProfile:
+        """The times of the kernels in all calls so far.
+
+        Raises:
+            ExecutionError: The code takes no times: `CompileOptions(profile=True)` makes such as does.
+        """
+        raise ExecutionError(f"{self.name}: code of the {self.backend_name} backend takes times of no kernels")
 
     @abstractmethod
     def memory_analysis(self) -> MemoryAnalysis:

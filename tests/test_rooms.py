@@ -73,7 +73,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
     ),
     "xlalite.backends": (
-        ("compile_report",),
+        ("compile_report", "kernel_profile"),
         (
             "arguments",
             "base",

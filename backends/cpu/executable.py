@@ -24,6 +24,7 @@ from xlalite.backends.cpu.native.letters import native_mailbox
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.rendezvous import Context
 from xlalite.backends.cpu.native.thread_pool import get_pool
+from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.evaluation.spmd import check_devices
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
@@ -62,6 +63,7 @@ class CpuExecutable(Executable):
         self._interface, self._source, self._program = interface, source, program
         self._compilation: Compilation | None = None
         record = linked.record
+        self._clocked, self._counters = record.clocked, linked.counters
         self._code_bytes, self._arena_bytes = linked.code_bytes, record.arena_bytes
         shape = interface.shape
         is_dynamic = any(s.is_dynamic for s in (*shape.parameters, shape.result))
@@ -161,6 +163,12 @@ class CpuExecutable(Executable):
         from xlalite.passes.analysis.cost_analysis import cost_analysis
 
         return cost_analysis(self._compiled_again().optimized).as_dict()
+
+    def kernel_profile(self) -> KernelProfile:
+        """The times that the code took."""
+        if not self._clocked:
+            raise ExecutionError(f"{self.name}: CompileOptions(profile=True) makes code that takes times")
+        return KernelProfile.of(self._clocked, self._counters.tolist())
 
     @property
     def code_size_bytes(self) -> int:

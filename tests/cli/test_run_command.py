@@ -39,6 +39,15 @@ def test_agreement_is_code_0(softmax: Path, xlalite: Callable[..., object]) -> N
     assert " ms of 3; reference " in ran.out
 
 
+def test_profile_says_which_kernels_took_the_time(softmax: Path, xlalite: Callable[..., object]) -> None:
+    ran = xlalite("run", softmax, "--iterations=3", "--num_threads=1", "--profile")
+    assert ran.code == 0
+    table = ran.out[ran.out.index("kernel ") :].splitlines()
+    assert table[0].split() == ["kernel", "kind", "calls", "ms", "share", "GB/s", "GFLOP/s"]
+    assert all(line.split()[-5] == "3" for line in table[1:])
+    assert xlalite("run", softmax, "--platform=interpreter", "--profile").code == 2
+
+
 @pytest.mark.parametrize("large", [[], ["--use_large_float_range"]])
 def test_tuples_and_every_kind_of_type(
     large: list[str], hlo_file: Callable[..., Path], xlalite: Callable[..., object]

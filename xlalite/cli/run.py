@@ -6,7 +6,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -101,6 +101,7 @@ def run(words: Sequence[str]) -> int:
     if not arguments.files:
         raise UsageError("the following arguments are required: FILE")
     compiling = compile_options(flags, arguments.num_threads)
+    compiling = replace(compiling, profile=arguments.profile)
     compiling.debug.check_pass_names(get_backend(arguments.platform).passes)
     options = RunOptions(
         platform=arguments.platform,
@@ -119,6 +120,8 @@ def run(words: Sequence[str]) -> int:
         partitions=arguments.num_partitions,
     )
     _check(options)
+    if arguments.profile and (options.platform != "cpu" or options.isolates):
+        raise UsageError("--profile takes the times of kernels in whole modules on cpu")
     run_one = run_instructions if options.isolates else run_file
     if len(arguments.files) == 1:
         return 0 if run_one(arguments.files[0], options) else ANSWER_IS_NO
@@ -181,6 +184,8 @@ def run_file(path: str, options: RunOptions) -> bool:
     for iteration in range(options.iterations):
         agrees &= iterate(iteration, programs, generator, options, times)
     _print_times(times)
+    if options.compile.profile:
+        print(executable.kernel_profile())
     if not agrees:
         print(f"  MISMATCH with {options.expected or options.reference} (inputs of --random_seed={options.seed})")
     return agrees
@@ -230,6 +235,7 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--num_partitions", type=positive, metavar="N", help="... of N partitions, each with its inputs"
     )
+    parser.add_argument("--profile", action="store_true", help="print where the time of the runs went, by kernel")
     parser.add_argument("--targets", action="store_true", help="list the custom-call targets that have a meaning")
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser

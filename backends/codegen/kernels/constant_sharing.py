@@ -17,6 +17,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.literal import Literal
 from xlalite.passes.fusion.fusible import is_immediate
 
@@ -43,6 +44,11 @@ class SharedKernel:
     kernel: LoopKernel
     form: str
     constants: tuple[Literal, ...]
+
+    def decision(self, instruction: HloInstruction) -> Decision:
+        """The record for one of the instructions that share it."""
+        reason = "many small kernels differ from it only in the values of constants"
+        return Decision("constant sharing", (instruction.name,), "shared", reason, {"constants": len(self.constants)})
 
 
 class ConstantSharing:

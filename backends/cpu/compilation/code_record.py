@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from xlalite.backends.cpu.emission.emitted_module import ClockedKernel
 from xlalite.hlo.records import dataclass
 
 _Kind = TypeVar("_Kind")
@@ -21,6 +22,7 @@ class CodeRecord:
         meets: Whether devices meet in it.
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         given_constants: Sizes of the constants that the code takes from the module as given, by name.
+        clocked: Name, kind, operations and bytes of the kernels whose times the code takes.
     """
 
     arena_bytes: int
@@ -29,6 +31,7 @@ class CodeRecord:
     meets: bool
     evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
+    clocked: tuple[ClockedKernel, ...]
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> CodeRecord:
@@ -46,6 +49,10 @@ class CodeRecord:
             _typed(record["meets"], bool),
             {name: _typed(text, str) for name, text in _typed(record["evaluator_calls"], dict).items()},
             {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
+            tuple(
+                (_typed(name, str), _typed(kind, str), _typed(flops, int), _typed(size, int))
+                for name, kind, flops, size in record["clocked"]
+            ),
         )
 
 

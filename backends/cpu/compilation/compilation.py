@@ -117,6 +117,7 @@ class Compilation:
             meets=self.emitted.meets,
             evaluator_calls=self.emitted.evaluator_calls,
             given_constants=given_constants,
+            clocked=self.emitted.clocked,
         )
         compile_ms = round(1e3 * (time.perf_counter() - self._start), 3)
         summary = CodeSummary(self.request.given.name, self.emitted.kernel_count, compile_ms)
@@ -158,6 +159,7 @@ class Compilation:
             num_threads=self.request.num_threads,
             contract=self.request.options.fp_contract,
             target=self._target,
+            profile=self.request.options.profile,
         )
         self.decisions += tuple(emitted.decisions)
         return emitted

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from xlalite.backends.codegen.elements.random_state import RANDOM_STATE
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.evaluator_calls import BoundCall, bind_evaluator_calls
 from xlalite.backends.cpu.emission.constant_pool import find_constants, keep_alive, pooled
+from xlalite.backends.cpu.emission.emitted_module import COUNTERS
 from xlalite.backends.cpu.emission.random_state import random_state_address
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
@@ -24,12 +28,14 @@ class LinkedCode:
         record: What a call needs to know.
         code_bytes: Size of the object code.
         failures: What the code's nonzero results mean, that of 1 first.
+        counters: Calls and nanoseconds of each of the record's clocked kernels, to which calls of the code add.
     """
 
     module: LinkedModule
     record: CodeRecord
     code_bytes: int
     failures: tuple[BoundCall, ...]
+    counters: NDArray[np.int64]
 
 
 def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:
@@ -50,6 +56,9 @@ def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:
         imports |= rendezvous_imports()
     imports |= {name: constant.address for name, constant in constants.items()}
     imports |= {name: call.address for name, call in calls.items()}
+    counters = np.zeros((len(record.clocked), 2), np.int64)
+    if record.clocked:
+        imports[COUNTERS] = counters.ctypes.data
     linked = link([code], imports)
-    keep_alive(linked, (*constants.values(), *calls.values()))
-    return LinkedCode(linked, record, len(code.image), tuple(calls.values()))
+    keep_alive(linked, (*constants.values(), *calls.values(), *([counters] if record.clocked else ())))
+    return LinkedCode(linked, record, len(code.image), tuple(calls.values()), counters)

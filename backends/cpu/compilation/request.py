@@ -72,7 +72,7 @@ class CompileRequest:
             f"donate={options.donate_arguments} winograd={options.debug.cpu_winograd}",
             f"autotune={options.debug.cpu_autotune}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
-            *filter(None, (options.added, extensions_stamp())),
+            *filter(None, (options.added, extensions_stamp(), "profile" if options.profile else "")),
         )
         return cache_key(parts, self.jit_options)
 

@@ -11,6 +11,12 @@ from xlalite.hlo.types.literal import Literal
 ENTRY = "xlalite_entry"
 """Name of a module's native function."""
 
+COUNTERS = "xlalite_profile_counters"
+"""Name of the calls and nanoseconds of each kernel, where code takes times."""
+
+ClockedKernel = tuple[str, str, int, int]
+"""Name, kind, arithmetic operations of one call, bytes of one call."""
+
 
 @dataclass(slots=True)
 class EmittedModule:
@@ -24,6 +30,7 @@ class EmittedModule:
         kernel_count: Number of distinct kernels.
         meets: Whether devices meet in it.
         scratch_bytes: Memory for kernels behind the arena.
+        clocked: Whose times the code takes.
     """
 
     text: str
@@ -33,3 +40,4 @@ class EmittedModule:
     kernel_count: int = 0
     meets: bool = False
     scratch_bytes: int = 0
+    clocked: tuple[ClockedKernel, ...] = ()

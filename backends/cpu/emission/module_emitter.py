@@ -14,7 +14,7 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
-from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing, SharedKernel
+from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
@@ -42,6 +42,7 @@ from xlalite.backends.cpu.emission.evaluated import (
     evaluator_symbol,
     why_evaluated,
 )
+from xlalite.backends.cpu.emission.kernel_clock import KernelClock
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
@@ -68,20 +69,25 @@ _EMBEDDED_CONSTANT_BYTES = 256
 
 
 def emit_module(
-    module: HloModule, assignment: BufferAssignment, *, num_threads: int, contract: bool, target: TargetInfo
+    module: HloModule,
+    assignment: BufferAssignment,
+    *,
+    num_threads: int,
+    contract: bool,
+    target: TargetInfo,
+    profile: bool = False,
 ) -> EmittedModule:
     """The code of a scheduled module; what no kernel computes asks the evaluator."""
-    return _ModuleEmitter(module, assignment, num_threads, contract, target).emit()
+    builder = ModuleBuilder(module.name, target, contract=contract)
+    return _ModuleEmitter(module, assignment, num_threads, KernelClock(builder, runs=profile)).emit()
 
 
 class _ModuleEmitter:
-    def __init__(
-        self, module: HloModule, assignment: BufferAssignment, num_threads: int, contract: bool, target: TargetInfo
-    ) -> None:
+    def __init__(self, module: HloModule, assignment: BufferAssignment, num_threads: int, clock: KernelClock) -> None:
         self._hlo = module
         self._assignment = assignment
         self._num_threads = num_threads
-        self._module = ModuleBuilder(module.name, target, contract=contract)
+        self._module, self._clock = clock.module, clock
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
@@ -91,7 +97,7 @@ class _ModuleEmitter:
         self._apart: dict[HloComputation, Function] = {}
         scalars = scalars_with_slots(module, assignment, self._chunks)
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
-        self._plans = KernelPlans(num_threads, target)
+        self._plans = KernelPlans(num_threads, self._module.target)
         self._sharing = ConstantSharing()
         self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
@@ -111,9 +117,11 @@ class _ModuleEmitter:
     def emit(self) -> EmittedModule:
         for computation in self._chunks.apart:
             self._apart[computation] = self._part(partial(self._emit_chunks, computation))
-        self._emit_computation(self._hlo.entry_computation)
-        self._slots.write_back_results()
+        with self._clock.timed(self._fb, ""):
+            self._emit_computation(self._hlo.entry_computation)
+            self._slots.write_back_results()
         self._fb.ret(0)
+        self._emitted.clocked = self._clock.kernels(self._hlo)
         self._fb.is_caller = not self._computes
         shared = (SHARED_MODULE + text for text in self._module.shared_texts)
         self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE, self._num_threads), *shared))
@@ -256,7 +264,7 @@ class _ModuleEmitter:
         self._emitted.meets = True
         operands, results = self._arrays(instruction)
         self._slots.write_back(operands)
-        CollectiveCode(
+        code = CollectiveCode(
             self._fb,
             instruction,
             meeting,
@@ -267,7 +275,9 @@ class _ModuleEmitter:
             self._fail,
             self._run_fold,
             folds,
-        ).emit()
+        )
+        with self._clock.timed(self._fb, instruction.opcode, instruction):
+            code.emit()
         self._slots.read_back(results)
         reason = "each device reads what the others have where it lies"
         self._record_exchange(instruction, "rendezvous", reason, devices=meeting.count)
@@ -288,7 +298,9 @@ class _ModuleEmitter:
             self._argument_array,
             partial(self._ask_evaluator, instruction),
         )
-        self._fail(code.emit())
+        with self._clock.timed(self._fb, instruction.opcode, instruction):
+            status = code.emit()
+        self._fail(status)
         self._slots.read_back(results)
         self._record_exchange(instruction, "letters", "native code copies what goes, and what has come")
 
@@ -339,7 +351,7 @@ class _ModuleEmitter:
             plan = replace(plan, kernel=shared.kernel)
             constants = map(self._constant_pointer, shared.constants)
             pointers = [*map(self._pointer, operands), *constants, *map(self._pointer, results)]
-            self._emitted.decisions.append(_shared_decision(instruction, shared))
+            self._emitted.decisions.append(shared.decision(instruction))
         elif plan.kernel.takes_places and share_addresses([*operands, *results]):
             allocations, places = places_of([*operands, *results])
             plan = replace(plan, kernel=plan.kernel.at_places(places))
@@ -348,14 +360,15 @@ class _ModuleEmitter:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         scratch = self._scratch(plan.kernel, plan.grain)
         pointers += scratch
-        kernel, extent = self._kernel(instruction, plan.kernel), plan.kernel.extent
+        kernel, extent, kind = self._kernel(instruction, plan.kernel), plan.kernel.extent, plan.decision.verdict
         self._slots.write_back(operands)
         if plan.grain or scratch:
             self._emit_waiting()
-            self._call_kernel(kernel, extent, plan.grain, pointers)
+            with self._clock.timed(self._fb, kind, instruction):
+                self._call_kernel(kernel, extent, plan.grain, pointers)
             self._slots.read_back(results)
         else:
-            step = Step(instruction.name, kernel, extent, len(pointers), plan.estimate_ns)
+            step = Step(instruction, kind, kernel, extent, len(pointers), plan.estimate_ns)
             self._waiting.append((step, pointers, results))
             self._touched.add(operands, results)
 
@@ -385,7 +398,9 @@ class _ModuleEmitter:
         size = sum(piece.size_bytes for piece in (*operands, *results))
         self._emitted.decisions.append(evaluated_decision(instruction, reason, size))
         self._slots.write_back(operands)
-        self._fail(self._ask_evaluator(instruction))
+        with self._clock.timed(self._fb, "evaluated", instruction):
+            status = self._ask_evaluator(instruction)
+        self._fail(status)
         self._slots.read_back(results)
 
     def _fail(self, status: Value) -> None:
@@ -444,10 +459,12 @@ class _ModuleEmitter:
         if grain:
             self._emitted.decisions.append(region_decision(steps, grain))
             pointers = [pointer for _, pointers, _ in waiting for pointer in pointers]
-            self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
+            with self._clock.timed(self._fb, "side by side", *(step.instruction for step in steps)):
+                self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
         else:
             for step, pointers, _ in waiting:
-                self._call_kernel(step.kernel, step.extent, 0, pointers)
+                with self._clock.timed(self._fb, step.kind, step.instruction):
+                    self._call_kernel(step.kernel, step.extent, 0, pointers)
         self._slots.read_back(result for _, _, results in waiting for result in results)
 
     def _call_kernel(self, kernel: Function, extent: int, grain: int, pointers: Sequence[Value]) -> None:
@@ -480,8 +497,3 @@ class _ModuleEmitter:
         for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
             view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
             view.write(emitter.math, (), element)
-
-
-def _shared_decision(instruction: HloInstruction, shared: SharedKernel) -> Decision:
-    reason = "many small kernels differ from it only in the values of constants"
-    return Decision("constant sharing", (instruction.name,), "shared", reason, {"constants": len(shared.constants)})

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, ModuleBuilder
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.passes.memory.buffers import BufferSlice
@@ -21,14 +22,16 @@ class Step:
     """A call of a kernel.
 
     Attributes:
-        name: The instruction.
+        instruction: What it computes.
+        kind: The kind of kernel.
         kernel: What computes it.
         extent: The whole of the kernel's extent.
         arguments: How many addresses the kernel takes.
         estimate_ns: How long it takes, about.
     """
 
-    name: str
+    instruction: HloInstruction
+    kind: str
     kernel: Function
     extent: int
     arguments: int
@@ -84,6 +87,6 @@ def emit_region(module: ModuleBuilder, steps: Sequence[Step]) -> Function:
 
 def region_decision(steps: Sequence[Step], grain: int) -> Decision:
     """The record of a region."""
-    names = tuple(step.name for step in steps)
+    names = tuple(step.instruction.name for step in steps)
     numbers = {"estimate_ns": round(sum(step.estimate_ns for step in steps)), "steps": len(steps), "grain": abs(grain)}
     return Decision("parallel region", names, "side by side", "none needs another, and each is small", numbers)

@@ -24,6 +24,7 @@ DECIDES: dict[str, object] = {
     "fp_contract": False,
     "optimize": False,
     "donate_arguments": True,
+    "profile": True,
     "disable_passes": ("cse",),
     "enable_only": ("cse",),
     "fuel": (("cse", 1),),

@@ -1,0 +1,86 @@
+"""Where the time of calls goes, kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.hlo.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """The calls of one kernel.
+
+    Attributes:
+        name: The instruction, or the first of several that run side by side.
+        kind: The kind of kernel.
+        calls: How often it ran to its end.
+        time_ns: How long all of that took.
+        flops: Arithmetic operations of all calls, transcendental functions not among them.
+        bytes_accessed: Bytes of the operands and results of all calls.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    time_ns: int
+    flops: int
+    bytes_accessed: int
+
+    @property
+    def gflops(self) -> float:
+        """Billions of arithmetic operations a second."""
+        return self.flops / self.time_ns if self.time_ns else 0.0
+
+    @property
+    def gbytes(self) -> float:
+        """Billions of bytes a second."""
+        return self.bytes_accessed / self.time_ns if self.time_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """What was measured in the calls of one executable.
+
+    Attributes:
+        total: Whole calls: the kernels, and what the entry does between them.
+        kernels: The kernels, in the order of the code.
+    """
+
+    total: KernelTime
+    kernels: tuple[KernelTime, ...]
+
+    @staticmethod
+    def of(clocked: Sequence[tuple[str, str, int, int]], counters: Sequence[Sequence[int]]) -> KernelProfile:
+        """The profile from (name, kind, operations, bytes) and (calls, nanoseconds), the whole call first."""
+        rows = [
+            KernelTime(name, kind, calls, time_ns, flops * calls, size * calls)
+            for (name, kind, flops, size), (calls, time_ns) in zip(clocked, counters, strict=True)
+        ]
+        entry, kernels = rows[0], tuple(rows[1:])
+        flops, size = sum(one.flops for one in kernels), sum(one.bytes_accessed for one in kernels)
+        return KernelProfile(KernelTime(entry.name, "", entry.calls, entry.time_ns, flops, size), kernels)
+
+    def report(self) -> str:
+        """A table, the longest first."""
+        rows = sorted((one for one in self.kernels if one.calls), key=lambda one: -one.time_ns)
+        rest = self.total.time_ns - sum(one.time_ns for one in rows)
+        shown = [*rows, KernelTime("(between kernels)", "", self.total.calls, rest, 0, 0), self.total]
+        width, kinds = (
+            max(map(len, (title, *texts)))
+            for title, texts in (("kernel", [one.name for one in shown]), ("kind", [one.kind for one in shown]))
+        )
+        lines = [
+            f"{'kernel':{width}}  {'kind':{kinds}}  {'calls':>9} {'ms':>11} {'share':>6} {'GB/s':>8} {'GFLOP/s':>8}"
+        ]
+        for one in shown:
+            share = one.time_ns / self.total.time_ns if self.total.time_ns else 0.0
+            lines.append(
+                f"{one.name:{width}}  {one.kind:{kinds}}  {one.calls:9} {one.time_ns / 1e6:11.4f} {share:6.1%} "
+                f"{one.gbytes:8.2f} {one.gflops:8.2f}"
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """The table."""
+        return self.report()

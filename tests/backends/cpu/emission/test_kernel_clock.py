@@ -1,0 +1,96 @@
+"""Code that takes the times of its kernels."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.cpu.emission.emitted_module import COUNTERS
+from xlalite.hlo.errors import ExecutionError
+from xlalite.hlo.text import parse
+
+LOOP = """
+HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+body {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64,64] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[64,64]) tuple(n, y)
+}
+condition {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(7)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64,64]) tuple(zero, x)
+  w = (s32[], f32[64,64]) while(s), condition=condition, body=body
+  y = f32[64,64] get-tuple-element(w), index=1
+  z = f32[] constant(0)
+  ROOT r = f32[64] reduce(y, z), dimensions={0}, to_apply=add
+}
+"""
+
+
+@pytest.fixture
+def argument() -> np.ndarray:
+    return np.random.default_rng(0).uniform(-0.1, 0.1, (64, 64)).astype(np.float32)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_calls_are_trips_and_kernels_take_no_longer_than_the_whole(
+    threads: int, argument: np.ndarray, compile_text: Callable[..., Executable]
+) -> None:
+    plain = compile_text(LOOP, num_threads=threads)
+    clocked = compile_text(LOOP, num_threads=threads, profile=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(clocked(argument), plain(argument))
+    profile = clocked.kernel_profile()
+    dots = [kernel for kernel in profile.kernels if kernel.kind == "dot"]
+    assert len(dots) > 1, "names are unique within a computation only"
+    assert sum(dot.calls for dot in dots) == 3 * 7
+    assert sum(dot.flops for dot in dots) == 3 * 7 * 2 * 64**3
+    assert sum(dot.bytes_accessed for dot in dots) == 3 * 7 * 3 * 64 * 64 * 4
+    assert profile.total.calls == 3
+    assert 0 < sum(kernel.time_ns for kernel in profile.kernels) <= profile.total.time_ns
+    assert all(kernel.name in profile.report() for kernel in profile.kernels)
+
+
+def test_calls_of_several_threads_add_up(argument: np.ndarray, compile_text: Callable[..., Executable]) -> None:
+    clocked = compile_text(LOOP, num_threads=1, profile=True)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: clocked(argument), range(40)))
+    assert clocked.kernel_profile().total.calls == 40
+
+
+def test_executables_have_counters_of_their_own(argument: np.ndarray, compile_text: Callable[..., Executable]) -> None:
+    one, other = (compile_text(LOOP, num_threads=1, profile=True) for _ in range(2))
+    one(argument)
+    loaded = get_backend("cpu").load_executable(one.serialize())
+    loaded(argument)
+    loaded(argument)
+    counts = [executable.kernel_profile().total.calls for executable in (one, other, loaded)]
+    assert counts == [1, 0, 2]
+
+
+def test_nothing_is_there_when_off(compile_text: Callable[..., Executable]) -> None:
+    options = CompileOptions(num_threads=2)
+    assert COUNTERS not in get_backend("cpu").compile_to("llvm-before-optimizations", parse(LOOP), options).text
+    with pytest.raises(ExecutionError, match="profile=True"):
+        compile_text(LOOP).kernel_profile()
+
+
+def test_programs_without_kernels(compile_text: Callable[..., Executable]) -> None:
+    scalars = compile_text("ENTRY main {\n  x = f32[] parameter(0)\n  ROOT r = f32[] add(x, x)\n}", profile=True)
+    assert scalars.kernel_profile().report()
+    scalars(np.float32(2))
+    assert scalars.kernel_profile().total.calls == 1
