@@ -94,3 +94,29 @@ def test_programs_without_kernels(compile_text: Callable[..., Executable]) -> No
     assert scalars.kernel_profile().report()
     scalars(np.float32(2))
     assert scalars.kernel_profile().total.calls == 1
+
+
+def test_small_steps_side_by_side_are_one_row(compile_text: Callable[..., Executable]) -> None:
+    sizes = range(1000, 1100)
+    lines = [f"x{n} = f32[{n}] parameter({n - 1000})  y{n} = f32[{n}] reverse(x{n}), dimensions={{0}}" for n in sizes]
+    shapes, results = (", ".join(form.format(n) for n in sizes) for form in ("f32[{}]", "y{}"))
+    text = "\n".join(["ENTRY e {", *lines, f"ROOT r = ({shapes}) tuple({results})", "}"])
+    clocked = compile_text(text, num_threads=2, profile=True)
+    arguments = [np.arange(n, dtype=np.float32) for n in sizes]
+    for argument, result in zip(arguments, clocked(*arguments), strict=True):  # type: ignore[call-overload]
+        np.testing.assert_array_equal(result, argument[::-1])
+    (row,) = clocked.kernel_profile().kernels
+    assert (row.kind, row.calls, row.bytes_accessed) == ("side by side", 1, 2 * 4 * sum(sizes))
+    assert row.name.endswith(" and 99 more")
+
+
+def test_devices_add_to_the_same_counters(compile_text: Callable[..., Executable]) -> None:
+    text = """HloModule m, replica_count=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+ENTRY main { x = f32[300] parameter(0)  ROOT s = f32[300] all-reduce(x), to_apply=add }"""
+    clocked, argument = compile_text(text, num_threads=2, profile=True), np.arange(300, dtype=np.float32)
+    for found in clocked.run_on_devices([[argument], [argument]]):
+        np.testing.assert_array_equal(found, 2 * argument)
+    profile = clocked.kernel_profile()
+    assert "all-reduce" in {kernel.kind for kernel in profile.kernels}
+    assert {kernel.calls for kernel in (profile.total, *profile.kernels)} == {2}
