@@ -25,6 +25,17 @@
     if (target && target.tagName === "DETAILS") target.open = true;
   }
 
+  function describe(event) {
+    const picture = event.target.closest(".picture");
+    if (!picture) return;
+    const text = picture.parentElement.querySelector(`pre[data-file="${CSS.escape(picture.dataset.of)}"]`);
+    const name = `%${event.detail.name}`;
+    const has = (line) => line.split(/[\s,(){}]+/).includes(name);
+    const found = (text ? text.textContent : "").split("\n").filter(has).map((line) => line.trim());
+    picture.querySelector(".chosen").textContent = found.join("\n") || event.detail.name;
+  }
+
+  document.addEventListener("hlo-select", describe);
   search.addEventListener("input", show);
   onlyChanged.addEventListener("change", show);
   document.getElementById("unfold").addEventListener("click", () => {

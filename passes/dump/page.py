@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.text import parse
+from xlalite.hlo.tools.graph.svg import graph_script, graph_style, graph_svg
 from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
+from xlalite.passes.dump.memory_map import memory_map
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
+_DRAWN = {
+    "hlo-before-optimizations": "Picture before the passes",
+    "hlo-backend": "Picture of what is compiled, kernels as boxes that open",
+}
+_BUFFERS = "buffer-assignment"
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}')
+"""Where instructions come from, which diffs leave out."""
 _STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad", Status.UNREAD: ""}
 
 
@@ -73,7 +85,7 @@ class _Page:
             *(self._report(report) for report in contents.reports),
             *(self._module(module) for module in contents.modules),
         ]
-        style, script = _asset("page.css"), _asset("page.js")
+        style, script = graph_style() + _asset("page.css"), graph_script() + _asset("page.js")
         return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=escape(name))
 
     def _report(self, report: ReportEntry) -> str:
@@ -93,6 +105,8 @@ class _Page:
             f'<p class="bad">{escape(module.error)}</p>' if module.error else "",
             self._passes(module),
             self._decisions(files[DECISIONS]) if DECISIONS in files else "",
+            *(self._picture(title, files[stage]) for stage, title in _DRAWN.items() if stage in files),
+            self._memory(files[_BUFFERS]) if _BUFFERS in files else "",
             *(self._text(name, file) for name, file in files.items() if name != DECISIONS),
             "</section>",
         ]
@@ -125,7 +139,7 @@ class _Page:
         return f'<tr class="diff"><td colspan="8">{self._diff(entry.before, entry.after)}</td></tr>\n'
 
     def _diff(self, before: str, after: str) -> str:
-        old, new = self._read(before).splitlines(), self._read(after).splitlines()
+        old, new = (_METADATA.sub("", self._read(file)).splitlines() for file in (before, after))
         links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
         if max(len(old), len(new)) > self._limits.diff_lines:
             return f"<details><summary>too long to compare: {links}</summary></details>"
@@ -149,6 +163,26 @@ class _Page:
         table = f'<div class="scroll">{_DECISIONS_HEAD}{rows}</table>{rest}</div>'
         return f"<details><summary>{head}</summary>{table}</details>"
 
+    def _picture(self, title: str, file: str) -> str:
+        """The program in a text file as a graph, if it can be read and is not too large."""
+        try:
+            drawn = graph_svg(parse(self._read(file)), foldable=True, style=False)
+        except XlaliteError:
+            return ""
+        if len(drawn) > min(4 * self._limits.text_bytes, self._room):
+            return f'<p class="faint">{title}: too large for a page; "xlalite graph" draws parts of it.</p>'
+        self._room -= len(drawn)
+        hint = '<p class="chosen faint">Click an instruction to see what it is, and who reads it.</p>'
+        head = f"<summary>{title}</summary>"
+        return (
+            f'<details class="picture" data-of="{escape(file)}">{head}{hint}<div class="scroll">{drawn}</div></details>'
+        )
+
+    def _memory(self, file: str) -> str:
+        drawn = memory_map(self._read(file))
+        head = "<summary>Memory map <span class='faint'>addresses over steps</span></summary>"
+        return f"<details>{head}{drawn}</details>" if drawn else ""
+
     def _text(self, title: str, file: str, *, is_open: bool = False) -> str:
         text = self._read(file)
         if "\0" in text:
@@ -156,7 +190,8 @@ class _Page:
         lines = text.count("\n")
         head = f"{escape(title)} <span class='faint'>{lines} lines</span> {self._link(file, 'file')}"
         opened = " open" if is_open else ""
-        return f"<details{opened}><summary>{head}</summary><pre>{escape(self._fit(text))}</pre></details>"
+        shown = f'<pre data-file="{escape(file)}">{escape(self._fit(text))}</pre>'
+        return f"<details{opened}><summary>{head}</summary>{shown}</details>"
 
     def _fit(self, text: str) -> str:
         """As much of a text as may be shown; always whole lines."""
@@ -294,7 +329,7 @@ _DECISIONS_HEAD = _table_head({"by": False, "about": False, "verdict": False, "r
 _TOOLS = """\
 <div class="tools" hidden>
 <input type="search" placeholder="filter passes, decisions, modules   ( / )" aria-label="filter">
-<label><input type="checkbox"> changed only</label>
+<label><input type="checkbox" checked> changed only</label>
 <a href="#" id="unfold" role="button">fold or unfold all diffs</a>
 <span class="count faint" role="status"></span>
 </div>"""
