@@ -79,6 +79,25 @@ def test_what_arrives_at_an_array_adds_up(run: Any) -> None:
         tf.TensorArray(np.float32, 3).grad("a")
 
 
+def test_what_is_written_through_one_gradient_array_another_of_the_source_has(run: Any) -> None:
+    array = tf.TensorArray(np.float32, 3, element_shape=[2])
+    one, other, apart = array.grad("a"), array.write(0, [1.0, 1.0]).grad("a"), array.grad("b")
+    with tf.control_dependencies([one.write(0, [4.0, 5.0]).flow]):
+        seen = other.read(0)
+    other.write(0, [1.0, 1.0])
+    np.testing.assert_array_equal(run(seen), [4, 5])
+    np.testing.assert_array_equal(run(one.stack()), [[5, 6], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(run(apart.stack()), np.zeros((3, 2)))
+
+
+def test_what_a_loop_writes_into_a_gradient_array_stays_in_the_loop(run: Any) -> None:
+    one = tf.TensorArray(np.float32, 2, element_shape=[]).grad("a").write(0, 1.0)
+    _, written = tf.while_loop(lambda i, _: i < 2, lambda i, ta: (i + 1, ta.write(i, 3.0)), [0, one])
+    tf.cond(tf.constant(True), lambda: one.write(1, 7.0).read(1), lambda: tf.constant(0.0))
+    np.testing.assert_array_equal(run(written.stack()), [4, 3])
+    np.testing.assert_array_equal(run(one.stack()), [1, 0])
+
+
 def test_elements_have_the_type_of_the_array(graph: Any) -> None:
     with pytest.raises(ElementTypeError, match="has element type int32; expected float32"):
         tf.TensorArray(np.float32, 3).write(0, tf.constant([7]))

@@ -6,7 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, as_dtype, int32
+from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
 from xlalite.framework.meaning.static_value import constant_value
@@ -19,8 +21,15 @@ from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
 
 
+class _WithGradients:
+    """What has gradient arrays; they are no part of it in nested structures."""
+
+    __slots__ = ("_gradients",)
+    _gradients: dict[tuple[str, Graph], TensorArray]
+
+
 @dataclass(frozen=True, eq=False, slots=True, init=False, repr=False)
-class TensorArray:
+class TensorArray(_WithGradients):
     """Tensors by number. Writing gives a new array, which takes the place of the old one.
 
     It may be a loop variable, and gradients flow through it.
@@ -76,6 +85,7 @@ class TensorArray:
             if self.grows:
                 given.op.set_attr(GROWS, True)
         object.__setattr__(self, "flow", given)
+        object.__setattr__(self, "_gradients", {})
 
     @property
     def dtype(self) -> DType:
@@ -154,25 +164,34 @@ class TensorArray:
         return self.unstack(reshape(whole, concat([sizes, shape(whole)[1:]], 0), name))
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
-        """An array of as many zeros, in which writing adds to what is there; `source` is accepted for compatibility.
+        """The gradient array of a source: as many zeros, in which writing adds to what is there.
+
+        All who ask one array for it, and those made from it by writing, get the same in a graph.
 
         Raises:
             ShapeError: nothing is known of the shape of the tensors.
         """
         if self.element_shape.rank is None:
             raise ShapeError("TensorArray.grad: give the array an element_shape, or write to it first")
-        made: TensorArray = object.__new__(_AddingTensorArray)
-        object.__setattr__(made, "flow", node("ZerosLike", [self.flow if flow is None else flow], None, name))
-        return made
+        key = source, get_default_graph()
+        shared = self._shared_gradients()
+        if key not in shared:
+            zeros = node("ZerosLike", [self.flow if flow is None else flow], None, name)
+            shared[key] = _made(_AddingTensorArray, zeros, {})
+        return shared[key]
 
     def close(self, name: str | None = None) -> Any:
         """Does nothing: an array is a value."""
         return node("TensorListLength", [self.flow], None, name).op
 
     def _with(self, flow: Tensor) -> TensorArray:
-        changed: TensorArray = object.__new__(type(self))
-        object.__setattr__(changed, "flow", flow)
-        return changed
+        return _made(type(self), flow, self._shared_gradients())
+
+    def _shared_gradients(self) -> dict[tuple[str, Graph], TensorArray]:
+        """Those of this array; one that came out of a nested structure begins with none."""
+        if not hasattr(self, "_gradients"):
+            object.__setattr__(self, "_gradients", {})
+        return self._gradients
 
     def __repr__(self) -> str:
         return f"<xlalite.TensorArray {self.flow!r}>"
@@ -186,13 +205,29 @@ class _GrowingTensorArray(TensorArray):
 
 
 class _AddingTensorArray(TensorArray):
-    """An array in which writing adds, as what arrives at a tensor that is read several times."""
+    """An array in which writing adds, as what arrives at a tensor that is read several times.
+
+    Several hold it, so what is written changes it in place; in a loop or a branch it changes a copy.
+    """
 
     __slots__ = ()
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         place, item = convert_to_tensor(index), convert_to_tensor(value, self.dtype)
         return super().write(place, gather(self.flow, place) + item, name)
+
+    def _with(self, flow: Tensor) -> TensorArray:
+        if flow.graph is not self.flow.graph:
+            return super()._with(flow)
+        object.__setattr__(self, "flow", flow)
+        return self
+
+
+def _made(kind: type[TensorArray], flow: Tensor, gradients: Any) -> TensorArray:
+    array: TensorArray = object.__new__(kind)
+    object.__setattr__(array, "flow", flow)
+    object.__setattr__(array, "_gradients", gradients)
+    return array
 
 
 def _open_shape() -> Tensor:
