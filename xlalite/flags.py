@@ -35,7 +35,8 @@ from xlalite.program_flags import (
 )
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
-XLA_ENVIRONMENT_NAME: Final = "XLA_FLAGS"
+THEIR_ENVIRONMENT: Final = {"XLA_FLAGS": "--xla_", "TF_XLA_FLAGS": "--tf_xla_"}
+"""The variables of XLA and TensorFlow, and how those of their flags begin that may be known here."""
 
 T = TypeVar("T")
 
@@ -182,15 +183,18 @@ class Flags:
 
 
 def flags_from_environment(environment: Mapping[str, str] | None = None) -> Flags:
-    """The flags in the environment: those of `XLALITE_FLAGS`, split as a shell would, over those of `XLA_FLAGS`.
+    """The flags in the environment: those of `XLALITE_FLAGS`, split as a shell would, over XLA's and TensorFlow's.
 
-    Of `XLA_FLAGS` only those count that are known here, as a file of them has flags of devices and of XLA's own passes.
+    Of `XLA_FLAGS` and `TF_XLA_FLAGS` only those count that are known here, as others are about devices, XLA's own
+    passes and TensorFlow.
 
     Raises:
         FlagError: The text cannot be split, a flag does not exist, or a value is not what the flag takes.
     """
     given = os.environ if environment is None else environment
-    flags = _understood(given.get(XLA_ENVIRONMENT_NAME, ""))
+    flags = Flags()
+    for name, prefix in THEIR_ENVIRONMENT.items():
+        flags = _understood(given.get(name, ""), prefix, flags)
     text = given.get(ENVIRONMENT_NAME, "")
     try:
         arguments = shlex.split(text)
@@ -202,11 +206,10 @@ def flags_from_environment(environment: Mapping[str, str] | None = None) -> Flag
         raise FlagError(f"{ENVIRONMENT_NAME}: {error}") from None
 
 
-def _understood(text: str) -> Flags:
-    """What XLA's flags say as far as they mean the same here; the others are for XLA, which reads them itself."""
-    flags = Flags()
+def _understood(text: str, prefix: str, flags: Flags) -> Flags:
+    """What others' flags say as far as they mean the same here; the rest is for those who read it themselves."""
     for word in text.split():
-        if word.startswith("--xla_"):
+        if word.startswith(prefix):
             with contextlib.suppress(FlagError):
                 flags = parse_flags([word], flags)
     return flags

@@ -63,6 +63,18 @@ def test_flags_of_xla_count_as_far_as_they_are_known() -> None:
     assert flags == Flags(xla_dump_to="/b", xla_dump_hlo_as_text=True)
 
 
+def test_flags_of_tensorflow_count_as_far_as_they_are_known() -> None:
+    flags = flags_from_environment(
+        {
+            "TF_XLA_FLAGS": "--tf_xla_async_compilation=true --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=2"
+            " --xla_dump_to=/a",
+            "XLA_FLAGS": "--tf_xla_clustering_debug",
+            "XLALITE_FLAGS": "--tf_xla_min_cluster_size=3",
+        }
+    )
+    assert flags == Flags(tf_xla_async_compilation=True, tf_xla_min_cluster_size=3)
+
+
 def test_states_are_dumped_in_other_forms_and_no_more_modules_than_wanted(
     softmax: Path, tmp_path: Path, xlalite: Callable[..., object], caplog: pytest.LogCaptureFixture
 ) -> None:
