@@ -5,7 +5,7 @@ from __future__ import annotations
 from xlalite.backends.codegen.llvm.emitter import Emitter
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.families import family
-from xlalite.backends.codegen.llvm.types import I1, I64, Type
+from xlalite.backends.codegen.llvm.types import I1, Type
 from xlalite.backends.codegen.llvm.value import Operand, Value, constant
 
 _INTEGER_PREDICATES = frozenset(["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
@@ -35,8 +35,6 @@ def _integer_pair(opcode: str, fb: Emitter, a: Value, b: Operand, flags: str = "
         b = constant(type_, b)
     if b.type is not type_ or not type_.is_integer:
         fb._mismatch(opcode, a, b)
-    if opcode == "mul" and type_ is I64:
-        fb._note_product(a, b)
     if flags:
         opcode = f"{opcode} {flags}"
     return fb._emit(type_, f"{opcode} {type_.text} {a.text}, {b.text}")

@@ -274,21 +274,19 @@ class ControlFlow(Emitter):
         loop = CarriedLoop(index, tuple(phis))
         yield loop
         following = loop.take_next()
-        scope = self._close_scope()
+        self._close_scope()
         latch = self.block
         next_index = self._emit(first.type, f"add nsw {index!r}, {increment.text}")
-        if not (scope.has_products or self.is_strength_reduced):
-            next_index = self._unanalysed(next_index)
-            following = tuple(self._unanalysed(one) if one.type in (PTR, I64) else one for one in following)
+        next_index, *carried = self._unanalysed((next_index, *following))
         again = self._emit(I1, f"icmp slt {next_index!r}, {bound.text}")
         index.add_incoming(next_index, latch)
-        for phi, value in zip(phis, following, strict=True):
+        for phi, value in zip(phis, carried, strict=True):
             phi.add_incoming(value, latch)
         self.cond_br(again, body, exit_)
         self.position_at(exit_)
         incoming = [
             [(value, latch)] if nonempty else [(value, latch), (initial[position], before)]
-            for position, value in enumerate(following)
+            for position, value in enumerate(carried)
         ]
         loop.finish(tuple(self.phi(pairs[0][0].type, pairs) for pairs in incoming))
 
@@ -312,7 +310,7 @@ class ControlFlow(Emitter):
         yield loop
         if not loop.has_condition:
             raise LLVMBuildError("while_loop: the condition part ended without continue_while")
-        for phi, value in zip(phis, loop.take_next(), strict=True):
+        for phi, value in zip(phis, self._unanalysed(loop.take_next()), strict=True):
             phi.add_incoming(value, self.block)
         self.br(header)
         self.position_at(loop.exit)
@@ -329,11 +327,17 @@ class ControlFlow(Emitter):
     def _refuse_bounds(self, values: Sequence[Value]) -> NoReturn:
         self._mismatch("loop bounds", *values)
 
-    def _unanalysed(self, value: Value) -> Value:
-        """The same value, of which LLVM cannot tell how it moves from one iteration to the next.
+    def _unanalysed(self, values: Sequence[Value]) -> list[Value]:
+        """The same values, of whose places and numbers LLVM cannot tell how they move from one iteration to the next.
 
         Loop strength reduction, a fifth of code generation, then finds nothing to do. It gains nothing where places are
-        sums, which the machine adds up as it addresses them, and LLVM can switch it off for a whole process only.
+        sums, which the machine adds up as it addresses them, or products beside other work; and LLVM can switch it off
+        for a whole process only.
         """
         pure = self.module.attribute_reference(("nounwind", "memory(none)"))
-        return self._emit(value.type, f'call {value.type.text} asm "", "=r,0"({value!r}){pure}')
+        return [
+            value
+            if self.is_strength_reduced or value.type not in (PTR, I64)
+            else self._emit(value.type, f'call {value.type.text} asm "", "=r,0"({value!r}){pure}')
+            for value in values
+        ]

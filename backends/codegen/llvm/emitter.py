@@ -63,17 +63,15 @@ class LoopScope:
         first: Number of the first value inside.
         lines: Lines before the loop.
         found: The values of the lines, by text.
-        has_products: Whether products inside change from one iteration to the next and were not `placed`.
     """
 
-    __slots__ = ("first", "found", "has_products", "lines")
+    __slots__ = ("first", "found", "lines")
 
     def __init__(self, first: int) -> None:
         """Nothing comes before the loop yet."""
         self.first = first
         self.lines: list[str] = []
         self.found: dict[str, Value] = {}
-        self.has_products = False
 
 
 class Emitter:
@@ -288,15 +286,8 @@ class Emitter:
         self._lines_before_loops.append((len(self._lines), scope.lines))
         self._append("")
 
-    def _close_scope(self) -> LoopScope:
-        return self._scopes.pop()
-
-    def _note_product(self, *operands: Value) -> None:
-        """Says that these are multiplied in every iteration of the loops that they change in."""
-        last = max(map(self.born, operands))
-        for scope in self._scopes:
-            if scope.first <= last:
-                scope.has_products = True
+    def _close_scope(self) -> None:
+        self._scopes.pop()
 
     def _fresh(self) -> str:
         number = self._next

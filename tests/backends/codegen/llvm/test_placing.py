@@ -3,7 +3,7 @@
 import ctypes
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath, Sum, index_key, sum_of
-from xlalite.backends.codegen.llvm import F32, I32, I64, PTR, ModuleBuilder
+from xlalite.backends.codegen.llvm import F32, I64, PTR, ModuleBuilder
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import IrSource
@@ -60,16 +60,6 @@ def test_sums_are_collected_and_empty_ones_are_numbers() -> None:
     assert call(10, 3) == 27
 
 
-def test_loops_whose_places_are_products_are_left_to_llvm() -> None:
-    fb = ModuleBuilder("m").function("f", I32, (I64,))
-    with fb.loop(0, 4) as index, fb.loop(0, 4):
-        fb.mul(index, fb.parameters[0])
-    with fb.loop(0, 4):
-        pass
-    fb.ret(0)
-    assert fb.text().count("asm") == 2  # the loop inside, in which nothing changes that is multiplied, and the last one
-
-
 def test_pointers_that_loops_carry_are_not_analysed_unless_a_function_says_so() -> None:
     for is_strength_reduced, count in ((False, 2), (True, 0)):
         fb = ModuleBuilder("m").function("f", F32, (PTR,))
@@ -79,3 +69,12 @@ def test_pointers_that_loops_carry_are_not_analysed_unless_a_function_says_so() 
             loop.yield_(fb.gep(F32, pointer, 1), fb.fadd(total, fb.load(F32, pointer)))
         fb.ret(loop.results[1])
         assert fb.text().count("asm") == count
+
+
+def test_numbers_that_a_loop_with_a_condition_carries_are_not_analysed() -> None:
+    fb = ModuleBuilder("m").function("f", I64, (I64,))
+    with fb.while_loop([fb.constant(I64, 0)]) as loop:
+        loop.continue_while(fb.icmp("slt", loop.values[0], fb.parameters[0]))
+        loop.yield_(fb.add(loop.values[0], 3))
+    fb.ret(loop.results[0])
+    assert fb.text().count("asm") == 1
