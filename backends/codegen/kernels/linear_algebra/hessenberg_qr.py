@@ -145,13 +145,28 @@ class HessenbergQr:
         size = fb.fadd(size_of(fb, c), size_of(fb, self._number(before, fb.sub(high, 2))))
         is_stuck = fb.icmp("eq", fb.urem(steps, _STUCK), _STUCK - 1)
         other = total(fb, d, from_real(d, fb.fmul(size, 0.75)))
-        x, y = chosen(fb, is_stuck, other, d), chosen(fb, is_stuck, other, a)
-        w = chosen(fb, is_stuck, from_real(d, fb.fmul(fb.fmul(size, size), -0.4375)), product(fb, b, c))
+        x, y, w = d, a, product(fb, b, c)
+        if not isinstance(a, tuple):
+            x, y, w = self._real_shifts(a, w, d)
+        x, y = chosen(fb, is_stuck, other, x), chosen(fb, is_stuck, other, y)
+        w = chosen(fb, is_stuck, from_real(d, fb.fmul(fb.fmul(size, size), -0.4375)), w)
         r, s = (total(fb, each, negative(fb, own)) for each in (x, y))
         of_both = total(fb, product(fb, r, s), negative(fb, w))
         first = total(fb, quotient(fb, dtype, of_both, below), right)
         rest = total(fb, total(fb, next_, negative(fb, own)), negative(fb, total(fb, r, s)))
         return first, rest, self._number(fb.add(low, 2), second)
+
+    def _real_shifts(self, a: Element, w: Element, d: Element) -> Three:
+        """(x, y, w), the shifts being the roots of (t - x)(t - y) = w: of two real ones that nearer to d, twice."""
+        fb = self.fb
+        half = scaled(fb, total(fb, a, negative(fb, d)), fb.constant(real_part(a).type, 0.5))
+        square = plus_product(fb, w, half, half)
+        assert isinstance(half, Value), "it is real"
+        assert isinstance(square, Value), "it is real"
+        is_real = fb.fcmp("oge", square, 0.0)
+        root = fb.sqrt(fb.select(is_real, square, 0.0))
+        near = total(fb, d, fb.fsub(half, fb.copysign(root, half)))
+        return chosen(fb, is_real, near, d), chosen(fb, is_real, near, a), chosen(fb, is_real, from_real(d, 0.0), w)
 
     def _reflector(self, numbers: tuple[Element, ...]) -> tuple[Element, tuple[Element, Element], Element]:
         """(what is left of three numbers, the vector behind its first one, tau)."""
@@ -288,28 +303,37 @@ class HessenbergQr:
         is_pair = fb.fcmp("ogt", far, length)
         quarter = fb.fmul(fb.fmul(fb.fsub(length, far), fb.fadd(length, far)), 0.25)
         root = fb.sqrt(fb.select(is_pair, 0.0, quarter))
-        p, q = self._unit(fb.fadd(half, fb.copysign(root, half)), c)
-        # The half of the angle whose cosine and sine are turn and -twice makes the diagonal equal.
-        is_done = fb.fcmp("oeq", length, 0.0)
+        z = fb.fadd(half, fb.copysign(root, half))
+        p, q = self._unit(z, c)
+        # The smaller of the angles that make the diagonal equal; its double has the cosine |turn| / length.
+        is_done, lean = fb.fcmp("oeq", length, 0.0), fb.copysign(fb.constant(turn.type, 1.0), turn)
         divisor = fb.select(is_done, 1.0, length)
-        cosine, sine = fb.select(is_done, 1.0, fb.fdiv(turn, divisor)), fb.fneg(fb.fdiv(twice, divisor))
-        large = fb.sqrt(fb.fmul(fb.fadd(fb.fabs(cosine), 1.0), 0.5))
-        small = fb.fdiv(fb.fabs(sine), fb.fadd(large, large))
-        is_flat = fb.fcmp("oge", cosine, 0.0)
-        own, other = fb.select(is_flat, large, small), fb.select(is_flat, small, large)
-        p = fb.select(is_pair, fb.fneg(own), p)
-        q = fb.select(is_pair, fb.copysign(other, fb.fneg(sine)), real_part(q))
+        cosine = fb.select(is_done, 1.0, fb.fdiv(fb.fabs(turn), divisor))
+        large = fb.sqrt(fb.fmul(fb.fadd(cosine, 1.0), 0.5))
+        small = fb.fdiv(fb.fmul(lean, fb.fdiv(twice, divisor)), fb.fadd(large, large))
+        p, q = fb.select(is_pair, fb.fneg(large), p), fb.select(is_pair, small, real_part(q))
         self._reflect_block(low, high, p, q)
+        self._reverse(fb.select(fb.or_(is_pair, fb.fcmp("ogt", z, 0.0)), low, high), high)
+        half_back, leaning = fb.fdiv(fb.constant(scale.type, 0.5), scale), fb.fmul(lean, length)
         with fb.if_(is_pair):
             assert isinstance(a, Value), "it is real"
             assert isinstance(d, Value), "it is real"
             middle = fb.fadd(a, fb.fmul(fb.fsub(d, a), 0.5))
             self._write(low, low, middle)
             self._write(high, high, middle)
-            half_back = fb.fdiv(fb.constant(scale.type, -0.5), scale)
-            self._write(low, high, fb.fmul(fb.fadd(length, skew), half_back))
-        below = fb.fdiv(fb.fmul(fb.fsub(skew, length), 0.5), scale)
+            self._write(low, high, fb.fmul(fb.fadd(leaning, skew), half_back))
+        below = fb.fmul(fb.fsub(leaning, skew), half_back)
         self._write(high, low, fb.select(is_pair, below, 0.0))
+
+    def _reverse(self, place: Value, high: Value) -> None:
+        """Negates a row, a column down to another row, and a vector: with a reflection that is LAPACK's rotation."""
+        fb, zero = self.fb, zero_element(self.matrix.form.dtype, 1)
+        for matrix in (self.matrix, *([] if self.vectors is None else [self.vectors])):
+            with matrix.each_panel() as panel:
+                # Nothing less zero would be a negative zero.
+                panel.set_row(place, panel.without(panel.zeros(), from_real(zero, 1.0), panel.row(place)))
+        with fb.loop(0, fb.add(high, 1)) as row:
+            self._write(row, place, total(fb, zero, negative(fb, self._number(row, place))))
 
     def _unit(self, z: Element, c: Element) -> tuple[Value, Element]:
         """A multiple of the vector (z, c) of length one, its first number real and not positive."""

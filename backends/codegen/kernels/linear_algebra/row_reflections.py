@@ -15,6 +15,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.block_reflection import Blo
 from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
     chosen,
     conjugate,
+    from_real,
     one_like,
     plus_product,
     product,
@@ -25,7 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import (
 )
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, Row
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, set_unit
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import F64, FunctionBuilder, Type, Value
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 
@@ -187,17 +188,32 @@ class RowReflections:
 
 
 def reflector(fb: FunctionBuilder, dtype: DType, alpha: Element, below: Value) -> tuple[Element, Value, Element]:
-    """(tau, beta, what the numbers below alpha are multiplied with), the sum of whose squares is given."""
-    real = real_part(alpha).type
-    square = fb.fadd(below, real_part(product(fb, conjugate(fb, alpha), alpha)))
+    """(tau, beta, what the numbers below alpha are multiplied with), the sum of whose squares is given.
+
+    They are computed in f64 and rounded once: by as much as they do not fit each other a reflection is not orthogonal.
+    """
+    real, wide = real_part(alpha).type, DType.C128 if dtype.is_complex else DType.F64
     # Squares of what is as small as this are none, and beside one it does not count.
     limit = 2.0**-80 if real.bits == 32 else 2.0**-200
     is_done = fb.fcmp("ole", below, limit)
     if isinstance(alpha, tuple):
         is_done = fb.and_(is_done, fb.fcmp("ole", fb.fmul(alpha[1], alpha[1]), limit))
-    length = fb.copysign(fb.sqrt(square), fb.fneg(real_part(alpha)))
-    beta = fb.select(is_done, real_part(alpha), length)
+    own = _as(fb.fpext, alpha, F64)
+    square = fb.fadd(fb.fpext(below, F64), real_part(product(fb, conjugate(fb, own), own)))
+    length = fb.copysign(fb.sqrt(square), fb.fneg(real_part(own)))
+    difference = total(fb, own, from_real(own, fb.fneg(length)))
+    tau = scaled(fb, difference, fb.fdiv(fb.constant(F64, -1.0), length))
+    factor = quotient(fb, wide, one_like(own), difference)
     nothing = zero_element(dtype, 1)
-    difference = (fb.fsub(alpha[0], beta), alpha[1]) if isinstance(alpha, tuple) else fb.fsub(alpha, beta)
-    tau = chosen(fb, is_done, nothing, scaled(fb, difference, fb.fdiv(fb.constant(real, -1.0), beta)))
-    return tau, beta, chosen(fb, is_done, nothing, quotient(fb, dtype, one_like(alpha), difference))
+    beta = fb.select(is_done, real_part(alpha), fb.fptrunc(length, real))
+    rest = [chosen(fb, is_done, nothing, _as(fb.fptrunc, each, real)) for each in (tau, factor)]
+    return rest[0], beta, rest[1]
+
+
+def _as(resize: Callable[[Value, Type], Value], element: Element, target: Type) -> Element:
+    """An element of another precision."""
+    return (
+        (resize(element[0], target), resize(element[1], target))
+        if isinstance(element, tuple)
+        else resize(element, target)
+    )

@@ -159,6 +159,17 @@ def test_schur_forms(compile_text: Any, kernels: Any, rng: np.random.Generator, 
             require_schur_form(x, evaluate(parse(schur(dtype, dims)), x))
 
 
+def test_blocks_are_turned_as_lapack_turns_them(compile_text: Any, rng: np.random.Generator) -> None:
+    """By a rotation: of at most an eighth of a turn for a pair, else with the sign of what is below the diagonal."""
+    x = matrices(rng, "f64", 40, 2, 2)
+    _, z, _, imaginary, *_ = compile_text(schur("f64", x.shape))(x)
+    np.testing.assert_allclose(np.linalg.det(z), np.ones(40))
+    is_pair = imaginary[:, 0] != 0
+    assert 0 < is_pair.sum() < 40
+    assert (z[is_pair, 0, 0] >= np.sqrt(0.5) - 1e-12).all()
+    np.testing.assert_array_equal(np.sign(z[~is_pair, 1, 0]), np.sign(x[~is_pair, 1, 0]))
+
+
 def special_matrices(rng: np.random.Generator, size: int) -> np.ndarray:
     """Defective, triangular, orthogonal, graded, badly scaled, with equal eigenvalues, real ones only."""
     q = np.linalg.qr(rng.standard_normal((size, size)))[0]
