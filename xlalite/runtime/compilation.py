@@ -80,6 +80,7 @@ def compile_operations(
     outputs: Sequence[Tensor],
     options: RuntimeOptions,
     reason: Decision,
+    donated: Sequence[InputOutputAlias] = (),
 ) -> CompiledCluster:
     """The program of some operations; a variable's new value takes the memory of the old one where sizes allow it.
 
@@ -90,6 +91,7 @@ def compile_operations(
         outputs: Tensors whose values are wanted.
         options: Which backend, and how.
         reason: Why it is compiled; the first of the program's decisions.
+        donated: Outputs that take the memory of array inputs.
 
     Raises:
         UninitializedError: A variable is read that has no value.
@@ -100,7 +102,7 @@ def compile_operations(
     backend = get_backend(options.backend)
     lowered = lower_operations(operations, arguments, outputs, name)
     lowered.module.decisions.insert(0, reason)
-    aliased = _alias_variables(lowered)
+    aliased = _alias_variables(lowered, donated)
     compile_options = CompileOptions(
         num_threads=options.num_threads,
         optimize=options.optimize,
@@ -120,10 +122,10 @@ def compile_operations(
     )
 
 
-def _alias_variables(lowered: LoweredOperations) -> list[HandleData]:
+def _alias_variables(lowered: LoweredOperations, donated: Sequence[InputOutputAlias]) -> list[HandleData]:
     """Says in the module which results take the memory of parameters; gives the variables they belong to."""
     shapes = lowered.module.entry_computation.program_shape
-    aliases: list[InputOutputAlias] = []
+    aliases = [*donated]
     variables: list[HandleData] = []
     for update in lowered.updates:
         number = update.parameter_number

@@ -33,6 +33,7 @@ from xlalite.runtime.compilation import compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, STRUCTURE_CHANGED, CompilationHistory
+from xlalite.tracing.donation import OUT, donation_of, into, unused_donation, writing
 from xlalite.tracing.lowered import Lowered
 from xlalite.tracing.namespace import with_these_names
 from xlalite.tracing.promotion import as_tensor
@@ -85,11 +86,20 @@ class JitFunction:
         static_argnums: Sequence[int] = (),
         num_threads: int | None = None,
         control_flow: bool = False,
+        donate_argnames: Sequence[str] = (),
+        donate_argnums: Sequence[int] = (),
     ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
         self._function = with_staged_control(function) if control_flow else function
-        self._static_names, self._static_positions = _static_parameters(function, static_argnames, static_argnums)
+        self._static_names, self._static_positions = _chosen(function, "static", static_argnames, static_argnums)
+        self._donated_names, self._donated_positions = _chosen(function, "donated", donate_argnames, donate_argnums)
+        if both := self._static_names & self._donated_names:
+            raise ValueError(f"jit of {function.__name__}: {', '.join(sorted(both))}: static and donated")
+        self._has_out = any(
+            each.name == OUT or each.kind is inspect.Parameter.VAR_KEYWORD
+            for each in inspect.signature(function).parameters.values()
+        )
         self._num_threads = num_threads
         self._history = CompilationHistory(function.__name__)
         self._statics: deque[Mapping[str, Any]] = deque(maxlen=REMEMBERED_SIGNATURES)
@@ -115,7 +125,8 @@ class JitFunction:
             return self._within(arguments, named)
         if named:
             compiled, arrays = self._find(arguments, named)
-            return compiled.assemble(compiled.function(*arrays))
+            result = compiled.assemble(compiled.function(*arrays))
+            return result if self._has_out else named.get(OUT, result)
         # The usual call, of arrays only, needs no look into the structure of its arguments.
         kinds = tuple([(each.shape, each.dtype) if type(each) is np.ndarray else None for each in arguments])
         known = self._quick.get(kinds)
@@ -151,12 +162,17 @@ class JitFunction:
         self._quick.clear()
 
     def _within(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        """As a part of the function that is being traced; its arguments stay as they are."""
-        leaves, structure = flatten((list(arguments), dict(named)))
+        """As a part of the function that is being traced; its arguments stay as they are but for donated ones."""
+        given = dict(named)
+        out = None if self._has_out else given.pop(OUT, None)
+        leaves, structure = flatten((list(arguments), given))
         copies = [each.copy() if isinstance(each, TracedArray) else each for each in leaves]
         positional, own_named = rebuild(structure, copies)
-        positional = [arguments[i] if i in self._static_positions else each for i, each in enumerate(positional)]
-        return with_these_names(self._function)(*positional, **own_named)
+        kept = self._static_positions | self._donated_positions
+        positional = [arguments[i] if i in kept else each for i, each in enumerate(positional)]
+        own_named |= {name: given[name] for name in self._donated_names & given.keys()}
+        result = with_these_names(self._function)(*positional, **own_named)
+        return result if out is None else into(out, result, self._function.__name__)
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
@@ -221,10 +237,16 @@ class JitFunction:
             ]
             positional, named = rebuild(given.structure, traced)
             positional = [given.fixed.get(i, each) for i, each in enumerate(positional)]
+            donated = self._donated(positional, named, traced)
+            out = None if self._has_out else named.pop(OUT, None)
             function = with_these_names(self._function)
             result = function(*positional, **named, **given.static)
+            if out is not None:
+                result = into(out, result, name)
             results, result_structure = flatten(result)
             outputs = [_as_output(name, value) for value in results]
+            donation = donation_of(traced, donated, results, outputs)
+            outputs += donation.outputs
         operations = needed_operations(outputs, (), inputs)
         for operation in operations:
             reason = why_not_compilable(operation)
@@ -237,9 +259,19 @@ class JitFunction:
             ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape))
             for tensor, array in zip(inputs, arrays, strict=True)
         ]
-        compiled = compile_operations(name, operations, arguments, outputs, options, decision)
+        compiled = compile_operations(name, operations, arguments, outputs, options, decision, donation.aliases)
         self._history.add(signature, decision)
-        return _Compiled(compiled.executable, compiled.function, _assembler(result_structure))
+        names = self._argument_names(given)
+        self._history.decisions += [unused_donation(name, names[i]) for i in donation.unused]
+        return _Compiled(compiled.executable, writing(compiled.function, donation), _assembler(result_structure))
+
+    def _donated(self, positional: Sequence[Any], named: Mapping[str, Any], traced: Sequence[TracedArray]) -> set[int]:
+        """The leaves of the arguments that are given away."""
+        names = self._donated_names if self._has_out else self._donated_names | {OUT}
+        given = [each for i, each in enumerate(positional) if i in self._donated_positions]
+        given += [named[name] for name in sorted(names & named.keys())]
+        donated = {id(leaf) for leaf in flatten(given)[0]}
+        return {i for i, each in enumerate(traced) if id(each) in donated}
 
 
 @overload
@@ -250,6 +282,8 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
     control_flow: bool = False,
+    donate_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
 ) -> JitFunction: ...
 @overload
 def jit(
@@ -259,6 +293,8 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
     control_flow: bool = False,
+    donate_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -267,6 +303,8 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     num_threads: int | None = None,
     control_flow: bool = False,
+    donate_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
 ) -> Any:
     """Compiles a function of arrays at its first call with each combination of shapes and element types.
 
@@ -274,6 +312,11 @@ def jit(
     recorded. Loops and branches of Python are run while recording, and so is whatever else the function does: numbers
     that it draws and attributes that it reads are constants of the program. Arguments and results may be nested in
     lists, tuples, dictionaries and dataclasses, and None is passed on. A method's object is a static argument.
+
+    The arrays of the caller stay as they are, with two exceptions. Those that are donated are given away: results of
+    their shape and element type lie in their memory, and what the function assigns to them is seen by the caller, as in
+    NumPy; whatever else stood in them is lost. And `f(x, out=y)` puts the result into `y`, if the function has no
+    parameter of that name.
 
     Args:
         function: The function; without it, a decorator is returned.
@@ -283,15 +326,17 @@ def jit(
         num_threads: Threads that a call may use.
         control_flow: Whether the text of the function is rewritten, so that `if`, `while`, `for` over a `range`, `and`,
             `or`, `not`, `max` and `min` of traced values become branches and loops of the program.
+        donate_argnames: Names of arguments that are given away.
+        donate_argnums: The same by position.
 
     Raises:
-        ValueError: A static argument is none of the function's.
+        ValueError: A static or donated argument is none of the function's, or one is both.
     """
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    options = (_several(static_argnames), _several(static_argnums), num_threads, control_flow)
+    donated = (_several(donate_argnames), _several(donate_argnums))
     if function is None:
-        return lambda given: JitFunction(given, names, numbers, num_threads, control_flow)
-    return JitFunction(function, names, numbers, num_threads, control_flow)
+        return lambda given: JitFunction(given, *options, *donated)
+    return JitFunction(function, *options, *donated)
 
 
 _ONLY_NAMED = (
@@ -303,10 +348,14 @@ _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
-def _static_parameters(
-    function: Callable[..., Any], names: Sequence[str], numbers: Sequence[int]
+def _several(chosen: Any) -> tuple[Any, ...]:
+    return (chosen,) if isinstance(chosen, str | int) else tuple(chosen)
+
+
+def _chosen(
+    function: Callable[..., Any], what: str, names: Sequence[str], numbers: Sequence[int]
 ) -> tuple[frozenset[str], frozenset[int]]:
-    """The static arguments by name and by position: whoever names one may pass it either way."""
+    """The static or donated arguments by name and by position: whoever names one may pass it either way."""
     parameters = inspect.signature(function).parameters
     positional = [
         name for name, each in parameters.items() if each.kind in (_EITHER, inspect.Parameter.POSITIONAL_ONLY)
@@ -315,11 +364,12 @@ def _static_parameters(
     takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     for name in names:
         if name not in parameters and not takes_any:
-            raise ValueError(f"jit of {function.__name__}: static argument {name!r} is none of {', '.join(parameters)}")
+            known = ", ".join(parameters)
+            raise ValueError(f"jit of {function.__name__}: {what} argument {name!r} is none of {known}")
     for number in numbers:
         if not takes_more and not -len(positional) <= number < len(positional):
             raise ValueError(
-                f"jit of {function.__name__}: static argument {number} is none of its {len(positional)} positions"
+                f"jit of {function.__name__}: {what} argument {number} is none of its {len(positional)} positions"
             )
     wanted = [number + len(positional) if number < 0 else number for number in numbers]
     positions = {*wanted, *(positional.index(name) for name in names if name in positional)}
