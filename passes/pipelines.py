@@ -10,6 +10,7 @@ from xlalite.passes.normalization.async_expander import AsyncExpander
 from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
 from xlalite.passes.normalization.call_inliner import CallInliner
 from xlalite.passes.normalization.collective_expander import CollectiveExpander
+from xlalite.passes.normalization.computation_deduplicator import ComputationDeduplicator
 from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
 from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
 from xlalite.passes.normalization.lapack_expander import LapackExpander
@@ -44,6 +45,7 @@ def normalization() -> Pipeline:
         "normalization",
         (
             Unschedule(),
+            ComputationDeduplicator(),
             LayoutNormalization(),
             DeadCodeElimination(),
             AsyncExpander(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias, Union
 
 import numpy as np
@@ -155,11 +156,8 @@ class Literal:
         """Whether every element is exactly `number`, the sign of zero included; false for tuples and empty arrays."""
         if not self.shape.is_array or self.is_elided or self.value.size == 0:
             return False
-        with np.errstate(all="ignore"):
-            wanted = np.asarray(number).astype(self.shape.dtype.numpy)
-            if wanted.astype(np.complex128) != np.complex128(number):
-                return False
-        return bool((_bits(_stored(self.value)) == _bits(wanted.reshape(1))).all())
+        wanted = _exact_bits(self.shape.dtype, repr(number), number)
+        return wanted is not None and bool((_bits(_stored(self.value)) == wanted).all())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
@@ -181,6 +179,15 @@ class Literal:
     def __repr__(self) -> str:
         shown = "..." if self.shape.element_count > 10 or self.is_elided else repr(self.value.tolist())
         return f"Literal({self.shape.text()}, {self.elements if self.shape.is_tuple else shown})"
+
+
+@lru_cache
+def _exact_bits(dtype: DType, text: str, number: float) -> Array | None:
+    """The bits of a number in an element type; None if the type does not hold it. Its text tells -0 from 0."""
+    with np.errstate(all="ignore"):
+        converted = np.asarray(number).astype(dtype.numpy)
+        is_exact = converted.astype(np.complex128) == np.complex128(number)
+    return _bits(converted.reshape(1)) if is_exact else None
 
 
 def _exactly(array: Array, shape: Shape) -> Array:

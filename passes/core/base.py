@@ -43,12 +43,14 @@ class HloPass(ABC):
             something.
         counts_changes: Whether `run` asks `may_change` before each change. Fuel then counts single changes;
             otherwise it counts runs that changed something.
+        reaches_fixpoint: Whether a second run, right after one that changed something, has nothing to change.
         fuel: Changes that are left, None for any number. The pipeline fills it in.
     """
 
     name: ClassVar[str]
     opcodes: ClassVar[frozenset[str] | None] = None
     counts_changes: ClassVar[bool] = False
+    reaches_fixpoint: ClassVar[bool] = False
 
     fuel: Fuel | None = field(default=None, kw_only=True, compare=False, repr=False)
 

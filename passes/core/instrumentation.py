@@ -55,7 +55,7 @@ class Instrumentation:
         self._sized: HloModule | None = None
         # Its computations and instructions, and their operations, looked at once a change.
         self._sizes, self._opcodes = (0, 0), frozenset[str]()
-        # Passes that have seen the module as it is and left it so.
+        # Passes that have nothing to change in the module as it is.
         self._settled: set[HloPass] = set()
 
     def fuel_taken(self, pass_name: str) -> int:
@@ -87,8 +87,8 @@ class Instrumentation:
     def run_pass(self, hlo_pass: HloPass, module: HloModule, pipeline: str, following: str) -> bool:
         """Runs one pass with everything around it; says whether the module changed.
 
-        A pass that found nothing to change does not look again until another one has changed something, and one that
-        is about operations that the module does not have does not look at all.
+        A pass that found nothing to change, or reached its fixpoint, does not look again until another one has changed
+        something, and one that is about operations that the module does not have does not look at all.
 
         Raises:
             PassError: The pass failed, broke the module, or lied about whether it changed it.
@@ -118,6 +118,8 @@ class Instrumentation:
                 _keep_schedule(module)
             if before is not None:
                 _check_truth(changed, changed_in_fact=module_fingerprint(module) != before)
+                if changed and hlo_pass.reaches_fixpoint and fuel is None and hlo_pass.run(module):
+                    raise PassError("it reaches a fixpoint, but a second run changed the module again")
             if self.options.check_passes or (changed and self.options.verifies_passes):
                 verify(module)
         except BaseException as error:
@@ -131,7 +133,7 @@ class Instrumentation:
             fuel.take()
         if changed:
             self._look_at(module)
-        else:
+        if not changed or hlo_pass.reaches_fixpoint:
             self._settled.add(hlo_pass)
         record = PassRecord(
             *known,

@@ -96,8 +96,12 @@ class RewriteRun:
         """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed."""
         before = self._count
         has_dynamic_shapes = any(instruction.shape.is_dynamic for instruction in module.instructions())
-        for computation in module.computations():
-            self._rewrite_computation(computation, has_dynamic_shapes)
+        rewritten: set[HloComputation] = set()
+        # Rules may add computations.
+        while new := [computation for computation in module.computations() if computation not in rewritten]:
+            for computation in new:
+                self._rewrite_computation(computation, has_dynamic_shapes)
+            rewritten.update(new)
         return self._count > before
 
     def record_on(self, module: HloModule, pass_name: str, rules: Sequence[RewriteRule]) -> None:

@@ -58,6 +58,7 @@ class AlgebraicSimplifier(HloPass):
 
     name: ClassVar[str] = "algebraic-simplifier"
     counts_changes: ClassVar[bool] = True
+    reaches_fixpoint: ClassVar[bool] = True
 
     reorder_reductions: bool = True
     relaxed: frozenset[str] = frozenset()

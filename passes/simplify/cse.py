@@ -27,6 +27,7 @@ class CommonSubexpressionElimination(HloPass):
 
     name: ClassVar[str] = "cse"
     counts_changes: ClassVar[bool] = True
+    reaches_fixpoint: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:
         """Merges in every computation; says whether anything was merged."""

@@ -20,6 +20,7 @@ class DeadCodeElimination(HloPass):
     """
 
     name: ClassVar[str] = "dce"
+    reaches_fixpoint: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:
         """Removes what is dead; says whether there was any."""

@@ -49,10 +49,11 @@ def reduce_of_one(instruction: HloInstruction) -> RuleResult:
 
 def reduce_of_broadcast(instruction: HloInstruction) -> RuleResult:
     """reduce(broadcast(A)) = broadcast(reduce(A)) for max, min, and, or: repeated elements change nothing."""
-    monoid, inner = _monoid(instruction), instruction.operand(0)
-    if monoid is None or monoid.kind not in _IDEMPOTENT or inner.opcode != "broadcast":
+    inner = instruction.operand(0)
+    if inner.opcode != "broadcast" or inner.shape.element_count == 0:
         return None
-    if inner.shape.element_count == 0:
+    monoid = _monoid(instruction)
+    if monoid is None or monoid.kind not in _IDEMPOTENT:
         return None
     source, places = inner.operand(0), inner.attrs.dimensions
     kept = [d for d in range(inner.shape.rank) if d not in instruction.attrs.dimensions]
@@ -66,8 +67,11 @@ def reduce_of_broadcast(instruction: HloInstruction) -> RuleResult:
 
 def reduce_of_reduce(instruction: HloInstruction) -> RuleResult:
     """reduce(reduce(A, identity), v) = reduce(A, v) over the dimensions of both, in any order of combination."""
-    monoid, inner = _monoid(instruction), instruction.operand(0)
-    if monoid is None or inner.opcode != "reduce" or _monoid(inner) != monoid or not used_once(inner):
+    inner = instruction.operand(0)
+    if inner.opcode != "reduce" or not used_once(inner):
+        return None
+    monoid = _monoid(instruction)
+    if monoid is None or _monoid(inner) != monoid:
         return None
     start = splat_literal(inner.operand(1))
     if start is None or (start.value.tobytes() != monoid.identity.tobytes() and not _is_zero_of_sum(monoid, inner)):
@@ -81,7 +85,7 @@ def reduce_of_reduce(instruction: HloInstruction) -> RuleResult:
 def reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
     """reduce(transpose(A)) = transpose(reduce(A)), in any order of combination."""
     inner = instruction.operand(0)
-    if _monoid(instruction) is None or inner.opcode != "transpose":
+    if inner.opcode != "transpose" or _monoid(instruction) is None:
         return None
     order = inner.attrs.dimensions
     dimensions = tuple(sorted(order[d] for d in instruction.attrs.dimensions))
@@ -94,7 +98,7 @@ def reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
 def reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
     """reduce(reshape(A)) = reshape(reduce(A)) when the reshape does not mix reduced and kept dimensions."""
     inner = instruction.operand(0)
-    if _monoid(instruction) is None or inner.opcode != "reshape":
+    if inner.opcode != "reshape" or _monoid(instruction) is None:
         return None
     source = inner.operand(0)
     groups = dimension_groups(source.shape.dims, inner.shape.dims)
@@ -115,17 +119,17 @@ def reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
 
 def exact_reduce_of_reduce(instruction: HloInstruction) -> RuleResult:
     """reduce(reduce(A, identity), v) = reduce(A, v) for operations without rounding."""
-    return reduce_of_reduce(instruction) if _is_exact(instruction) else None
+    return reduce_of_reduce(instruction) if _is_exact(instruction, "reduce") else None
 
 
 def exact_reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
     """reduce(transpose(A)) = transpose(reduce(A)) for operations without rounding."""
-    return reduce_of_transpose(instruction) if _is_exact(instruction) else None
+    return reduce_of_transpose(instruction) if _is_exact(instruction, "transpose") else None
 
 
 def exact_reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
     """reduce(reshape(A)) = reshape(reduce(A)) for operations without rounding."""
-    return reduce_of_reshape(instruction) if _is_exact(instruction) else None
+    return reduce_of_reshape(instruction) if _is_exact(instruction, "reshape") else None
 
 
 def reduce_with_short_positions(instruction: HloInstruction) -> RuleResult:
@@ -246,8 +250,9 @@ def _monoid(instruction: HloInstruction) -> Monoid | None:
     return recognise_monoid(instruction.called_computations[0]) if _is_plain(instruction) else None
 
 
-def _is_exact(instruction: HloInstruction) -> bool:
-    monoid = _monoid(instruction)
+def _is_exact(instruction: HloInstruction, reduced: str) -> bool:
+    """Whether the result of some operation is reduced without rounding."""
+    monoid = _monoid(instruction) if instruction.operand(0).opcode == reduced else None
     if monoid is None:
         return False
     return monoid.dtype.is_integral or monoid.kind not in (MonoidKind.ADD, MonoidKind.MULTIPLY)

@@ -57,6 +57,14 @@ class ToggleBack(Toggle):
     name = "toggle-back"
 
 
+class ToggleForEver(Toggle):
+    name = "toggle-for-ever"
+    reaches_fixpoint = True
+
+    def run(self, module: HloModule) -> bool:
+        return Toggle("negate", "tanh").run(module) or Toggle("tanh", "negate").run(module)
+
+
 @dataclass(frozen=True, slots=True)
 class Liar(HloPass):
     """Says something else than it did."""
@@ -203,7 +211,12 @@ def test_error_of_another_kind_keeps_its_class_and_names_the_pass() -> None:
 def test_fixpoint_stops_when_nothing_changes() -> None:
     instrumentation = Instrumentation()
     FixPoint("fix", SIMPLIFY.stages).run(parse(TEXT), instrumentation)
-    assert [record.changed for record in instrumentation.records] == [True, True, False, False]
+    assert [record.changed for record in instrumentation.records] == [True, True, False]  # both reach a fixpoint
+
+
+def test_a_pass_that_would_change_more_has_not_reached_its_fixpoint() -> None:
+    with pytest.raises(PassError, match="a second run changed the module again"):
+        Pipeline("p", (ToggleForEver(),)).run(parse(TEXT), Instrumentation(DebugOptions(check_passes=True)))
 
 
 def test_fixpoint_records_a_refusal_once() -> None:
@@ -309,7 +322,7 @@ def test_a_pass_that_found_nothing_waits_for_a_change() -> None:
     dce, cse = DeadCodeElimination(), CommonSubexpressionElimination()
     Pipeline("p", (dce, dce, cse, dce, cse, dce)).run(parse(f"HloModule m\nENTRY e {{ {lines} }}"), instrumentation)
     runs = [(record.name, record.changed) for record in instrumentation.records]
-    assert runs == [("dce", False), ("cse", True), ("dce", False), ("cse", False)]
+    assert runs == [("dce", False), ("cse", True), ("dce", False)]  # cse reaches its fixpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,10 @@ class DotOperandTypes(HloPass):
         for dot in [one for one in module.instructions() if one.opcode == "dot"]:
             if dot.shape.element_count == 0 or why_no_numbers(dot) is not None:
                 continue
-            sides = [(operand, _unconverted(operand, dot) or operand) for operand in dot.operands]
+            narrow = [_unconverted(operand, dot) for operand in dot.operands]
+            if narrow == [None, None]:
+                continue
+            sides = [(old,) if new is None else (old, new) for old, new in zip(dot.operands, narrow, strict=True)]
             best = min(itertools.product(*sides), key=lambda read: self._cycles(dot, read))
             if best == dot.operands or not self.may_change():
                 continue
