@@ -129,7 +129,7 @@ class GraphProgram:
             taken = {node: _order(node) for node in inputs}
             given = {node: _order(node) for node in stage.compiled if node in results}
             seen = {node: base for node, base in views.items() if node in inside}
-            module, refusals = None, tuple[str, ...]()
+            module, refusals = None, tuple[tuple[type[Exception], str], ...]()
             if given:
                 title = f"{name}.{number}" if number else name
                 module, refusals = lower(title, list(taken.items()), stage.compiled, list(given.items()))
@@ -191,7 +191,7 @@ class _Parts:
         inputs: What the module takes.
         outputs: What the module gives.
         views: What torch views, and of what.
-        refusals: What is said where the last results of the module are true, which are none of `outputs`.
+        refusals: What is raised where the last results of the module are true, which are none of `outputs`.
     """
 
     __slots__ = ("inputs", "module", "outputs", "refusals", "views")
@@ -202,7 +202,7 @@ class _Parts:
         inputs: Mapping[Node, MemoryOrder],
         outputs: Mapping[Node, MemoryOrder],
         views: Mapping[Node, Node],
-        refusals: Sequence[str],
+        refusals: Sequence[tuple[type[Exception], str]],
     ) -> None:
         self.module, self.inputs, self.outputs, self.views, self.refusals = module, inputs, outputs, views, refusals
 

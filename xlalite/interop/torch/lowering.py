@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -15,10 +15,11 @@ from xlalite.hlo.building.builder import Builder, Handle, Handles
 from xlalite.hlo.errors import XlaliteError
 from xlalite.hlo.ir.instruction import Metadata
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.interop.torch.dtypes import DTYPES
 from xlalite.interop.torch.memory_order import MemoryOrder
-from xlalite.interop.torch.rules.operation import Operation
+from xlalite.interop.torch.rules.operation import Operation, Refusals
 from xlalite.interop.torch.rules.registry import Declined, find_rule
 
 _COND = torch.ops.higher_order.cond
@@ -95,15 +96,15 @@ def lower(
     inputs: Sequence[tuple[Node, MemoryOrder]],
     nodes: Sequence[Node],
     outputs: Sequence[tuple[Node, MemoryOrder]],
-) -> tuple[HloModule, tuple[str, ...]]:
-    """The module of some operations of a graph, in order; and what is to be said where its last results are true.
+) -> tuple[HloModule, tuple[tuple[type[Exception], str], ...]]:
+    """The module of some operations of a graph, in order; and what is to be raised where its last results are true.
 
     Raises:
         NodeDeclinedError: An operation's rule declines its arguments.
     """
     builder = Builder(name)
     values: dict[Node, Any] = {}
-    refusals: dict[str, Handle] = {}
+    refusals: Refusals = {}
     for node, order in inputs:
         array = builder.parameter(Shape.array(DTYPES[node.meta["val"].dtype], order.dims), node.name)
         values[node] = order.tensor_of(builder, array)
@@ -114,9 +115,9 @@ def lower(
     return builder.build_module(builder.tuple([*results, *refusals.values()])), tuple(refusals)
 
 
-def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: dict[str, Handle]) -> Any:
+def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: Refusals) -> Any:
     if node.target is _COND:
-        return _conditional(builder, node, values)
+        return _conditional(builder, node, values, refusals)
     found = node.meta["val"]
     arguments, named = torch.fx.node.map_arg(
         (node.args, node.kwargs), lambda each: values[each] if each in values else each.meta["val"]
@@ -139,33 +140,45 @@ def _lowered(builder: Builder, node: Node, values: dict[Node, Any], refusals: di
     return tuple(made) if isinstance(found, (tuple, list)) else made[0]
 
 
-def _conditional(builder: Builder, node: Node, values: Mapping[Node, Any]) -> tuple[Handle, ...]:
+def _conditional(builder: Builder, node: Node, values: Mapping[Node, Any], refusals: Refusals) -> tuple[Handle, ...]:
     """The results of one of two branches."""
     given = builder.tuple([values[operand] for operand in node.args[3]])
+    raised: dict[tuple[type[Exception], str], None] = {}
     called = [
         builder.subcomputation(
-            f"{builder.computation.name}_{node.name}_{number}", [given.shape], partial(_branch, node, graph)
+            f"{builder.computation.name}_{node.name}_{number}", [given.shape], partial(_branch, node, graph, raised)
         )
         for number, graph in enumerate(_branches(node))
     ]
     condition = builder.reshape(values[node.args[0]], ())
     found = builder.op("conditional", (condition, given, given), None, called)
-    return tuple(found[number] for number in range(len(found.shape.elements)))
+    *results, is_refused = (found[number] for number in range(len(found.shape.elements)))
+    if raised:
+        said = next(iter(raised))[0], " or ".join(text for _, text in raised)
+        refusals[said] = refusals[said] | is_refused if said in refusals else is_refused
+    return tuple(results)
 
 
-def _branch(node: Node, graph: torch.fx.Graph, builder: Builder, parameters: Handles) -> Handle:
+def _branch(
+    node: Node,
+    graph: torch.fx.Graph,
+    raised: dict[tuple[type[Exception], str], None],
+    builder: Builder,
+    parameters: Handles,
+) -> Handle:
+    """Its results, and whether something is to be raised, which is one of what both branches may raise."""
     (operand,) = parameters
     values: dict[Node, Any] = {each: operand[i] for i, each in enumerate(graph.find_nodes(op="placeholder"))}
-    refusals: dict[str, Handle] = {}
+    refusals: Refusals = {}
     try:
         for each in (each for each in graph.nodes if each.op == "call_function"):
             values[each] = _lowered(builder, each, values, refusals)
     except NodeDeclinedError as declined:
         raise NodeDeclinedError(node, f"in a branch: {declined}") from declined
-    if refusals:
-        raise NodeDeclinedError(node, f"in a branch: {next(iter(refusals))} may be raised")
+    raised.update(dict.fromkeys(refusals))
+    is_refused = reduce(operator.or_, refusals.values(), builder.constant(False, DType.PRED))
     (output,) = graph.find_nodes(op="output")
-    return builder.tuple([values[each] for each in output.args[0]])
+    return builder.tuple([*(values[each] for each in output.args[0]), is_refused])
 
 
 def _shape(value: Any) -> Shape | None:

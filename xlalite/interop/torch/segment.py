@@ -29,7 +29,7 @@ class Segment:
         module: HloModule,
         inputs: Sequence[MemoryOrder],
         outputs: Sequence[tuple[MemoryOrder, torch.dtype]],
-        refusals: Sequence[str] = (),
+        refusals: Sequence[tuple[type[Exception], str]] = (),
     ) -> None:
         """Compiles a module.
 
@@ -53,7 +53,7 @@ class Segment:
         """The results for tensors of the types and sizes that it was compiled for, however they lie in memory.
 
         Raises:
-            RuntimeError: An operation raises it in torch, too.
+            RuntimeError, IndexError: An operation raises it in torch, too.
         """
         if self._strided:
             tensors = [*map(_arranged, tensors, self._inputs)]
@@ -64,8 +64,8 @@ class Segment:
         if self._refusals:
             flags = results[-len(self._refusals) :]
             del results[-len(self._refusals) :]
-            for message in (text for text, flag in zip(self._refusals, flags, strict=True) if flag.item()):
-                raise RuntimeError(message)
+            for error, message in (said for said, flag in zip(self._refusals, flags, strict=True) if flag.item()):
+                raise error(message)
         return results
 
 

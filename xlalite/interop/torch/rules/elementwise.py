@@ -23,8 +23,6 @@ _EXACT = {
     "floor": "floor",
     "round": "round-nearest-even",
     "neg": "negate",
-    "sign": "sign",
-    "sgn": "sign",
 }
 _BINARY = {
     **{"mul": "multiply", "maximum": "maximum", "minimum": "minimum", "atan2": "atan2"},
@@ -40,7 +38,7 @@ def _unary_rule(opcode: str) -> Rule:
 
 def _exact_rule(opcode: str) -> Rule:
     def lower(op: Operation, x: Handle) -> Handle:
-        if opcode not in ("negate", "sign") and x.dtype.kind is not Kind.FLOAT:
+        if opcode != "negate" and x.dtype.kind is not Kind.FLOAT:
             return op.cast(x, op.dtype)
         return op.builder.op(opcode, (x,))
 
@@ -74,6 +72,17 @@ for _name, _opcode in _BINARY.items():
     rule(*(f"aten.{_name}.{form}" for form in _forms))(_binary_rule(_opcode))
 for _name in _COMPARISONS:
     rule(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar")(_comparison_rule(_name.upper()))
+
+
+@rule("aten.sign.default", "aten.sgn.default")
+def sign(op: Operation, x: Handle) -> Handle:
+    """-1, 0 or 1; 0 where x is not a number, and on the unit circle where it is complex."""
+    if x.dtype.is_complex:
+        return op.builder.op("sign", (x,))
+    is_positive = op.cast(op.builder.compare(x, 0, "GT"), x.dtype)
+    if x.dtype.is_unsigned or x.dtype is DType.PRED:
+        return is_positive
+    return is_positive - op.cast(op.builder.compare(x, 0, "LT"), x.dtype)
 
 
 @rule("aten.add.Tensor", "aten.add.Scalar")
@@ -113,7 +122,10 @@ def div_mode(op: Operation, x: Operand, y: Operand, rounding_mode: str | None = 
         return quotient if rounding_mode == "trunc" else quotient - op.cast(_is_off(op, x, y), op.dtype)
     if rounding_mode == "floor":
         return op.cast(_floor_quotient(op, x, y, dtype), op.dtype)
-    return _truncated(op, div(op, x, y))
+    quotient = op.binary("divide", x, y, dtype)
+    if isinstance(y, Handle) and y.dims:
+        quotient = op.wide(op.cast(quotient, op.dtype))  # as torch's kernels for two tensors round
+    return op.cast(_truncated(op, quotient), op.dtype)
 
 
 def _check_divisor(op: Operation, y: Operand) -> None:
@@ -207,6 +219,8 @@ def pow_(op: Operation, x: Operand, y: Operand) -> Handle:
                 return op.cast(base * base * base, op.dtype)
     if dtype.kind is Kind.PRED:
         raise Declined("power of truth values")
+    if dtype.is_integral and isinstance(y, int) and y < 0:
+        raise Declined("integers to negative powers are an error")
     return op.cast(op.binary("power", x, y, dtype), op.dtype)
 
 
@@ -302,6 +316,9 @@ def isnan(op: Operation, x: Handle) -> Handle:
 @rule("aten.isinf.default")
 def isinf(op: Operation, x: Handle) -> Handle:
     """Whether x is infinite."""
+    if x.dtype.is_complex:
+        real, imaginary = (op.builder.op(part, (x,)) for part in ("real", "imag"))
+        return isinf(op, real) | isinf(op, imaginary)
     if x.dtype.kind is not Kind.FLOAT:
         return op.full(False, DType.PRED, op.dims)
     magnitude = op.builder.op("abs", (op.wide(x, x.dtype),))

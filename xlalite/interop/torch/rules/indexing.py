@@ -52,6 +52,7 @@ def embedding(
     sparse: bool = False,
 ) -> Handle:
     """Rows of a table."""
+    _check(at, indices, table.dims[0], IndexError)
     return gather_rows(at.builder, table, indices, 0)
 
 
@@ -76,6 +77,7 @@ def embedding_backward(
 def index_select(at: Operation, x: Handle, axis: int, indices: Handle) -> Handle:
     """Slices along a dimension."""
     b = at.builder
+    _check(at, indices, x.dims[axis] if x.dims else 1, IndexError)
     if not x.dims:
         return x
     return gather_rows(b, x, b.reshape(indices, (math.prod(indices.dims),)), axis % len(x.dims))
@@ -84,6 +86,7 @@ def index_select(at: Operation, x: Handle, axis: int, indices: Handle) -> Handle
 @rule("aten.gather.default")
 def gather(at: Operation, x: Handle, axis: int, indices: Handle, sparse_grad: bool = False) -> Handle:
     """Elements at indices along a dimension."""
+    _check(at, indices, x.dims[axis] if x.dims else 1)
     if not x.dims or not indices.dims:
         return at.builder.reshape(x, indices.dims)
     return gather_along(x, indices, axis % len(x.dims))
@@ -102,7 +105,10 @@ def scatter(
     """Elements put at indices along a dimension, or combined with what is there."""
     opcode = "add" if at.name == "aten.scatter_add.default" else _REDUCTIONS[reduce] if reduce else "assign"
     updates = _updates(at, source, indices, x.dtype)
-    return _along(at, x, indices, updates, axis, opcode)
+    _check(at, indices, x.dims[axis] if x.dims else 1)
+    if opcode == "assign":
+        return _along(at, x, indices, updates, axis, opcode)
+    return at.cast(_along(at, at.wide(x), indices, at.wide(updates), axis, opcode), x.dtype)
 
 
 @rule("aten.scatter_reduce.two")
@@ -111,21 +117,33 @@ def scatter_reduce(
 ) -> Handle:
     """Elements combined at indices along a dimension, with or without what is there."""
     b, opcode = at.builder, _REDUCTIONS[reduce]
-    updates, start = _updates(at, source, indices, x.dtype), x
-    ones = b.full(1, x.dtype, indices.dims)
+    _check(at, indices, x.dims[axis] if x.dims else 1)
+    x = start = at.wide(x)
+    updates, ones = at.wide(_updates(at, source, indices, x.dtype)), b.full(1, x.dtype, indices.dims)
     if not include_self:
         nothing = b.constant(monoid_identity(_MONOIDS[opcode], x.dtype), x.dtype)
         start = _along(at, x, indices, b.broadcast(nothing, indices.dims), axis, "assign")
     found = _along(at, start, indices, updates, axis, opcode)
     if reduce != "mean":
-        return found
+        return at.cast(found, at.dtype)
     own = b.full(int(include_self), x.dtype, x.dims)
     count = b.op("maximum", (_along(at, own, indices, ones, axis, "add"), b.full(1, x.dtype, x.dims)))
     if x.dtype.is_floating or x.dtype.is_complex:
-        return found / count
+        return at.cast(found / count, at.dtype)
     quotient = found / count
     inexact = b.compare(quotient * count, found, "NE") & b.compare(found, 0, "LT")
     return b.select(inexact, quotient - 1, quotient)
+
+
+def _check(
+    at: Operation, indices: Handle, size: int, error: type[Exception] = RuntimeError, *, from_end: bool = False
+) -> None:
+    """Indices that a dimension has not end the call, as in torch; negative ones count from its end or are such."""
+    if 0 not in indices.dims:
+        own = at.builder.convert(indices, DType.S64)
+        own = at.builder.convert(own + size if from_end else own, DType.U64)  # where negative ones are large
+        message = f"index is out of bounds for a dimension of size {size}"
+        at.refuse_where(at.builder.compare(own, 2 * size if from_end else size, "GE"), message, error)
 
 
 def _updates(at: Operation, source: Handle | Number, indices: Handle, dtype: DType) -> Handle:
@@ -148,9 +166,12 @@ def _along(at: Operation, x: Handle, indices: Handle, updates: Handle, axis: int
 @rule("aten.index_add.default", "aten.index_copy.default")
 def index_add(at: Operation, x: Handle, axis: int, indices: Handle, source: Handle, alpha: Number = 1) -> Handle:
     """Slices along a dimension, put or added."""
-    if alpha != 1:
-        source = source * alpha
-    return _rows(at, x, axis, indices, source, "assign" if at.name.startswith("aten.index_copy") else "add")
+    is_copy = at.name.startswith("aten.index_copy")
+    _check(at, indices, x.dims[axis] if x.dims else 1, IndexError if is_copy else RuntimeError)
+    if is_copy:
+        return _rows(at, x, axis, indices, source, "assign")
+    source = at.wide(source) * alpha if alpha != 1 else at.wide(source)
+    return at.cast(_rows(at, at.wide(x), axis, indices, source, "add"), at.dtype)
 
 
 @rule("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
@@ -158,6 +179,7 @@ def index_fill(at: Operation, x: Handle, axis: int, indices: Handle, value: Hand
     """Slices along a dimension, filled."""
     b, count = at.builder, math.prod(indices.dims)
     axis = axis % max(len(x.dims), 1)
+    _check(at, indices, x.dims[axis] if x.dims else 1, IndexError, from_end=True)
     dims = [count if i == axis else size for i, size in enumerate(x.dims)]
     filled = b.broadcast(b.convert(value, x.dtype), dims) if isinstance(value, Handle) else b.full(value, x.dtype, dims)
     return _rows(at, x, axis, indices, filled, "assign")
@@ -179,6 +201,7 @@ def _rows(at: Operation, x: Handle, axis: int, indices: Handle, updates: Handle,
 def index(at: Operation, x: Handle, indices: Sequence[Handle | None]) -> Handle:
     """NumPy's indexing by arrays."""
     b, own = at.builder, _Indices.of(at, x, indices)
+    own.check(at)
     if 0 in at.dims:
         return b.full(0, x.dtype, at.dims)
     found = gather_slices(b, b.transpose(x, own.front), own.vectors(at))
@@ -196,6 +219,7 @@ def index_put(
         mask = b.broadcast(given[0], x.dims, range(first, first + len(given[0].dims)))
         return b.select(mask, b.broadcast(b.reshape(values, ()), x.dims), x)
     own = _Indices.of(at, x, indices)
+    own.check(at)
     turned = b.transpose(x, own.front)
     taken = [(*own.dims, *turned.dims[len(given) :])[i] for i in own.order]
     updates = b.transpose(broadcast_to(b, values, taken), np.argsort(own.order).tolist())
@@ -241,9 +265,15 @@ class _Indices:
         """
         places = [i for i, each in enumerate(indices) if each is not None]
         given = [each for each in indices if each is not None]
-        if any(each.dtype is DType.PRED for each in given):
+        if any(each.dtype in (DType.PRED, DType.U8) for each in given):
             raise Declined("a mask says how many elements there are")
         return _Indices(x, given, places)
+
+    def check(self, at: Operation) -> None:
+        """Indices that are in no dimension end the call, unless somebody has seen to them."""
+        if not at.name.startswith("aten._unsafe"):
+            for each, size in zip(self.given, self.sizes, strict=True):
+                _check(at, each, size, IndexError, from_end=True)
 
     def vectors(self, at: Operation) -> Handle:
         """The index vectors; negative numbers count from the end."""
@@ -256,10 +286,15 @@ class _Indices:
 def masked_scatter(at: Operation, x: Handle, mask: Handle, source: Handle) -> Handle:
     """The elements of a source, one after the other, where a mask holds."""
     b, count = at.builder, math.prod(at.dims)
-    if not count or 0 in source.dims:
+    if not count:
         return broadcast_to(b, x, at.dims)
     chosen = b.reshape(broadcast_to(b, mask, at.dims), (count,))
     number = cumulative(b.convert(chosen, DType.S64), 0, "add", 0) - 1
+    if math.prod(source.dims) < count:
+        is_missing = chosen & b.compare(number, math.prod(source.dims), "GE")
+        at.refuse_where(is_missing, "Number of elements of source < number of ones in mask")
+    if 0 in source.dims:
+        return broadcast_to(b, x, at.dims)
     flat = b.reshape(source, (math.prod(source.dims),))
     taken = gather_rows(b, flat, number, 0)
     own = b.reshape(broadcast_to(b, x, at.dims), (count,))

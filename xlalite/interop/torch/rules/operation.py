@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType, Kind
 from xlalite.hlo.types.shape import Shape
@@ -21,6 +22,7 @@ from xlalite.interop.torch.rules.registry import Declined
 
 Number: TypeAlias = bool | int | float | complex
 Operand: TypeAlias = Handle | Number
+Refusals: TypeAlias = dict[tuple[type[Exception], str], Handle]
 _NARROW = (DType.F16, DType.BF16, DType.F8E4M3FN, DType.F8E5M2, DType.F8E4M3FNUZ, DType.F8E5M2FNUZ)
 
 
@@ -32,13 +34,13 @@ class Operation:
         builder: Where instructions are made.
         name: The overload, as in `aten.add.Tensor`.
         results: Types of the results; None for one that is not there.
-        refusals: Conditions that must not hold anywhere, by what is said then, for the whole module.
+        refusals: Conditions that must not hold anywhere, by what is raised then, for the whole module.
     """
 
     builder: Builder
     name: str
     results: tuple[Shape | None, ...]
-    refusals: dict[str, Handle]
+    refusals: Refusals
 
     @property
     def shape(self) -> Shape:
@@ -67,10 +69,10 @@ class Operation:
         """The type of a value of the same sizes."""
         return Shape.array(dtype, value.dims)
 
-    def refuse_where(self, condition: Handle, message: str) -> None:
-        """Makes a call raise RuntimeError where a condition holds."""
-        found = self.reduce(condition, range(len(condition.dims)), "or", False)
-        self.refusals[message] = found | self.refusals[message] if message in self.refusals else found
+    def refuse_where(self, condition: Handle, message: str, error: type[Exception] = RuntimeError) -> None:
+        """Makes a call raise an error where a condition holds."""
+        found, said = self.reduce(condition, range(len(condition.dims)), "or", False), (error, message)
+        self.refusals[said] = found | self.refusals[said] if said in self.refusals else found
 
     def cast(self, value: Operand, dtype: DType) -> Handle:
         """A handle in another element type, or a number as a constant of it."""
@@ -97,7 +99,9 @@ class Operation:
         return self.builder.constant(value, dtype)
 
     def full(self, value: Operand, dtype: DType, dims: Sequence[int]) -> Handle:
-        """One value everywhere."""
+        """One value everywhere; a number that the type does not hold is an error of torch."""
+        if isinstance(value, int) and dtype.is_integral and not _holds(dtype, value):
+            raise Declined(f"{self.name}: {value} as {dtype.value}")
         return self.expand(self.cast(value, dtype), dims)
 
     def expand(self, value: Handle, dims: Sequence[int]) -> Handle:
@@ -148,6 +152,25 @@ class Operation:
 def wide_dtype(dtype: DType) -> DType:
     """The type in which torch's kernels compute with an element type."""
     return DType.F32 if dtype in _NARROW else dtype
+
+
+def lowest(dtype: DType) -> Number:
+    """The identity of the maximum."""
+    number: Number = monoid_identity(MonoidKind.MAXIMUM, dtype).item()
+    return number
+
+
+def highest(dtype: DType) -> Number:
+    """The identity of the minimum."""
+    number: Number = monoid_identity(MonoidKind.MINIMUM, dtype).item()
+    return number
+
+
+def _holds(dtype: DType, value: int) -> bool:
+    low, high = lowest(dtype), highest(dtype)
+    assert isinstance(low, int), "the type is integral"
+    assert isinstance(high, int), "the type is integral"
+    return low <= value <= high
 
 
 def _example(value: Operand) -> Any:

@@ -47,6 +47,8 @@ def baddbmm(op: Operation, bias: Handle, x: Handle, y: Handle, *, beta: Number =
 
 def _biased(op: Operation, bias: Handle, product: Handle, beta: Number, alpha: Number) -> Handle:
     dtype = wide_dtype(op.dtype)
+    if alpha == 0:
+        product = op.builder.full(0, dtype, op.dims)  # whatever the matrices hold
     product, bias = op.cast(product, dtype), op.cast(bias, dtype)
     if alpha != 1:
         product = product * op.number(alpha, dtype)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xlalite.hlo.building.builder import Builder, Handle, Handles
 from xlalite.hlo.types.dtype import DType, Kind
 from xlalite.hlo.types.shape import Shape
-from xlalite.interop.torch.rules.operation import Number, Operation
+from xlalite.interop.torch.rules.operation import Number, Operation, highest, lowest
 from xlalite.interop.torch.rules.registry import Declined, rule
 
 Axes = Sequence[int] | int | None
@@ -37,13 +37,20 @@ def prod(op: Operation, x: Handle, dim: Axes = None, keepdim: bool = False, dtyp
 @rule("aten.amax.default", "aten.max.default")
 def amax(op: Operation, x: Handle, dim: Axes = None, keepdim: bool = False) -> Handle:
     """Largest element; NaN where there is one."""
-    return op.reduce(x, op.axes(dim, len(x.dims)), "maximum", lowest(x.dtype), keepdim)
+    return op.reduce(x, _with_elements(op, x, dim), "maximum", lowest(x.dtype), keepdim)
 
 
 @rule("aten.amin.default", "aten.min.default")
 def amin(op: Operation, x: Handle, dim: Axes = None, keepdim: bool = False) -> Handle:
     """Smallest element; NaN where there is one."""
-    return op.reduce(x, op.axes(dim, len(x.dims)), "minimum", highest(x.dtype), keepdim)
+    return op.reduce(x, _with_elements(op, x, dim), "minimum", highest(x.dtype), keepdim)
+
+
+def _with_elements(op: Operation, x: Handle, dim: Axes) -> tuple[int, ...]:
+    axes = op.axes(dim, len(x.dims))
+    if any(not x.dims[axis] for axis in axes):
+        raise Declined("the extreme of nothing")
+    return axes
 
 
 @rule("aten.any.default", "aten.any.dim", "aten.any.dims")
@@ -124,7 +131,7 @@ def min_dim(op: Operation, x: Handle, dim: int, keepdim: bool = False) -> Handle
 
 def extremum(op: Operation, x: Handle, dim: int | None, keep: bool, direction: str) -> Handles:
     """Extremal elements and the first places of them; NaN goes before every number."""
-    b = op.builder
+    b, _ = op.builder, _with_elements(op, x, dim)
     flat = b.reshape(x, (math.prod(x.dims),)) if dim is None else b.reshape(x, x.dims or (1,))
     axis = op.axis(dim or 0, len(flat.dims))
     worst = lowest(x.dtype) if direction == "GT" else highest(x.dtype)
@@ -186,27 +193,3 @@ def softmax(op: Operation, x: Handle, dim: int, half_to_float: bool) -> Handle:
     if op.name == "aten._softmax.default":
         return op.cast(powers / op.expand(total, x.dims), op.dtype)
     return op.cast(shifted - op.expand(b.op("log", (total,)), x.dims), op.dtype)
-
-
-def lowest(dtype: DType) -> Number:
-    """The identity of the maximum."""
-    match dtype.kind:
-        case Kind.FLOAT:
-            return -math.inf
-        case Kind.SIGNED:
-            return -(1 << dtype.bits - 1)
-        case _:
-            return 0
-
-
-def highest(dtype: DType) -> Number:
-    """The identity of the minimum."""
-    match dtype.kind:
-        case Kind.FLOAT:
-            return math.inf
-        case Kind.SIGNED:
-            return int((1 << dtype.bits - 1) - 1)
-        case Kind.PRED:
-            return True
-        case _:
-            return int((1 << dtype.bits) - 1)

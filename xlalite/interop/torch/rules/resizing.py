@@ -12,7 +12,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import accumulator_type
 from xlalite.hlo.building.resampling import Taps, cubic_weights
 from xlalite.interop.torch.rules.operation import Operation
-from xlalite.interop.torch.rules.registry import rule
+from xlalite.interop.torch.rules.registry import Declined, rule
 
 Array = npt.NDArray[Any]
 
@@ -95,6 +95,8 @@ def upsample(at: Operation, x: Handle, sizes: Sequence[int], *given: Any) -> Han
     """Images in other sizes."""
     align_corners, scales = _arguments(given, len(sizes))
     wide, dtype = accumulator_type(x.dtype), x.dtype
+    if not dtype.is_floating and "nearest" not in at.name:
+        raise Declined(f"sums of {dtype.value} are rounded in a way of their own")
     x = at.builder.convert(x, wide)
     for axis, (new, scale) in enumerate(zip(sizes, scales, strict=True), 2):
         x = _taps(at, x.dims[axis], new, scale, align_corners=align_corners).of(x, axis)
