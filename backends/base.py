@@ -5,7 +5,6 @@ A backend is loaded when it is first asked for, so that importing xlalite does n
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -18,6 +17,7 @@ from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
@@ -392,8 +392,8 @@ class UnknownBackendError(XlaliteError, KeyError):
 
 
 _BACKENDS = {
-    "cpu": ("xlalite.backends.cpu.backend", "CpuBackend"),
-    "interpreter": ("xlalite.backends.interpreter.backend", "InterpreterBackend"),
+    "cpu": "xlalite.backends.cpu.backend:CpuBackend",
+    "interpreter": "xlalite.backends.interpreter.backend:InterpreterBackend",
 }
 _loaded: dict[str, Backend] = {}
 
@@ -410,7 +410,6 @@ def get_backend(name: str) -> Backend:
     if name not in _BACKENDS:
         hint = did_you_mean(name.lower(), _BACKENDS)
         raise UnknownBackendError(f"backend {name!r} does not exist, expected one of {', '.join(_BACKENDS)}{hint}")
-    module_name, class_name = _BACKENDS[name]
     with few_collections:
-        backend: Backend = getattr(importlib.import_module(module_name), class_name)()
+        backend: Backend = imported(_BACKENDS[name])()
     return _loaded.setdefault(name, backend)

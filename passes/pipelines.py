@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import functools
 
-from xlalite.passes.analysis.trip_count import TripCountAnnotator
+from xlalite.passes.core.late_pass import late
 from xlalite.passes.core.pipeline import FixPoint, Pipeline
 from xlalite.passes.normalization.async_expander import AsyncExpander
-from xlalite.passes.normalization.batch_norm_expander import BatchNormExpander
-from xlalite.passes.normalization.call_inliner import CallInliner
 from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.computation_deduplicator import ComputationDeduplicator
-from xlalite.passes.normalization.conditional_to_select import ConditionalToSelect
-from xlalite.passes.normalization.dynamic_index_splitter import DynamicIndexSplitter
-from xlalite.passes.normalization.lapack_expander import LapackExpander
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
-from xlalite.passes.normalization.map_inliner import MapInliner
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
-from xlalite.passes.normalization.ragged_dot_expander import RaggedDotExpander
-from xlalite.passes.normalization.rng_bit_generator_expander import RngBitGeneratorExpander
-from xlalite.passes.normalization.rng_expander import RngExpander
-from xlalite.passes.normalization.scaled_dot_expander import ScaledDotExpander
-from xlalite.passes.normalization.scan_expander import ScanExpander
-from xlalite.passes.normalization.top_k_expander import TopKExpander
 from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.simplify.conditional_simplifier import ConditionalSimplifier
 from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
-from xlalite.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
-from xlalite.passes.simplify.loop_product_motion import LoopProductMotion
 from xlalite.passes.simplify.reshape_mover import ReshapeMover
 from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
-from xlalite.passes.simplify.while_simplifier import WhileSimplifier
+
+_BATCH_NORMS = ("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
+
+ScanExpander = late("xlalite.passes.normalization.scan_expander:ScanExpander", "scan")
+RaggedDotExpander = late("xlalite.passes.normalization.ragged_dot_expander:RaggedDotExpander", "ragged-dot")
+ScaledDotExpander = late("xlalite.passes.normalization.scaled_dot_expander:ScaledDotExpander", "scaled-dot")
+RngExpander = late("xlalite.passes.normalization.rng_expander:RngExpander", "rng")
+RngBitGeneratorExpander = late(
+    "xlalite.passes.normalization.rng_bit_generator_expander:RngBitGeneratorExpander", "rng-bit-generator"
+)
+BatchNormExpander = late("xlalite.passes.normalization.batch_norm_expander:BatchNormExpander", *_BATCH_NORMS)
+TopKExpander = late("xlalite.passes.normalization.top_k_expander:TopKExpander", "custom-call")
+LapackExpander = late("xlalite.passes.normalization.lapack_expander:LapackExpander", "custom-call")
+DynamicIndexSplitter = late(
+    "xlalite.passes.normalization.dynamic_index_splitter:DynamicIndexSplitter", "dynamic-slice", "dynamic-update-slice"
+)
+CallInliner = late("xlalite.passes.normalization.call_inliner:CallInliner", "call")
+ConditionalToSelect = late("xlalite.passes.normalization.conditional_to_select:ConditionalToSelect", "conditional")
+MapInliner = late("xlalite.passes.normalization.map_inliner:MapInliner", "map")
+ConditionalSimplifier = late("xlalite.passes.simplify.conditional_simplifier:ConditionalSimplifier", "conditional")
+WhileSimplifier = late(
+    "xlalite.passes.simplify.while_simplifier:WhileSimplifier", "while", name="while-loop-simplifier"
+)
+LoopInvariantCodeMotion = late(
+    "xlalite.passes.simplify.loop_invariant_code_motion:LoopInvariantCodeMotion",
+    "while",
+    name="while-loop-invariant-code-motion",
+)
+LoopProductMotion = late(
+    "xlalite.passes.simplify.loop_product_motion:LoopProductMotion", "while", name="while-loop-product-motion"
+)
+TripCountAnnotator = late(
+    "xlalite.passes.analysis.trip_count:TripCountAnnotator", "while", name="while-loop-trip-count-annotator"
+)
 
 
 @functools.cache

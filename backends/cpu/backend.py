@@ -110,7 +110,7 @@ class CpuBackend(Backend):
     @property
     def passes(self) -> Mapping[str, type[HloPass]]:
         """All, those that are made for a target, too."""
-        from xlalite.backends.cpu.compilation.pipeline import CPU_PASSES
+        from xlalite.backends.cpu.compilation.pass_table import CPU_PASSES
 
         return {**CPU_PASSES, **registered_passes()}
 

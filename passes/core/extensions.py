@@ -7,7 +7,6 @@ A pass that is registered can be named: by `--passes`, by the flags that restric
 from __future__ import annotations
 
 import hashlib
-import importlib
 import marshal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from types import FunctionType
 from typing import TypeVar
 
 from xlalite.hlo.errors import PassError
+from xlalite.hlo.late import imported
 from xlalite.passes.core.base import HloPass
 
 ENTRY_POINTS = "xlalite.passes"
@@ -107,7 +107,7 @@ def _functions(thing: type | Callable[..., object]) -> Iterator[FunctionType]:
 
 def _built_in() -> Mapping[str, type[HloPass]]:
     # It stands above, and only a registration asks.
-    passes: Mapping[str, type[HloPass]] = importlib.import_module("xlalite.passes.registry").PASSES
+    passes: Mapping[str, type[HloPass]] = imported("xlalite.passes.registry:PASSES")
     return passes
 
 

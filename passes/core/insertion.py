@@ -8,6 +8,7 @@ from dataclasses import replace
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
+from xlalite.passes.core.late_pass import LatePass
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 
 SIDES = ("before", "after")
@@ -40,6 +41,7 @@ def with_extra_passes(pipeline: Pipeline, extra: Sequence[tuple[str, HloPass]]) 
 def pipeline_text(stage: Stage, indent: int = 0) -> str:
     """The stage as lines, what is inside it further to the right; options that are not the default in braces."""
     pad = "  " * indent
+    stage = stage.loaded() if isinstance(stage, LatePass) else stage
     if isinstance(stage, HloPass):
         usual = type(stage)()
         names = [name for name in stage.__dataclass_fields__ if name != "fuel"]
@@ -51,14 +53,15 @@ def pipeline_text(stage: Stage, indent: int = 0) -> str:
 
 def passes_of(pipeline: Pipeline) -> Iterator[HloPass]:
     """All passes of a pipeline, in order."""
-    return (stage for _, stage in _stages(pipeline) if isinstance(stage, HloPass))
+    stages = (stage.loaded() if isinstance(stage, LatePass) else stage for _, stage in _stages(pipeline))
+    return (stage for stage in stages if isinstance(stage, HloPass))
 
 
 def _stages(pipeline: Pipeline | FixPoint) -> Iterator[tuple[tuple[int, ...], Stage]]:
     """All stages, outer ones first, each with the positions that lead to it."""
     for position, stage in enumerate(pipeline.stages):
         yield (position,), stage
-        if not isinstance(stage, HloPass):
+        if isinstance(stage, Pipeline | FixPoint):
             yield from (((position, *way), inner) for way, inner in _stages(stage))
 
 
@@ -67,7 +70,7 @@ def _with(stages: Sequence[Stage], outer: Sequence[int], position: int, hlo_pass
     made = list(stages)
     if outer:
         inner = made[outer[0]]
-        assert not isinstance(inner, HloPass), "the way leads through pipelines"
+        assert isinstance(inner, Pipeline | FixPoint), "the way leads through pipelines"
         made[outer[0]] = replace(inner, stages=_with(inner.stages, outer[1:], position, hlo_pass))
     else:
         made.insert(position, hlo_pass)

@@ -16,6 +16,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.base import Fuel, HloPass
 from xlalite.passes.core.debug_options import DebugOptions
+from xlalite.passes.core.late_pass import LatePass
 from xlalite.passes.core.pass_record import PassRecord
 from xlalite.passes.core.progress import Progress
 
@@ -84,7 +85,7 @@ class Instrumentation:
         except XlaliteError as error:
             raise PassError(f"pipeline {pipeline} on module {module.name}: a pass broke the module: {error}") from error
 
-    def run_pass(self, hlo_pass: HloPass, module: HloModule, pipeline: str, following: str) -> bool:
+    def run_pass(self, given: HloPass | LatePass, module: HloModule, pipeline: str, following: str) -> bool:
         """Runs one pass with everything around it; says whether the module changed.
 
         A pass that found nothing to change, or reached its fixpoint, does not look again until another one has changed
@@ -93,11 +94,15 @@ class Instrumentation:
         Raises:
             PassError: The pass failed, broke the module, or lied about whether it changed it.
         """
-        fuel = self._fuel.get(hlo_pass.name)
+        fuel = self._fuel.get(given.name)
         if self._sized is not module:
             self._look_at(module)
-        if hlo_pass.opcodes is not None and self._opcodes.isdisjoint(hlo_pass.opcodes):
-            if self.options.check_passes and hlo_pass.run(module):
+        is_concerned = given.opcodes is None or not self._opcodes.isdisjoint(given.opcodes)
+        if not is_concerned and not self.options.check_passes:
+            return False
+        hlo_pass = given.loaded() if isinstance(given, LatePass) else given
+        if not is_concerned:
+            if hlo_pass.run(module):
                 raise PassError(f"pass {hlo_pass.name} changed module {module.name}, which has none of its operations")
             return False
         if hlo_pass in self._settled or not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):

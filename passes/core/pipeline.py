@@ -10,6 +10,7 @@ from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.instrumentation import PIPELINE_END, Instrumentation
+from xlalite.passes.core.late_pass import LatePass
 
 # Rounds of a fixpoint without suspicion: nearly every module settles within these.
 _TRUSTED_ROUNDS = 4
@@ -123,12 +124,12 @@ class FixPoint:
         return True
 
 
-Stage: TypeAlias = HloPass | Pipeline | FixPoint
+Stage: TypeAlias = HloPass | LatePass | Pipeline | FixPoint
 
 
 def pass_names(stage: Stage) -> tuple[str, ...]:
     """Names of all passes in a stage, in order, each once."""
-    if isinstance(stage, HloPass):
+    if isinstance(stage, HloPass | LatePass):
         return (stage.name,)
     return tuple(dict.fromkeys(name for inner in stage.stages for name in pass_names(inner)))
 
@@ -142,7 +143,7 @@ def _drop_repeated_decisions(module: HloModule, first: int) -> None:
 def _run_stage(
     stage: Stage, module: HloModule, instrumentation: Instrumentation, pipeline: str, following: str
 ) -> bool:
-    if isinstance(stage, HloPass):
+    if isinstance(stage, HloPass | LatePass):
         return instrumentation.run_pass(stage, module, pipeline, following)
     return stage.run_stages(module, instrumentation)
 

@@ -43,6 +43,7 @@ class LoopDoubleBuffering(HloPass):
     """
 
     name: ClassVar[str] = "loop-double-buffer-transformer"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"while"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

@@ -19,6 +19,7 @@ class MapInliner(HloPass):
     """
 
     name: ClassVar[str] = "map-inliner"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"map"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

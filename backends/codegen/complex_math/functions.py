@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.complex_math import algebraic, exponential, inverse, logarithm
 from xlalite.backends.codegen.complex_math.parts import Complex
 from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, struct, zero
+from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 
 
@@ -16,41 +16,41 @@ class ComplexFunction:
     """How one function is emitted.
 
     Attributes:
-        emit: Appends the instructions for f64 parts, with contraction switched off.
+        place: Where the function is that appends the instructions for f64 parts, with contraction switched off.
         arity: Number of operands.
         of_singles: The same for f64 parts that are f32 numbers, where that is shorter; it stands in place.
     """
 
-    emit: Callable[..., Element]
+    place: str
     arity: int = 1
-    of_singles: Callable[..., Element] | None = None
+    of_singles: str | None = None
 
 
 COMPLEX_FUNCTIONS: dict[str, ComplexFunction] = {
-    "divide": ComplexFunction(algebraic.quotient, 2, algebraic.quotient_of_singles),
-    "abs": ComplexFunction(algebraic.absolute, 1, algebraic.absolute_of_single),
-    "sign": ComplexFunction(algebraic.direction),
-    "sqrt": ComplexFunction(algebraic.square_root),
-    "rsqrt": ComplexFunction(algebraic.reciprocal_root),
-    "exponential": ComplexFunction(exponential.exponential),
-    "exponential-minus-one": ComplexFunction(exponential.exponential_minus_one),
-    "logistic": ComplexFunction(exponential.logistic),
-    "sinh": ComplexFunction(exponential.hyperbolic_sine),
-    "cosh": ComplexFunction(exponential.hyperbolic_cosine),
-    "tanh": ComplexFunction(exponential.hyperbolic_tangent),
-    "sine": ComplexFunction(exponential.sine),
-    "cosine": ComplexFunction(exponential.cosine),
-    "tan": ComplexFunction(exponential.tangent),
-    "log": ComplexFunction(logarithm.logarithm),
-    "log-plus-one": ComplexFunction(logarithm.logarithm_plus_one),
-    "power": ComplexFunction(logarithm.power, 2),
-    "atan2": ComplexFunction(logarithm.atan2, 2),
-    "asin": ComplexFunction(inverse.arc_sine),
-    "acos": ComplexFunction(inverse.arc_cosine),
-    "atan": ComplexFunction(inverse.arc_tangent),
-    "asinh": ComplexFunction(inverse.inverse_hyperbolic_sine),
-    "acosh": ComplexFunction(inverse.inverse_hyperbolic_cosine),
-    "atanh": ComplexFunction(inverse.inverse_hyperbolic_tangent),
+    "divide": ComplexFunction(".algebraic:quotient", 2, ".algebraic:quotient_of_singles"),
+    "abs": ComplexFunction(".algebraic:absolute", 1, ".algebraic:absolute_of_single"),
+    "sign": ComplexFunction(".algebraic:direction"),
+    "sqrt": ComplexFunction(".algebraic:square_root"),
+    "rsqrt": ComplexFunction(".algebraic:reciprocal_root"),
+    "exponential": ComplexFunction(".exponential:exponential"),
+    "exponential-minus-one": ComplexFunction(".exponential:exponential_minus_one"),
+    "logistic": ComplexFunction(".exponential:logistic"),
+    "sinh": ComplexFunction(".exponential:hyperbolic_sine"),
+    "cosh": ComplexFunction(".exponential:hyperbolic_cosine"),
+    "tanh": ComplexFunction(".exponential:hyperbolic_tangent"),
+    "sine": ComplexFunction(".exponential:sine"),
+    "cosine": ComplexFunction(".exponential:cosine"),
+    "tan": ComplexFunction(".exponential:tangent"),
+    "log": ComplexFunction(".logarithm:logarithm"),
+    "log-plus-one": ComplexFunction(".logarithm:logarithm_plus_one"),
+    "power": ComplexFunction(".logarithm:power", 2),
+    "atan2": ComplexFunction(".logarithm:atan2", 2),
+    "asin": ComplexFunction(".inverse:arc_sine"),
+    "acos": ComplexFunction(".inverse:arc_cosine"),
+    "atan": ComplexFunction(".inverse:arc_tangent"),
+    "asinh": ComplexFunction(".inverse:inverse_hyperbolic_sine"),
+    "acosh": ComplexFunction(".inverse:inverse_hyperbolic_cosine"),
+    "atanh": ComplexFunction(".inverse:inverse_hyperbolic_tangent"),
 }
 
 
@@ -60,7 +60,7 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
     wide = [(fb.fpext(a, F64), fb.fpext(b, F64)) if narrow else (a, b) for a, b in operands]
     with fb.contraction(False):
         if narrow and function.of_singles is not None:
-            result = function.of_singles(fb, *wide)
+            result = _function(function.of_singles)(fb, *wide)
         else:
             result = _call(fb, name, function, wide)
     if not narrow:
@@ -85,7 +85,7 @@ def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: l
             contract=False,
         )
         parts = body.parameters
-        result = function.emit(body, *zip(parts[::2], parts[1::2], strict=True))
+        result = _function(function.place)(body, *zip(parts[::2], parts[1::2], strict=True))
         real, imaginary = (result, result) if isinstance(result, Value) else result
         body.ret(body.insert_value(body.insert_value(zero(pair), real, 0), imaginary, 1))
         return body.function
@@ -94,3 +94,8 @@ def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: l
     result = fb.call(callee, *[part for operand in operands for part in operand])
     real = fb.extract_value(result, 0)
     return real if name == "abs" else (real, fb.extract_value(result, 1))
+
+
+def _function(place: str) -> Callable[..., Element]:
+    function: Callable[..., Element] = imported(place, __package__)
+    return function

@@ -6,8 +6,6 @@ decline computes the instruction.
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +18,7 @@ from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import Fingerprints
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
@@ -27,35 +26,35 @@ from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_s
 PlanFunction = Callable[[KernelRequest, KernelShape], Kernel | Declined]
 
 _PLANS: Mapping[KernelKind, str] = {
-    KernelKind.UPDATE: "update:plan_update",
-    KernelKind.SCATTER: "scatter:plan_scatter",
-    KernelKind.SELECT_AND_SCATTER: "select_and_scatter.plan:plan_select_and_scatter",
-    KernelKind.SORT: "sort.kernel:plan_sort",
-    KernelKind.TOP: "sort.top:plan_top",
-    KernelKind.FFT: "fft.kernel:plan_fft",
-    KernelKind.CHOLESKY: "linear_algebra.cholesky:plan_cholesky",
-    KernelKind.TRIANGULAR_SOLVE: "linear_algebra.triangular_solve:plan_triangular_solve",
-    KernelKind.LU: "linear_algebra.lu:plan_lu",
-    KernelKind.QR: "linear_algebra.qr:plan_qr",
-    KernelKind.REFLECTIONS: "linear_algebra.reflections:plan_reflections",
-    KernelKind.EIGH: "linear_algebra.eigh:plan_eigh",
-    KernelKind.SVD: "linear_algebra.svd:plan_svd",
-    KernelKind.HESSENBERG: "linear_algebra.hessenberg:plan_hessenberg",
-    KernelKind.TRIDIAGONAL: "linear_algebra.tridiagonal_form:plan_tridiagonal",
-    KernelKind.PIVOTED_QR: "linear_algebra.pivoted_qr:plan_pivoted_qr",
-    KernelKind.SCHUR: "linear_algebra.schur:plan_schur",
-    KernelKind.EIG: "linear_algebra.eig:plan_eig",
-    KernelKind.TRIDIAGONAL_SOLVE: "linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
-    KernelKind.TRANSPOSE: "transpose:plan_transpose",
-    KernelKind.CONCATENATE: "concatenate:plan_concatenate",
-    KernelKind.ZERO_PAD: "zero_pad:plan_zero_pad",
-    KernelKind.CHAIN: "chain:plan_chain",
-    KernelKind.DOT: "dot:plan_dot_kernel",
-    KernelKind.ROW: "row:plan_row",
-    KernelKind.COLUMN: "column:plan_column",
-    KernelKind.CUMULATIVE: "cumulative:plan_cumulative",
-    KernelKind.CONVOLUTION: "convolution.kernel:plan_convolution",
-    KernelKind.LOOP: "loop:plan_loop",
+    KernelKind.UPDATE: ".update:plan_update",
+    KernelKind.SCATTER: ".scatter:plan_scatter",
+    KernelKind.SELECT_AND_SCATTER: ".select_and_scatter.plan:plan_select_and_scatter",
+    KernelKind.SORT: ".sort.kernel:plan_sort",
+    KernelKind.TOP: ".sort.top:plan_top",
+    KernelKind.FFT: ".fft.kernel:plan_fft",
+    KernelKind.CHOLESKY: ".linear_algebra.cholesky:plan_cholesky",
+    KernelKind.TRIANGULAR_SOLVE: ".linear_algebra.triangular_solve:plan_triangular_solve",
+    KernelKind.LU: ".linear_algebra.lu:plan_lu",
+    KernelKind.QR: ".linear_algebra.qr:plan_qr",
+    KernelKind.REFLECTIONS: ".linear_algebra.reflections:plan_reflections",
+    KernelKind.EIGH: ".linear_algebra.eigh:plan_eigh",
+    KernelKind.SVD: ".linear_algebra.svd:plan_svd",
+    KernelKind.HESSENBERG: ".linear_algebra.hessenberg:plan_hessenberg",
+    KernelKind.TRIDIAGONAL: ".linear_algebra.tridiagonal_form:plan_tridiagonal",
+    KernelKind.PIVOTED_QR: ".linear_algebra.pivoted_qr:plan_pivoted_qr",
+    KernelKind.SCHUR: ".linear_algebra.schur:plan_schur",
+    KernelKind.EIG: ".linear_algebra.eig:plan_eig",
+    KernelKind.TRIDIAGONAL_SOLVE: ".linear_algebra.tridiagonal_solve:plan_tridiagonal_solve",
+    KernelKind.TRANSPOSE: ".transpose:plan_transpose",
+    KernelKind.CONCATENATE: ".concatenate:plan_concatenate",
+    KernelKind.ZERO_PAD: ".zero_pad:plan_zero_pad",
+    KernelKind.CHAIN: ".chain:plan_chain",
+    KernelKind.DOT: ".dot:plan_dot_kernel",
+    KernelKind.ROW: ".row:plan_row",
+    KernelKind.COLUMN: ".column:plan_column",
+    KernelKind.CUMULATIVE: ".cumulative:plan_cumulative",
+    KernelKind.CONVOLUTION: ".convolution.kernel:plan_convolution",
+    KernelKind.LOOP: ".loop:plan_loop",
 }
 """How each kind plans a request of its shape, as module and function; which comes first is up to `KernelKind`.
 
@@ -88,11 +87,9 @@ class KernelPlan:
     decision: Decision
 
 
-@functools.cache
 def plan_function(kind: KernelKind) -> PlanFunction:
     """What plans kernels of a kind."""
-    module, _, name = _PLANS[kind].partition(":")
-    function: PlanFunction = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    function: PlanFunction = imported(_PLANS[kind], __package__)
     return function
 
 

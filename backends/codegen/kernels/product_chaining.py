@@ -67,6 +67,7 @@ class ProductChaining(HloPass):
     """
 
     name: ClassVar[str] = "product-chaining"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"dot"})
     counts_changes: ClassVar[bool] = True
 
     target: TargetInfo = field(default_factory=TargetInfo.host)

@@ -3,18 +3,7 @@
 from collections.abc import Callable
 
 from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
-from xlalite.backends.codegen.math import (
-    error_function,
-    exponential,
-    hyperbolic,
-    inverse_hyperbolic,
-    inverse_trigonometric,
-    logarithm,
-    power,
-    remainder,
-    roots,
-    trigonometric,
-)
+from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 
 
@@ -23,44 +12,50 @@ class MathFunction:
     """How one function is emitted.
 
     Attributes:
-        emit: appends the instructions for f32 or f64 operands, with contraction switched off.
+        place: where the function is that appends the instructions for f32 or f64 operands, without contraction.
         arity: number of operands.
         inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
             the module is defined once and called.
         places: in how many places of a module the code may stand; None for what is an instruction or two.
     """
 
-    emit: Callable[..., Value]
+    place: str
     arity: int = 1
     inlined: tuple[Type, ...] = (F32,)
     places: int | None = 64
 
+    @property
+    def emit(self) -> Callable[..., Value]:
+        """The function at the place, which is imported."""
+        function: Callable[..., Value] = imported(self.place, __package__)
+        return function
+
 
 MATH_FUNCTIONS: dict[str, MathFunction] = {
-    "exponential": MathFunction(exponential.emit_exp, inlined=(F32, F64)),
-    "exponential-minus-one": MathFunction(exponential.emit_expm1),
-    "log": MathFunction(logarithm.emit_log),
-    "log-plus-one": MathFunction(logarithm.emit_log1p),
-    "tanh": MathFunction(hyperbolic.emit_tanh),
-    "logistic": MathFunction(hyperbolic.emit_logistic),
-    "sinh": MathFunction(hyperbolic.emit_sinh),
-    "cosh": MathFunction(hyperbolic.emit_cosh),
-    "erf": MathFunction(error_function.emit_erf),
-    "sine": MathFunction(trigonometric.emit_sin),
-    "cosine": MathFunction(trigonometric.emit_cos),
-    "tan": MathFunction(trigonometric.emit_tan),
-    "asin": MathFunction(inverse_trigonometric.emit_asin),
-    "acos": MathFunction(inverse_trigonometric.emit_acos),
-    "atan": MathFunction(inverse_trigonometric.emit_atan),
-    "atan2": MathFunction(inverse_trigonometric.emit_atan2, arity=2, inlined=()),
-    "asinh": MathFunction(inverse_hyperbolic.emit_asinh, inlined=()),
-    "acosh": MathFunction(inverse_hyperbolic.emit_acosh, inlined=()),
-    "atanh": MathFunction(inverse_hyperbolic.emit_atanh, inlined=()),
-    "power": MathFunction(power.emit_pow, arity=2, inlined=()),
-    "remainder": MathFunction(remainder.emit_remainder, arity=2, inlined=()),
-    "cbrt": MathFunction(roots.emit_cbrt),
-    "sqrt": MathFunction(roots.emit_sqrt, inlined=(F32, F64), places=None),
-    "rsqrt": MathFunction(roots.emit_rsqrt, inlined=(F32, F64), places=None),
+    "exponential": MathFunction(".exponential:emit_exp", inlined=(F32, F64)),
+    "exponential-minus-one": MathFunction(".exponential:emit_expm1"),
+    "log": MathFunction(".logarithm:emit_log"),
+    "log-plus-one": MathFunction(".logarithm:emit_log1p"),
+    "tanh": MathFunction(".hyperbolic:emit_tanh"),
+    "logistic": MathFunction(".hyperbolic:emit_logistic"),
+    "sinh": MathFunction(".hyperbolic:emit_sinh"),
+    "cosh": MathFunction(".hyperbolic:emit_cosh"),
+    "erf": MathFunction(".error_function:emit_erf"),
+    "sine": MathFunction(".trigonometric:emit_sin"),
+    "cosine": MathFunction(".trigonometric:emit_cos"),
+    "tan": MathFunction(".trigonometric:emit_tan"),
+    "asin": MathFunction(".inverse_trigonometric:emit_asin"),
+    "acos": MathFunction(".inverse_trigonometric:emit_acos"),
+    "atan": MathFunction(".inverse_trigonometric:emit_atan"),
+    "atan2": MathFunction(".inverse_trigonometric:emit_atan2", arity=2, inlined=()),
+    "asinh": MathFunction(".inverse_hyperbolic:emit_asinh", inlined=()),
+    "acosh": MathFunction(".inverse_hyperbolic:emit_acosh", inlined=()),
+    "atanh": MathFunction(".inverse_hyperbolic:emit_atanh", inlined=()),
+    "power": MathFunction(".power:emit_pow", arity=2, inlined=()),
+    "remainder": MathFunction(".remainder:emit_remainder", arity=2, inlined=()),
+    "cbrt": MathFunction(".roots:emit_cbrt"),
+    "sqrt": MathFunction(".roots:emit_sqrt", inlined=(F32, F64), places=None),
+    "rsqrt": MathFunction(".roots:emit_rsqrt", inlined=(F32, F64), places=None),
 }
 
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
-from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
-from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
-from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.llvm import TargetInfo
-from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.insertion import with_extra_passes
+from xlalite.passes.core.late_pass import late
 from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
-from xlalite.passes.memory.loop_double_buffering import LoopDoubleBuffering
 from xlalite.passes.memory.scheduler import Scheduler
 from xlalite.passes.normalization.defusion import Defusion
-from xlalite.passes.normalization.dynamic_padder import DynamicPadder
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
-from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
-from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
-from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
-from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
-from xlalite.passes.registry import PASSES
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
-CPU_PASSES: dict[str, type[HloPass]] = {
-    **PASSES,
-    **{hlo_pass.name: hlo_pass for hlo_pass in (DotOperandFusion, DotOperandPacking, DotOperandTypes, ProductChaining)},
-}
-"""Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""
+DynamicPadder = late("xlalite.passes.normalization.dynamic_padder:DynamicPadder", "custom-call")
+ComplexDotExpander = late("xlalite.passes.preparation.complex_dot_expander:ComplexDotExpander", "dot", "convolution")
+ConvolutionWinograd = late("xlalite.passes.preparation.convolution_winograd:ConvolutionWinograd", "convolution")
+ConvolutionCanonicalizer = late(
+    "xlalite.passes.preparation.convolution_canonicalizer:ConvolutionCanonicalizer", "convolution"
+)
+ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
+DotOperandTypes = late("xlalite.backends.codegen.kernels.dot.operand_types:DotOperandTypes", "dot")
+DotOperandPacking = late("xlalite.backends.codegen.kernels.dot.operand_packing:DotOperandPacking", "dot")
+ProductChaining = late("xlalite.backends.codegen.kernels.product_chaining:ProductChaining", "dot")
+LoopDoubleBuffering = late(
+    "xlalite.passes.memory.loop_double_buffering:LoopDoubleBuffering", "while", name="loop-double-buffer-transformer"
+)
+DotOperandFusion = late("xlalite.backends.codegen.kernels.dot.operand_fusion:DotOperandFusion", "dot")
 
 
 def cpu_pipeline(options: CompileOptions, target: TargetInfo) -> Pipeline:

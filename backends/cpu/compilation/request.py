@@ -80,6 +80,6 @@ class CompileRequest:
 def _check_pass_names(options: DebugOptions) -> None:
     if options.names_passes:
         # Loads every pass, which a process that finds its code in the cache does without.
-        from xlalite.backends.cpu.compilation.pipeline import CPU_PASSES
+        from xlalite.backends.cpu.compilation.pass_table import CPU_PASSES
 
         options.check_pass_names({**CPU_PASSES, **registered_passes()})

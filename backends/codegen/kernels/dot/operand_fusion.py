@@ -51,6 +51,7 @@ class DotOperandFusion(HloPass):
     """
 
     name: ClassVar[str] = "dot-operand-fusion"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"dot"})
     counts_changes: ClassVar[bool] = True
 
     target: TargetInfo = field(default_factory=TargetInfo.host)

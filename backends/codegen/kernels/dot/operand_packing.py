@@ -72,6 +72,7 @@ class DotOperandPacking(HloPass):
     """
 
     name: ClassVar[str] = "dot-operand-packing"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"dot"})
     counts_changes: ClassVar[bool] = True
 
     target: TargetInfo = field(default_factory=TargetInfo.host)

@@ -38,6 +38,7 @@ class DotOperandTypes(HloPass):
     """
 
     name: ClassVar[str] = "dot-operand-types"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"dot"})
     counts_changes: ClassVar[bool] = True
 
     target: TargetInfo = field(default_factory=TargetInfo.host)
