@@ -155,3 +155,20 @@ def test_crop_windows_have_four_numbers(pillow: Any) -> None:
     data = run(tf.image.encode_jpeg(SMOOTH))
     with pytest.raises(tf.errors.InvalidArgumentError, match="not enough values"):
         run(tf.image.decode_and_crop_jpeg(data, [1, 1, 1]))
+
+
+@pytest.mark.parametrize("found", [1, 2, 3, 4])
+def test_deep_pictures_in_colour_and_with_alpha_keep_all_bits(pillow: Any, found: int) -> None:
+    pixels = np.random.default_rng(found).integers(0, 65536, (5, 7, found)).astype(np.uint16)
+    data = encode_png(pixels)
+    colors = pixels[:, :, :1] if found < 3 else pixels[:, :, :3]
+    alpha = np.full_like(colors[:, :, :1], 65535) if found % 2 else pixels[:, :, -1:]
+    gray = colors if found < 3 else np.round(colors @ np.array([[0.299], [0.587], [0.114]])).astype(np.uint16)
+    color = np.repeat(colors, 3, 2) if found < 3 else colors
+    wanted = {0: pixels, 1: gray, 2: [gray, alpha], 3: color, 4: [color, alpha]}
+    for channels, parts in wanted.items():
+        expected = np.concatenate(parts, 2) if isinstance(parts, list) else parts
+        decoded = run(tf.image.decode_png(data, channels=channels, dtype=tf.uint16))
+        np.testing.assert_allclose(decoded, expected, rtol=0, atol=1 if channels in (1, 2) and found > 2 else 0)
+    np.testing.assert_array_equal(run(tf.image.decode_png(data)), pixels >> 8)
+    np.testing.assert_array_equal(run(tf.image.decode_image(data, dtype=tf.float32)), pixels / np.float32(65535))

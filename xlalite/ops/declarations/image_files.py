@@ -25,6 +25,7 @@ from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 _WHY_HOST: Final = "it reads or writes a picture's format"
 _MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _DEEP_MODES: Final = ("I;16", "I;16B", "I")
+_DEEP_RAW: Final = ";16B"
 _MOST_PIXELS: Final = 178_956_970  # where Pillow, too, suspects a file that is made to fill the memory
 
 
@@ -52,9 +53,9 @@ def _opened(op: Operation, data: bytes, formats: Sequence[str]) -> Iterator[Any]
 def _array(picture: Any, channels: int) -> Array:
     """The pixels of a picture `[height, width, channels]`; 0 channels are as many as it has."""
     if picture.mode in _DEEP_MODES:
-        gray = np.asarray(picture, np.uint16)[:, :, None]
-        found = gray if channels < 3 else np.repeat(gray, 3, 2)
-        return found if channels % 2 or not channels else np.concatenate([found, np.full_like(gray, 65535)], 2)
+        return _with_channels(np.asarray(picture, np.uint16)[:, :, None], channels)
+    if picture.format == "PNG" and picture.tile and str(picture.tile[0][3]).endswith(_DEEP_RAW):
+        return _with_channels(_deep_colors(picture), channels)
     if not channels:
         has_alpha = "transparency" in picture.info or picture.mode in ("LA", "PA", "RGBA")
         is_gray = picture.mode in ("1", "L", "LA")
@@ -63,6 +64,34 @@ def _array(picture: Any, channels: int) -> Array:
         picture = picture.convert("RGB")
     found = np.asarray(picture.convert(_MODES[channels]), np.uint8)
     return found.reshape(picture.height, picture.width, channels)
+
+
+def _deep_colors(picture: Any) -> Array:
+    """Numbers of 16 bits, in colour or with alpha: Pillow gives their upper halves, or the lower ones if told so."""
+    place, raw = picture.tile[0][:3], picture.tile[0][3]
+    if raw == "LA" + _DEEP_RAW:  # as many bytes as four channels of 8 bits
+        picture.tile = [(*place, "RGBA")]
+        return np.ascontiguousarray(picture).view(">u2").astype(np.uint16)
+    lower = type(picture)(io.BytesIO(picture.fp.getvalue()))
+    lower.tile = [(*place, raw.replace(_DEEP_RAW, ";16L"))]
+    numbers: Array = np.asarray(picture).astype(np.uint16) << 8 | np.asarray(lower)
+    return numbers
+
+
+def _with_channels(pixels: Array, channels: int) -> Array:
+    """Pixels of 16 bits with as many channels as asked for; 0 are as many as there are."""
+    if channels in (0, pixels.shape[2]):
+        return pixels
+    is_gray = pixels.shape[2] < 3
+    colors = pixels[:, :, : 1 if is_gray else 3]
+    if channels < 3 and not is_gray:  # ITU-R 601-2 luma
+        colors = ((colors @ np.array([[19595], [38470], [7471]], np.uint32) + 0x8000) >> 16).astype(np.uint16)
+    if channels > 2 and is_gray:
+        colors = np.repeat(colors, 3, 2)
+    if channels % 2:
+        return colors
+    opaque = np.full_like(pixels[:, :, :1], 65535)
+    return np.concatenate([colors, opaque if pixels.shape[2] % 2 else pixels[:, :, -1:]], 2)
 
 
 def _as_type(pixels: Array, dtype: DType) -> Array:
