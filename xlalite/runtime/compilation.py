@@ -13,7 +13,7 @@ from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.framework.meaning.lowering import Argument, LoweredOperations, VariableArgument, lower_operations
 from xlalite.framework.meaning.signatures import SignatureCache
 from xlalite.hlo.garbage import few_collections
-from xlalite.hlo.ir.module import InputOutputAlias
+from xlalite.hlo.ir.module import HloModule, InputOutputAlias
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.options import RuntimeOptions
@@ -99,18 +99,10 @@ def compile_operations(
         InvalidArgumentError: The sizes do not fit together.
         CodegenError: The backend cannot make code of it.
     """
-    backend = get_backend(options.backend)
     lowered = lower_operations(operations, arguments, outputs, name)
     lowered.module.decisions.insert(0, reason)
     aliased = _alias_variables(lowered, donated)
-    compile_options = CompileOptions(
-        num_threads=options.num_threads,
-        optimize=options.optimize,
-        donate_arguments=True,
-        debug=options.debug,
-        extra_passes=options.extra_passes,
-    )
-    executable = backend.compile(lowered.module, compile_options)
+    executable = compile_module(lowered.module, options)
     names = [argument.data.name for argument in arguments if isinstance(argument, VariableArgument)]
     updates = [names.index(update.data.name) for update in lowered.updates]
     return CompiledCluster(
@@ -120,6 +112,22 @@ def compile_operations(
         updates=tuple(enumerate(updates, lowered.output_count)),
         donated=tuple(names.index(data.name) for data in aliased),
     )
+
+
+def compile_module(module: HloModule, options: RuntimeOptions) -> Executable:
+    """The program of a module, whose results may lie in the memory of arguments.
+
+    Raises:
+        CodegenError: The backend cannot make code of it.
+    """
+    compile_options = CompileOptions(
+        num_threads=options.num_threads,
+        optimize=options.optimize,
+        donate_arguments=True,
+        debug=options.debug,
+        extra_passes=options.extra_passes,
+    )
+    return get_backend(options.backend).compile(module, compile_options)
 
 
 def _alias_variables(lowered: LoweredOperations, donated: Sequence[InputOutputAlias]) -> list[HandleData]:

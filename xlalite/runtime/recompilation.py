@@ -32,10 +32,10 @@ class CompilationHistory:
         earlier = [each for each in tuple(self._signatures) if len(each) == len(signature)]
         return explain_compilation(self._name, arguments, signature, earlier)
 
-    def add(self, signature: Signature, decision: Decision) -> None:
-        """Notes a compilation that is done."""
+    def add(self, signature: Signature, *decisions: Decision) -> None:
+        """Notes a compilation that is done, and what was decided."""
         self._signatures.append(signature)
-        self.decisions.append(decision)
+        self.decisions += decisions
 
 
 def explain_compilation(

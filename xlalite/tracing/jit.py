@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any, overload
 
 import numpy as np
@@ -18,27 +18,30 @@ from xlalite.backends.base import Executable
 from xlalite.flags import debug_options, extra_passes, flags_from_environment
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import Array
-from xlalite.framework.meaning.lowering import ParameterArgument
+from xlalite.framework.meaning.lowering import ParameterArgument, lower_operations
 from xlalite.framework.meaning.signatures import Signature, SignatureCache
 from xlalite.framework.structure import LEAF, flatten, rebuild, rebuilder
 from xlalite.hlo.errors import TracingError
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
 from xlalite.ops.functions.array import placeholder
-from xlalite.runtime.compilation import compile_operations
+from xlalite.runtime.compilation import compile_module, compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, STRUCTURE_CHANGED, CompilationHistory
-from xlalite.tracing.donation import OUT, donation_of, into, unused_donation, writing
+from xlalite.tracing.donation import OUT, Donation, donation_of, into, unused_donation, writing
 from xlalite.tracing.lowered import Lowered
 from xlalite.tracing.namespace import with_these_names
 from xlalite.tracing.promotion import as_tensor
 from xlalite.tracing.source_transformation import with_staged_control
 from xlalite.tracing.state import is_tracing, tracing
+from xlalite.tracing.symbolic_sizes import SymbolicSizes
 from xlalite.tracing.traced_array import TracedArray
 
 
@@ -76,6 +79,29 @@ class _Given:
     arrays: Sequence[Array]
 
 
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """What a function does.
+
+    Attributes:
+        operations: In an order in which producers come first.
+        arguments: The leaves of the arguments.
+        outputs: The leaves of the result, and what else the program gives.
+        donation: Which of them lie in the memory of arguments.
+        structure: The structure of the result.
+    """
+
+    operations: Sequence[Operation]
+    arguments: Sequence[ParameterArgument]
+    outputs: Sequence[Tensor]
+    donation: Donation
+    structure: Hashable
+
+    def module(self, name: str) -> HloModule:
+        """The same as a program."""
+        return lower_operations(self.operations, self.arguments, self.outputs, name).module
+
+
 class JitFunction:
     """A function that is traced and compiled once for each signature; safe for concurrent calls."""
 
@@ -88,6 +114,7 @@ class JitFunction:
         control_flow: bool = False,
         donate_argnames: Sequence[str] = (),
         donate_argnums: Sequence[int] = (),
+        dynamic: Mapping[str, Mapping[int, str]] = MappingProxyType({}),
     ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
@@ -100,6 +127,8 @@ class JitFunction:
             each.name == OUT or each.kind is inspect.Parameter.VAR_KEYWORD
             for each in inspect.signature(function).parameters.values()
         )
+        _chosen(function, "dynamic", tuple(dynamic), ())
+        self._symbolic_sizes = SymbolicSizes(function.__name__, dynamic)
         self._num_threads = num_threads
         self._history = CompilationHistory(function.__name__)
         self._statics: deque[Mapping[str, Any]] = deque(maxlen=REMEMBERED_SIGNATURES)
@@ -229,9 +258,33 @@ class JitFunction:
             optimize=not flags.xla_disable_all_hlo_passes,
             extra_passes=extra_passes(flags),
         )
-        arrays = given.arrays
+        shapes = [array.shape for array in given.arrays]
+        traced = self._traced(given, shapes)
+        decision, names = self._why(given, signature), self._argument_names(given)
+        executable, decisions = self._symbolic_sizes.program(
+            names,
+            shapes,
+            lambda other: self._traced(given, other).module(name),
+            lambda module: compile_module(module, options),
+        )
+        if executable is None:
+            compiled = compile_operations(
+                name, traced.operations, traced.arguments, traced.outputs, options, decision, traced.donation.aliases
+            )
+            executable = compiled.executable
+            decisions += [unused_donation(name, names[i]) for i in traced.donation.unused]
+            decisions.insert(0, decision)
+        self._history.add(signature, *decisions)
+        return _Compiled(executable, writing(executable.function, traced.donation), _assembler(traced.structure))
+
+    def _traced(self, given: _Given, shapes: Sequence[tuple[int, ...]]) -> _Traced:
+        """What the function does with arguments of these sizes."""
+        name = self._function.__name__
         with Graph().as_default(), _refusing_random_numbers(name), tracing():
-            inputs = [placeholder(array.dtype, array.shape, f"argument_{i}") for i, array in enumerate(arrays)]
+            inputs = [
+                placeholder(array.dtype, dims, f"argument_{i}")
+                for i, (array, dims) in enumerate(zip(given.arrays, shapes, strict=True))
+            ]
             traced = [
                 TracedArray(tensor, type(leaf) in _NUMBERS) for tensor, leaf in zip(inputs, given.leaves, strict=True)
             ]
@@ -243,7 +296,7 @@ class JitFunction:
             result = function(*positional, **named, **given.static)
             if out is not None:
                 result = into(out, result, name)
-            results, result_structure = flatten(result)
+            results, structure = flatten(result)
             outputs = [_as_output(name, value) for value in results]
             donation = donation_of(traced, donated, results, outputs)
             outputs += donation.outputs
@@ -254,16 +307,11 @@ class JitFunction:
                 reason = f"{operation.type}: its stream of random numbers belongs to a session, and here is none"
             if reason is not None:
                 raise TracingError(f"{name} cannot be compiled: {reason}\n  in {operation.describe()}")
-        decision = self._why(given, signature)
         arguments = [
-            ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, array.shape))
-            for tensor, array in zip(inputs, arrays, strict=True)
+            ParameterArgument(tensor, Shape.array(tensor.dtype.hlo, dims))
+            for tensor, dims in zip(inputs, shapes, strict=True)
         ]
-        compiled = compile_operations(name, operations, arguments, outputs, options, decision, donation.aliases)
-        self._history.add(signature, decision)
-        names = self._argument_names(given)
-        self._history.decisions += [unused_donation(name, names[i]) for i in donation.unused]
-        return _Compiled(compiled.executable, writing(compiled.function, donation), _assembler(result_structure))
+        return _Traced(operations, arguments, outputs, donation, structure)
 
     def _donated(self, positional: Sequence[Any], named: Mapping[str, Any], traced: Sequence[TracedArray]) -> set[int]:
         """The leaves of the arguments that are given away."""
@@ -284,6 +332,7 @@ def jit(
     control_flow: bool = False,
     donate_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    dynamic: Mapping[str, Mapping[int, str]] = MappingProxyType({}),
 ) -> JitFunction: ...
 @overload
 def jit(
@@ -295,6 +344,7 @@ def jit(
     control_flow: bool = False,
     donate_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    dynamic: Mapping[str, Mapping[int, str]] = MappingProxyType({}),
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -305,6 +355,7 @@ def jit(
     control_flow: bool = False,
     donate_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    dynamic: Mapping[str, Mapping[int, str]] = MappingProxyType({}),
 ) -> Any:
     """Compiles a function of arrays at its first call with each combination of shapes and element types.
 
@@ -328,6 +379,9 @@ def jit(
             `or`, `not`, `max` and `min` of traced values become branches and loops of the program.
         donate_argnames: Names of arguments that are given away.
         donate_argnums: The same by position.
+        dynamic: Sizes that vary, by arguments and dimensions: `{"x": {0: "n"}}`. One program is compiled for all sizes
+            up to a power of two, where what the function does follows from the sizes of arrays; `decisions` says where
+            it does not. Each new size is traced. Nothing is donated to such programs.
 
     Raises:
         ValueError: A static or donated argument is none of the function's, or one is both.
@@ -335,8 +389,8 @@ def jit(
     options = (_several(static_argnames), _several(static_argnums), num_threads, control_flow)
     donated = (_several(donate_argnames), _several(donate_argnums))
     if function is None:
-        return lambda given: JitFunction(given, *options, *donated)
-    return JitFunction(function, *options, *donated)
+        return lambda given: JitFunction(given, *options, *donated, dynamic)
+    return JitFunction(function, *options, *donated, dynamic)
 
 
 _ONLY_NAMED = (
