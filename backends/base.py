@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -126,6 +125,8 @@ class Executable(ABC):
 
     def _repr_html_(self) -> str:
         """The executable as notebooks show it: with the module that its code was made of, where that is known."""
+        from html import escape
+
         from xlalite.hlo.text import parse
         from xlalite.hlo.tools.graph.notebook import notebook_html
 

@@ -1,8 +1,9 @@
 """Records as `dataclasses` makes them, in a tenth of the time.
 
 `dataclasses` writes and compiles the methods of every class, which was half of an import. The methods of two classes
-differ in names alone: here each is compiled once for a form and number of fields, and named for every class. That is
-done for the options that are usual; others, and declarations with something amiss, go to `dataclasses`.
+differ in names alone: here each is compiled once for a form and number of fields, and named for a class when somebody
+asks for it. That is done for the options that are usual; others, and declarations with something amiss, go to
+`dataclasses`.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _slotted(cls: type, fields: _Fields, options: Mapping[str, bool]) -> type:
             **methods.added,
         },
     )
-    methods.reach_slots_of(made)
+    methods.owner = made
     return made
 
 
@@ -146,73 +147,77 @@ class _Methods:
 
     Attributes:
         added: What the class gets besides what it has.
+        owner: The class that gets it.
     """
 
     def __init__(self, cls: type, fields: _Fields, options: Mapping[str, bool]) -> None:
-        self._owner, self._own = cls.__qualname__, vars(cls)
+        own, self.owner = vars(cls), cls
         self._fields = fields
-        self._names = {f"n{index}": name for index, name in enumerate(fields)}
-        self._globals: dict[str, object] = {
-            "__name__": cls.__module__,
-            "given_by_factory": _GIVEN_BY_FACTORY,
-            "write": object.__setattr__,
-        }
-        for index, one in enumerate(fields.values()):
-            self._globals |= {
-                f"name{index}": one.name,
-                f"default{index}": one.default,
-                f"make{index}": one.default_factory,
-            }
-        frozen, slots = options.get("frozen", False), options.get("slots", False)
-        self.added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": _params(frozen)}
-        self._add("__match_args__", tuple(one.name for one in fields.values() if one.init and not one.kw_only))
-        self._add_initializer(_init_text(fields, _WRITES[frozen, slots], hasattr(cls, "__post_init__")))
+        self._frozen, self._slots = options.get("frozen", False), options.get("slots", False)
+        self.added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": _params(self._frozen)}
+        names = tuple(one.name for one in fields.values() if one.init and not one.kw_only)
+        usual: dict[str, object] = {"__match_args__": names, "__init__": _Late("__init__", self)}
         if options.get("repr", True):
-            self._add("__repr__", _repr)
+            usual["__repr__"] = _repr
         if options.get("eq", True):
-            self._add_comparison(frozen)
-        if frozen:
+            usual["__eq__"] = _Late("__eq__", self)
+            if "__hash__" not in own or (own["__hash__"] is None and "__eq__" in own):
+                self.added["__hash__"] = _Late("__hash__", self) if self._frozen else None
+        if self._frozen:
             self.added |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
-        if frozen and slots:
-            self._add("__getstate__", _state)
-            self._add("__setstate__", _set_state)
+            if self._slots:
+                usual |= {"__getstate__": _state, "__setstate__": _set_state}
+        self.added |= {name: value for name, value in usual.items() if name not in own}
 
-    def _add(self, name: str, value: object) -> None:
-        if name not in self._own:
-            self.added[name] = value
+    def written(self, name: str) -> FunctionType:
+        """One of the methods."""
+        if name == "__init__":
+            return self._initializer()
+        numbered = tuple(enumerate(self._fields.values()))
+        if name == "__eq__":
+            return self._method(name, _eq_text([i for i, one in numbered if one.compare]), {})
+        hashed = [i for i, one in numbered if (one.compare if one.hash is None else one.hash)]
+        return self._method(name, _hash_text(hashed), {})
 
-    def _method(self, name: str, text: str) -> FunctionType:
-        code, names = _compiled(text), self._names
+    def _method(self, name: str, text: str, used: dict[str, object]) -> FunctionType:
+        code, names = _compiled(text), {f"n{index}": field for index, field in enumerate(self._fields)}
         code = code.replace(
             co_names=tuple(names.get(one, one) for one in code.co_names),
             co_varnames=tuple(names.get(one, one) for one in code.co_varnames),
-            co_qualname=f"{self._owner}.{name}",
+            co_qualname=f"{self.owner.__qualname__}.{name}",
         )
-        return FunctionType(code, self._globals, name)
+        return FunctionType(code, {"__name__": self.owner.__module__, **used}, name)
 
-    def _add_initializer(self, text: str) -> None:
+    def _initializer(self) -> FunctionType:
+        used: dict[str, object] = {"given_by_factory": _GIVEN_BY_FACTORY, "write": object.__setattr__}
+        for index, one in enumerate(self._fields.values()):
+            used |= {f"name{index}": one.name, f"default{index}": one.default, f"make{index}": one.default_factory}
+            if self._slots:
+                used[f"set{index}"] = getattr(self.owner, one.name).__set__
+        text = _init_text(self._fields, _WRITES[self._frozen, self._slots], hasattr(self.owner, "__post_init__"))
+        method = self._method("__init__", text, used)
         arguments = [one for one in self._fields.values() if one.init]
         optional = {one.name: _value_when_absent(one) for one in arguments if _is_optional(one)}
-        method = self._method("__init__", text)
         method.__defaults__ = tuple(optional[one.name] for one in arguments if one.name in optional and not one.kw_only)
         method.__kwdefaults__ = {
             one.name: optional[one.name] for one in arguments if one.name in optional and one.kw_only
         }
         method.__annotations__ = {one.name: one.type for one in arguments} | {"return": None}
-        self._add("__init__", method)
+        return method
 
-    def _add_comparison(self, frozen: bool) -> None:
-        own, numbered = self._own, tuple(enumerate(self._fields.values()))
-        has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
-        self._add("__eq__", self._method("__eq__", _eq_text([i for i, one in numbered if one.compare])))
-        if not has_hash:
-            hashed = [i for i, one in numbered if (one.compare if one.hash is None else one.hash)]
-            self.added["__hash__"] = self._method("__hash__", _hash_text(hashed)) if frozen else None
 
-    def reach_slots_of(self, made: type) -> None:
-        """Lets `__init__` write the slots of the class."""
-        for index, name in enumerate(self._fields):
-            self._globals[f"set{index}"] = getattr(made, name).__set__
+class _Late:
+    """A method of a record in its class, which takes its place when somebody first asks for it: few are."""
+
+    __slots__ = ("_methods", "_name")
+
+    def __init__(self, name: str, methods: _Methods) -> None:
+        self._name, self._methods = name, methods
+
+    def __get__(self, instance: object, owner: type) -> object:
+        method = self._methods.written(self._name)
+        setattr(self._methods.owner, self._name, method)
+        return method.__get__(instance, owner)
 
 
 def _value_when_absent(one: dataclasses.Field[Any]) -> object:
