@@ -16,7 +16,7 @@ from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array
-from xlalite.framework.structure import flatten, is_leaf, rebuilder, with_value_types
+from xlalite.framework.structure import LEAF, flatten, is_leaf, rebuilder, with_value_types
 from xlalite.hlo.records import dataclass
 
 
@@ -69,6 +69,8 @@ def resolve_fetches(graph: Graph, fetches: Any) -> Fetches:
     tensors = tuple(dict.fromkeys(each for each in elements if isinstance(each, Tensor)))
     targets = tuple(dict.fromkeys(each for each in elements if isinstance(each, Operation)))
     positions = [tensors.index(each) if isinstance(each, Tensor) else None for each in elements]
+    if structure == LEAF and tensors:
+        return Fetches(tensors, targets, lambda results: _result(results[0]))
     return Fetches(tensors, targets, _assembler(rebuilder(with_value_types(structure)), positions, len(tensors)))
 
 

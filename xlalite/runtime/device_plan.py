@@ -196,7 +196,8 @@ class DevicePlan(Plan):
         deadline: Deadline | None = None,
     ) -> list[HostValue]:
         """As every plan; the calling thread runs the steps of the first device."""
-        self._trace_feeds(feeds, trace)
+        if trace is not None:
+            self._trace_feeds(feeds, trace)
         division, meeting = self.division, Rendezvous(deadline)
         registers: dict[str, PlanRegisters] = {}
         for device in division.steps:

@@ -121,17 +121,18 @@ class Plan:
         """
         registers: PlanRegisters = self._registers.copy()
         registers[: len(feeds)] = feeds
-        self._trace_feeds(feeds, trace)
+        if trace is not None:
+            self._trace_feeds(feeds, trace)
         for step in self.steps:
             step.run(registers, store, trace)
             if deadline is not None:
                 deadline.check()
-        return self._results([registers[number] for number in self._fetched])
+        results = [registers[number] for number in self._fetched]
+        return self._results(results) if self._copied else results  # type: ignore[return-value]  # the steps set all
 
-    def _trace_feeds(self, feeds: Sequence[Array], trace: StepTrace | None) -> None:
-        if trace is not None:
-            for tensor, value in zip(self.request.feeds, feeds, strict=True):
-                trace.record(tensor_label(tensor), "_Arg", (), trace.now(), (value,))
+    def _trace_feeds(self, feeds: Sequence[Array], trace: StepTrace) -> None:
+        for tensor, value in zip(self.request.feeds, feeds, strict=True):
+            trace.record(tensor_label(tensor), "_Arg", (), trace.now(), (value,))
 
     def _results(self, results: list[HostValue | None]) -> list[HostValue]:
         """What was fetched, nothing of it shared with anybody."""
