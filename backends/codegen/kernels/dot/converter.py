@@ -15,27 +15,29 @@ def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
         numbers: The types of the product.
         lanes: Lanes of a vector of sums.
     """
+    kept, memory = numbers.kept, representation(numbers.result).memory
 
     def build(fb: FunctionBuilder) -> None:
         sums, results, height, width, sums_line, line = fb.parameters
-        kept, memory = numbers.kept, representation(numbers.result).memory
         whole = fb.sub(width, fb.urem(width, lanes))
+        if numbers.stores_sums:
+            fb.only_calls()
         with fb.loop(0, height) as row:
             read = fb.gep(kept, sums, fb.mul(row, sums_line))
             write = fb.gep(memory, results, fb.mul(row, line))
-
-            def convert(column: Value, count: int) -> None:
-                type_ = vector(kept, lanes) if count > 1 else kept
-                total = fb.load(type_, fb.gep(kept, read, column), kept.size_bytes)
-                stored = to_memory(fb, numbers.result, numbers.finish(fb, total))
-                fb.store(stored, fb.gep(memory, write, column), memory.size_bytes)
-
-            with fb.loop(0, whole, lanes) as column:
-                convert(column, lanes)
-            with fb.loop(whole, width) as column:
-                convert(column, 1)
+            if numbers.stores_sums:
+                fb.memcpy(write, read, fb.mul(width, kept.size_bytes))
+            else:
+                with fb.loop(0, whole, lanes) as column:
+                    convert(fb, fb.gep(kept, read, column), fb.gep(memory, write, column), lanes)
+                with fb.loop(whole, width) as column:
+                    convert(fb, fb.gep(kept, read, column), fb.gep(memory, write, column), 1)
         fb.ret()
 
-    key = ("converter", numbers.kept, numbers.result, lanes)
+    def convert(fb: FunctionBuilder, read: Value, write: Value, count: int) -> None:
+        total = fb.load(vector(kept, lanes) if count > 1 else kept, read, kept.size_bytes)
+        fb.store(to_memory(fb, numbers.result, numbers.finish(fb, total)), write, memory.size_bytes)
+
+    key = ("converter", kept, numbers.result, lanes)
     kinds = ("noalias readonly", "noalias", *("",) * 4)
     return module.shared_function(key, "dot_convert", VOID, (PTR, PTR, *(I64,) * 4), kinds, build)

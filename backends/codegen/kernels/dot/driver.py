@@ -396,8 +396,10 @@ class Driver:
         return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
 
     def _tile_function(self, height: Scalar, width: Scalar) -> Value:
-        """The tile of the right size: there is a whole one, and one for the rest of each dimension."""
+        """The tile of the right size: there is a whole one, and one for the rest of each dimension, unless it asks."""
         plan, view = self._plan, self._plan.view
+        if plan.form is Form.STREAM:
+            return self._function(plan.rows, plan.columns)
         return self._choice(
             width,
             plan.columns,

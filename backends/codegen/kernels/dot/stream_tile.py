@@ -56,7 +56,6 @@ class StreamTile(Tile):
     def emit(self, builder: TileBuilder) -> None:
         """Zeros, to which the products of some rows of b after others are added."""
         fb, kept = builder.fb, builder.kept
-        fb.is_strength_reduced = True
         _, _, c, depth, _, *numbers = fb.parameters
         given = _Arguments(*numbers)
         for line in self._rows(builder, kept, c, given.c_row):

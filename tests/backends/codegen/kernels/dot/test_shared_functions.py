@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache, SharedImages
@@ -46,8 +47,10 @@ def test_other_types_and_remainders_have_functions_of_their_own() -> None:
 
 
 def test_products_share_functions_for_what_fills_no_tile() -> None:
-    first = shared_modules(product(520, 512, 521))
-    assert shared_modules(product(520, 512, 527)) == first
+    # Registers of 128 bits have no masks that only the code knows: tiles of fewer columns are functions of their own.
+    has_masks = TargetInfo.host().vector_bits >= 256
+    first = shared_modules(product(520, 512, 525))
+    assert (shared_modules(product(520, 512, 527)) == first) is has_masks
     assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1100))
 
 
