@@ -70,6 +70,21 @@ def contents(code: Native, buffer: int, dims: tuple[int, ...]) -> np.ndarray:
     return target
 
 
+def test_a_lack_of_memory_is_an_error(code: Native) -> None:
+    endless, before = 1 << 56, code.shared.bytes_in_use
+    for _ in range(2):  # destroying the error leaves it there for the next time
+        error = code.new_error(13, b"", endless)
+        message = call(code, "Error_Message", error=error)
+        assert b"no memory" in ctypes.string_at(message.message, message.message_size)
+        assert call(code, "Error_GetCode", error=error).code == 13
+        call(code, "Error_Destroy", error=error)
+    assert code.new_block(endless) is None
+    sizes = (ctypes.c_int64 * 1)(4)
+    described = (16, ITEM, endless, ctypes.addressof(sizes), platform().devices[0], platform().memories[0])
+    assert code.new_buffer(code.new_block(16), *described) is None
+    assert code.shared.bytes_in_use == before
+
+
 @pytest.mark.parametrize("dims", [(), (0,), (3,), (2, 0, 3), (4, 5), (1, 1)])
 def test_arrays_go_in_and_out(code: Native, dims: tuple[int, ...]) -> None:
     array = np.arange(np.prod(dims, dtype=int), dtype=np.float32).reshape(dims)

@@ -35,11 +35,11 @@ def new_buffer(dims: Sequence[int], kind: int, number: int, block: int | None = 
     """
     size = math.prod(dims) * _dtype(kind).itemsize
     block = native().new_block(size) if block is None else block
-    if block is None:
-        raise MemoryError(f"there is no memory for {size} bytes")
     sizes = (ctypes.c_int64 * max(1, len(dims)))(*dims)
     place = platform().devices[number], platform().memories[number]
-    address: int = native().new_buffer(block, size, kind, len(dims), ctypes.addressof(sizes), *place)
+    address: int | None = block and native().new_buffer(block, size, kind, len(dims), ctypes.addressof(sizes), *place)
+    if address is None:
+        raise MemoryError(f"there is no memory for {size} bytes")
     return address
 
 

@@ -36,7 +36,10 @@ def write_buffer_functions(writer: Writer) -> None:
 
 
 def _write_errors(writer: Writer) -> None:
-    with writer.function("Error_Destroy") as (fb, arguments):
+    with (
+        writer.function("Error_Destroy") as (fb, arguments),
+        fb.if_(fb.icmp("ne", arguments.load("error"), writer.no_memory_error)),
+    ):
         release(fb, arguments.load("error"))
     with writer.function("Error_Message") as (fb, arguments):
         error = Record(fb, ErrorRecord, arguments.load("error"))
@@ -169,7 +172,9 @@ def _write_copies(writer: Writer) -> None:
             _require_memory(writer, fb, block)
             device, memory = places if what == "device" else places[::-1]
             described = (buffer.load("size_bytes"), buffer.load("type"), buffer.load("rank"), buffer.end)
-            arguments.store("result", fb.call(writer.new_buffer, block, *described, device, memory))
+            result = fb.call(writer.new_buffer, block, *described, device, memory)
+            _require_memory(writer, fb, result)
+            arguments.store("result", result)
 
 
 def _write_from_host(writer: Writer) -> None:
@@ -194,10 +199,14 @@ def _write_from_host(writer: Writer) -> None:
         stays = fb.if_else(fb.and_(is_aligned, may_stay))
         with stays.then():
             event = Record(fb, Event, new_record(fb, fb.constant(I64, ctypes.sizeof(Event))))
+            _require_memory(writer, fb, event.pointer)
             event.store("references", 2)
             event.store("awaiting", NULL)
             arguments.store("done_with_host_buffer", event.pointer)
             block = Record(fb, Block, new_record(fb, fb.constant(I64, ctypes.sizeof(Block))))
+            with fb.if_(fb.icmp("eq", block.pointer, NULL)):
+                release(fb, event.pointer)
+                writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)
             fill_block(block, data, size, event.pointer)
             stays.yield_(block.pointer)
         with stays.otherwise():
@@ -208,7 +217,9 @@ def _write_from_host(writer: Writer) -> None:
             stays.yield_(copy)
         device = fb.call(place_of, arguments.load("device"), arguments.load("memory"))
         memory = Record(fb, Place, device).load("other")
-        arguments.store("buffer", fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, device, memory))
+        buffer = fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, device, memory)
+        _require_memory(writer, fb, buffer)
+        arguments.store("buffer", buffer)
 
 
 def _require_memory(writer: Writer, fb: FunctionBuilder, block: Value) -> None:

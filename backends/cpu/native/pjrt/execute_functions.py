@@ -101,7 +101,11 @@ def _write_execute_held(writer: Writer, donate: Function, contains: Function) ->
                 fb.store(data, fb.gep(PTR, params, alias))
             described = (spec.load("size_bytes"), spec.load("type"), spec.load("rank"), spec.load("dims"))
             place = (loaded.load("device"), loaded.load("memory"))
-            fb.store(fb.call(writer.new_buffer, block, *described, *place), fb.gep(PTR, results_list, index))
+            buffer = fb.call(writer.new_buffer, block, *described, *place)
+            with fb.if_(fb.icmp("eq", buffer, NULL)):
+                _for_each(fb, results_list, index, writer.drop_buffer)
+                writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)
+            fb.store(buffer, fb.gep(PTR, results_list, index))
         with fb.if_(loaded.is_set("is_donated")):
             _refuse_donated(writer, fb, loaded, given, results_list, count)
         status = fb.call_pointer(writer.shared(fb).load("run"), I32, (loaded.load("call"), params, results))

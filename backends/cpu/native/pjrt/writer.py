@@ -55,6 +55,9 @@ class Writer:
         self.shared_address = self.module.global_variable(SHARED, array(I64, ctypes.sizeof(Shared) // 8), linkage="")
         self.malloc = self.module.declare(MALLOC, PTR, (PTR, I64))
         self.free = self.module.declare(FREE, VOID, (PTR, PTR, I64))
+        text = NO_MEMORY.encode()
+        record = bytes(ErrorRecord(ErrorCode.INTERNAL, len(text)))
+        self.no_memory_error = self.module.constant_bytes(record + text)
         self.new_error = self._write_new_error()
         self.fire = self._write_fire()
         self.new_block = self._write_new_block()
@@ -104,6 +107,8 @@ class Writer:
         with self.helper(NEW_ERROR, PTR, (I64, PTR, I64), public=True) as fb:
             code, text, length = fb.parameters
             error = Record(fb, ErrorRecord, new_record(fb, fb.add(length, ctypes.sizeof(ErrorRecord))))
+            with fb.if_(fb.icmp("eq", error.pointer, NULL)):
+                fb.ret(self.no_memory_error)
             error.store("code", code)
             error.store("length", length)
             fb.memcpy(error.end, text, length)
@@ -165,11 +170,14 @@ class Writer:
         return fb.function
 
     def _write_new_buffer(self) -> Function:
-        """A buffer over a whole block, which it takes over; of the place only the device or its memory is needed."""
+        """A buffer over a whole block, which it takes over, or null; the place is a device and its memory."""
         with self.helper(NEW_BUFFER, PTR, (PTR, I64, I32, I64, PTR, PTR, PTR), public=True) as fb:
             block, size, kind, rank, dims, device, memory = fb.parameters
             dims_bytes = fb.shl(rank, 3)
             buffer = Record(fb, Buffer, new_record(fb, fb.add(dims_bytes, ctypes.sizeof(Buffer))))
+            with fb.if_(fb.icmp("eq", buffer.pointer, NULL)):
+                fb.call(self.drop_block, block)
+                fb.ret(NULL)
             values = {
                 "block": block,
                 "size_bytes": size,
