@@ -66,6 +66,7 @@ HloModuleProto:
     1 name string; 2 entry_computation_name string; 3 computations HloComputationProto*;
     4 host_program_shape ProgramShapeProto; 5 id int64; 6 entry_computation_id int64;
     7 schedule HloScheduleProto; 8 input_output_alias HloInputOutputAliasProto;
+    12 spmd_output_sharding OpSharding; 14 spmd_parameters_shardings OpSharding*;
     15 device_assignment DeviceAssignmentProto; 17 stack_frame_index StackFrameIndexProto;
     18 buffer_donor HloBufferDonorProto; 19 frontend_attributes FrontendAttributes; 22 payloads bytes*;
     50001 xlalite_text Text*

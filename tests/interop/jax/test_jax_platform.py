@@ -147,6 +147,30 @@ def test_several_devices_exchange() -> None:
     )
 
 
+def test_jax_is_told_how_programs_cut_arrays() -> None:
+    run(
+        """
+    from jax.sharding import Mesh, PartitionSpec as P
+    x = jnp.arange(16.0).reshape(4, 4)
+    total = jax.pmap(lambda v: lax.psum(v, "i"), axis_name="i")
+    for given, expected in zip(jax.jvp(total, (x,), (2 * x,)), (x, 2 * x), strict=True):
+        near(given, jnp.broadcast_to(expected.sum(0), (4, 4)))
+    near(jax.vjp(total, x)[1](np.asarray(x))[0], jnp.broadcast_to(x.sum(0), (4, 4)))
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+    in_specs, out_specs = (P("b", "a"), P(None, "b"), P()), (P("b", None), P(None, ("b", "a")))
+    step = jax.shard_map(lambda x, y, z: (lax.psum(x, "a") + z, y[:, :1]), mesh=mesh, in_specs=in_specs,
+                         out_specs=out_specs, check_vma=False)
+    program = jax.jit(step).lower(x, x[:2], np.float32(3)).compile()
+    given, made = program.input_shardings[0], program.output_shardings
+    for sharding, spec, array in zip((*given, *made), (*in_specs, *out_specs), (x, x[:2], x[0, 0], x, x[:2])):
+        wanted = jax.sharding.NamedSharding(mesh, spec).devices_indices_map(array.shape)
+        assert sharding.devices_indices_map(array.shape) == wanted
+    near(program(x, x[:2], np.float32(3))[0], x[:, :2] + x[:, 2:] + 3)
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
 def test_arrays_of_several_devices_are_given_away_and_deleted_while_they_are_read() -> None:
     run(
         """

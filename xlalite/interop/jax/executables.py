@@ -41,6 +41,7 @@ from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
 from xlalite.interop.jax.registry import function
+from xlalite.interop.jax.shardings import put_shardings
 
 _MLIR = b"mlir"
 _OUTLINE = "xlalite_program"
@@ -123,7 +124,10 @@ class LoadedProgram:
     @functools.cached_property
     def optimized(self) -> bytes:
         """The optimised program, as jaxlib wants it."""
-        return module_with_config(parse(self.executable.as_text("optimized_hlo")))
+        module = parse(self.executable.as_text("optimized_hlo"))
+        if self.options.num_partitions == 1:
+            return module_with_config(module)
+        return module_with_config(module, functools.partial(put_shardings, read_bytecode(self.code, DEFAULT_LIMITS)[0]))
 
     def _keep(self, memory: ctypes.Array[Any]) -> int:
         """The address of memory that lives as long as the program."""

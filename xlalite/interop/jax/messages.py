@@ -5,7 +5,7 @@ Source: `compile_options.proto`, `xla_data.proto` and `hlo.proto` of OpenXLA; wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from xlalite.hlo.errors import ParseError
@@ -95,9 +95,11 @@ def _value(message: ProtoMessage) -> str | bool | int | float:
     return message.integer("int_field") if message.has("int_field") else message.number("double_field")
 
 
-def module_with_config(module: HloModule) -> bytes:
-    """An `HloModuleProtoWithConfig`: the form in which jaxlib shows an optimised program."""
+def module_with_config(module: HloModule, complete: Callable[[ProtoMessage], None] | None = None) -> bytes:
+    """An `HloModuleProtoWithConfig`: the form in which jaxlib shows an optimised program; something may be added."""
     written = write_module(module)
+    if complete is not None:
+        complete(written)
     message = ProtoMessage("HloModuleProtoWithConfig").put("hlo_module", written)
     message.open("config").put("entry_computation_layout", written.message("host_program_shape"))
     return encode(message)
