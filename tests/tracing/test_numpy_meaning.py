@@ -164,3 +164,31 @@ def test_nans_of_either_sign_come_last_and_zeros_are_equal(dtype: str) -> None:
     np.testing.assert_array_equal(xlalite.jit(lambda x: np.sort(x))(x), np.sort(x))
     np.testing.assert_array_equal(xlalite.jit(lambda x: np.argsort(x, stable=True))(x), np.argsort(x, stable=True))
     np.testing.assert_array_equal(xlalite.jit(lambda x: np.unique(x, size=5))(x), np.unique(x))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("function", [np.abs, np.sign, np.bitwise_count, np.reciprocal, np.negative, np.positive])
+def test_functions_of_numbers_without_a_sign(function):
+    check(function, np.concatenate([BYTES, np.zeros(1, np.uint8)]))
+
+
+@pytest.mark.parametrize("function", [np.max, np.min, np.argmax, np.argmin, np.ptp, np.log2, np.log10])
+def test_complex_numbers_have_an_order(function):
+    for x in (np.array([3 + 1j, 1 - 2j, 3 - 1j, 2 + 5j, 0]), np.array([1 + 1j, complex(NAN, 0), 5])):
+        check(function, x, digits=1e-14)
+
+
+@pytest.mark.parametrize("function", [np.maximum, np.minimum, np.fmax, np.fmin])
+def test_the_larger_of_two_complex_numbers(function):
+    x, y = np.array([3 + 1j, 1 - 2j, complex(NAN, 1), 2]), np.array([3 - 1j, 2, 1, complex(1, NAN)])
+    check(function, x, y)
+
+
+def test_dimensions_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="vecdot: the last dimensions have the sizes 3 and 1"):
+        xlalite.jit(lambda x, y: np.vecdot(x, y))(np.ones((2, 3)), np.ones((2, 1)))
+    with pytest.raises(TracingError, match=r"numpy.repeat .*static argument"):
+        xlalite.jit(lambda x, n: np.repeat(x, n))(np.ones(3), np.arange(3))
+
+
+def test_the_logarithm_of_a_complex_determinant_is_real():
+    check(lambda a: np.linalg.slogdet(a).logabsdet, np.eye(2, dtype=np.complex64) * 3j, digits=1e-6)

@@ -202,6 +202,8 @@ def _reduce_axes(ufunc: np.ufunc, x: Tensor, axes: tuple[int, ...], start: Any) 
     direct = _REDUCTIONS.get(ufunc)
     if x.dtype.is_bool and ufunc in (np.maximum, np.minimum):
         direct = math.reduce_any if ufunc is np.maximum else math.reduce_all
+    if x.dtype.is_complex and ufunc in (np.maximum, np.minimum):
+        direct = None
     if not axes:
         return TracedArray(x)
     if direct is not None:

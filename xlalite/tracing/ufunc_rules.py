@@ -10,7 +10,7 @@ import numpy as np
 
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
-from xlalite.ops.functions import array, control_flow, math
+from xlalite.ops.functions import array, control_flow, math, special
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
 from xlalite.tracing.promotion import as_tensor
@@ -49,13 +49,31 @@ def ordered(compare: Rule) -> Rule:
     return rule
 
 
+def extreme(choose: Rule, is_first: Rule) -> Rule:
+    """The larger or smaller one of two numbers, of complex ones in their order; NaN if one is."""
+
+    def rule(x: Tensor, y: Tensor) -> Tensor:
+        if not x.dtype.is_complex:
+            return choose(x, y)
+        is_nan = of_parts(math.is_nan, math.logical_or)
+        found = array.where_v2(ordered(is_first)(x, y), x, y)
+        return array.where_v2(is_nan(x), x, array.where_v2(is_nan(y), y, found))
+
+    return rule
+
+
+maximum = extreme(math.maximum, math.greater_equal)
+minimum = extreme(math.minimum, math.less_equal)
+
+
 def ignoring_nan(choose: Rule) -> Rule:
     """The chosen one of two numbers, of which NaN counts only if both are."""
 
     def rule(x: Tensor, y: Tensor) -> Tensor:
-        if not x.dtype.is_floating:
+        if not (x.dtype.is_floating or x.dtype.is_complex):
             return choose(x, y)
-        return array.where_v2(math.is_nan(x), y, array.where_v2(math.is_nan(y), x, choose(x, y)))
+        is_nan = of_parts(math.is_nan, math.logical_or)
+        return array.where_v2(is_nan(x), y, array.where_v2(is_nan(y), x, choose(x, y)))
 
     return rule
 
@@ -67,7 +85,14 @@ def scaled(factor: float) -> Rule:
 
 def sign(x: Tensor) -> Tensor:
     """The sign; of a zero of either sign it is +0."""
+    if x.dtype.is_unsigned:
+        return math.minimum(x, 1)
     return array.where_v2(math.equal(x, 0), array.zeros_like(x), math.sign(x))
+
+
+def absolute(x: Tensor) -> Tensor:
+    """The absolute value; numbers without a sign are their own."""
+    return x if x.dtype.is_unsigned else math.abs(x)
 
 
 def signbit(x: Tensor) -> Tensor:
@@ -148,8 +173,11 @@ def power(x: Tensor, y: Tensor, exponent: float) -> Any:
 
 
 def reciprocal(x: Tensor) -> Tensor:
-    """1 / x; of whole numbers rounded toward zero."""
-    return math.truncatediv(array.ones_like(x), x) if x.dtype.is_integer else math.reciprocal(x)
+    """1 / x; of whole numbers rounded toward zero, and of zero what NumPy's conversion of infinity gives."""
+    if not x.dtype.is_integer:
+        return math.reciprocal(x)
+    of_zero = np.iinfo(x.dtype.numpy_dtype).min if x.dtype.size >= 4 else 0
+    return array.where_v2(math.equal(x, 0), _number(of_zero, x), math.truncatediv(array.ones_like(x), x))
 
 
 def trunc(x: Tensor) -> Tensor:
@@ -210,7 +238,7 @@ def exp2(x: Tensor) -> Any:
 def log2(x: Tensor) -> Any:
     """The logarithm to the base 2, exact for powers of two."""
     if x.dtype.is_complex:
-        return math.log(x) * _number(1 / numbers.log(2), x)
+        return _complex_scaled(math.log(x), 1 / numbers.log(2))
     mantissa, exponent = frexp(x)
     is_low = math.less(mantissa, _number(numbers.sqrt(0.5), x))
     mantissa = array.where_v2(is_low, mantissa * 2, mantissa)
@@ -222,9 +250,9 @@ def log2(x: Tensor) -> Any:
 
 def log10(x: Tensor) -> Any:
     """The logarithm to the base 10, exact for powers of ten."""
-    found = math.log(x) * _number(1 / numbers.log(10), x)
     if x.dtype.is_complex:
-        return found
+        return _complex_scaled(math.log(x), 1 / numbers.log(10))
+    found = math.log(x) * _number(1 / numbers.log(10), x)
     whole = math.rint(found)
     return array.where_v2(math.equal(_number(10.0, x) ** whole, x), whole, found)
 
@@ -297,7 +325,14 @@ def lcm(x: Tensor, y: Tensor) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor) -> Tensor:
-    """Sums of products along the last dimension, of complex numbers with the conjugates of the first."""
+    """Sums of products along the last dimension, of complex numbers with the conjugates of the first.
+
+    Raises:
+        ValueError: The dimensions have different sizes.
+    """
+    lengths = x.shape.known_dims()[-1], y.shape.known_dims()[-1]
+    if lengths[0] != lengths[1]:
+        raise ValueError(f"vecdot: the last dimensions have the sizes {lengths[0]} and {lengths[1]}")
     return math.reduce_sum(math.conj(x) * y if x.dtype.is_complex else x * y, -1)
 
 
@@ -305,6 +340,11 @@ def _is_out(x: Tensor, count: Tensor) -> Tensor:
     width = cast_to(as_tensor(8 * x.dtype.size), count.dtype)
     is_large = math.greater_equal(count, width)
     return is_large if count.dtype.is_unsigned else math.logical_or(is_large, math.less(count, 0))
+
+
+def _complex_scaled(x: Tensor, factor: float) -> Tensor:
+    """A complex number times a real one, part by part."""
+    return special.complex(*[part * _number(factor, part) for part in (math.real(x), math.imag(x))])
 
 
 def _zero_like_sign_of(y: Tensor) -> Tensor:

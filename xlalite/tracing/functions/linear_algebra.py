@@ -45,7 +45,8 @@ def det(a: Any) -> Any:
 
 @records(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
-    return _SlogdetResult(*traced(*linalg.slogdet(_square(a))))
+    sign, logarithm = traced(*linalg.slogdet(_square(a)))
+    return _SlogdetResult(sign, logarithm.real)
 
 
 @records(np.linalg.cholesky)

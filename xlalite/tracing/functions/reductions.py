@@ -192,6 +192,10 @@ def _place(find: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     if x.dtype == np.bool_:
         x = x.astype(np.uint8)
     flat, along = (np.ravel(x), 0) if axis is None else (x, normal_axes(axis, x.ndim)[0])
+    if x.dtype.kind == "c":
+        best = (np.max if find is math.argmax else np.min)(flat, axis=along, keepdims=True)
+        # Parts of a NaN may be numbers: the first NaN is the place.
+        flat, find = np.logical_or(flat == best, np.isnan(flat)).astype(np.uint8), math.argmax
     found = traced(find(flat.tensor, along))
     if _given(keepdims, False):
         found = np.reshape(found, [1 if axis is None or i == along else each for i, each in enumerate(x.shape)])

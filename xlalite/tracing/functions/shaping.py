@@ -211,6 +211,11 @@ def sliding_window_view(
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     x, along = (np.ravel(traced_array(a)), 0) if axis is None else (traced_array(a), normal_axis(axis, len(sizes(a))))
     length = sizes(x)[along]
+    if isinstance(repeats, TracedArray) and repeats.known is None:
+        raise TracingError(
+            "numpy.repeat cannot be recorded by xlalite.jit: how often elements are repeated is not known while the "
+            "function is traced, and so not the size of the result; pass it as a static argument"
+        )
     return np.take(x, np.repeat(np.arange(length), repeats), axis=along)
 
 
