@@ -78,7 +78,7 @@ class CpuExecutable(Executable):
         entry = EntryPoint(
             linked.module,
             ENTRY,
-            get_pool(interface.num_threads),
+            get_pool(interface.num_threads if record.forks else 1),
             record.arena_bytes,
             releases_lock=work >= _RELEASE_LOCK_BYTES or record.has_loops,
             failures=linked.failures,

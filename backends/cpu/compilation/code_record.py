@@ -20,6 +20,7 @@ class CodeRecord:
         donations: (input, output) pairs that share memory.
         has_loops: Whether the program has loops, so that its time does not follow from its arrays.
         meets: Whether devices meet in it.
+        forks: Whether it hands work to other threads.
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         given_constants: Sizes of the constants that the code takes from the module as given, by name.
         clocked: Name, kind, operations and bytes of the kernels whose times the code takes.
@@ -29,6 +30,7 @@ class CodeRecord:
     donations: tuple[tuple[int, int], ...]
     has_loops: bool
     meets: bool
+    forks: bool
     evaluator_calls: Mapping[str, str]
     given_constants: Mapping[str, int]
     clocked: tuple[ClockedKernel, ...]
@@ -47,6 +49,7 @@ class CodeRecord:
             tuple((_typed(source, int), _typed(target, int)) for source, target in record["donations"]),
             _typed(record["has_loops"], bool),
             _typed(record["meets"], bool),
+            _typed(record["forks"], bool),
             {name: _typed(text, str) for name, text in _typed(record["evaluator_calls"], dict).items()},
             {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
             tuple(

@@ -115,6 +115,7 @@ class Compilation:
             donations=tuple((donation.parameter, donation.output) for donation in self.assignment.donations),
             has_loops=any(instruction.opcode == "while" for instruction in self.optimized.instructions()),
             meets=self.emitted.meets,
+            forks=self.emitted.forks,
             evaluator_calls=self.emitted.evaluator_calls,
             given_constants=given_constants,
             clocked=self.emitted.clocked,

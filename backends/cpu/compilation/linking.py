@@ -51,7 +51,9 @@ def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:
     of_module = find_constants(record.given_constants, given) if given is not None else {}
     constants = pooled({**code.constants, **of_module})
     calls = bind_evaluator_calls(record.evaluator_calls)
-    imports = {**runtime_imports(), RANDOM_STATE: random_state_address()}
+    imports = {RANDOM_STATE: random_state_address()}
+    if record.forks:
+        imports |= runtime_imports()
     if record.meets:
         imports |= rendezvous_imports()
     imports |= {name: constant.address for name, constant in constants.items()}

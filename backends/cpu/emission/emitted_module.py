@@ -29,6 +29,7 @@ class EmittedModule:
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         kernel_count: Number of distinct kernels.
         meets: Whether devices meet in it.
+        forks: Whether it hands work to other threads.
         scratch_bytes: Memory for kernels behind the arena.
         clocked: Whose times the code takes.
     """
@@ -39,5 +40,6 @@ class EmittedModule:
     evaluator_calls: dict[str, str] = field(default_factory=dict)
     kernel_count: int = 0
     meets: bool = False
+    forks: bool = False
     scratch_bytes: int = 0
     clocked: tuple[ClockedKernel, ...] = ()

@@ -476,6 +476,7 @@ class _ModuleEmitter:
             fb.call(kernel, arguments, 0, extent)
 
     def _parallel_for(self) -> Function:
+        self._emitted.forks = True
         return self._module.declare(PARALLEL_FOR, VOID, (PTR, PTR, PTR, I64, I64))
 
     def _argument_array(self, pointers: Sequence[Value]) -> Value:

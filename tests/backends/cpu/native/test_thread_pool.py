@@ -8,13 +8,17 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.cpu.backend import CpuBackend
+from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import IrSource
 from xlalite.backends.cpu.native.thread_pool import ThreadPool, get_pool
 from xlalite.backends.cpu.native.thread_pool_ir import serial_pool_ir, thread_pool_ir
 from xlalite.backends.cpu.native.threads import PARALLEL_FOR, has_native_pool
+from xlalite.hlo.text import parse
 
 needs_workers = pytest.mark.skipif(not has_native_pool(), reason="no worker threads on this platform")
 
@@ -362,3 +366,13 @@ def test_the_pool_is_code_for_every_processor_that_has_one(processor, waits_by):
         assembly = target.create_machine().emit_assembly(module)
     assert PARALLEL_FOR in assembly
     assert waits_by in assembly
+
+
+@pytest.mark.parametrize(("size", "threads"), [(4, 1), (1 << 21, 2)])
+def test_code_that_forks_nothing_has_no_workers(size: int, threads: int) -> None:
+    text = f"HloModule m\nENTRY e {{ x = f32[{size}] parameter(0)\n ROOT r = f32[{size}] negate(x) }}"
+    executable = CpuBackend().compile(parse(text), CompileOptions(num_threads=2))
+    assert isinstance(executable, CpuExecutable)
+    assert executable.call.entry.pool.num_threads == threads
+    x = np.arange(size, dtype=np.float32)
+    np.testing.assert_array_equal(executable(x), -x)
