@@ -74,7 +74,8 @@ class ModuleDumper:
         self._text: str | None = None
         # The file that shows the module as it is now; None when it changed since the last file.
         self._shown_in: str | None = None
-        self._start = time.perf_counter()
+        self._phases: dict[str, float] = {}
+        self._start = self._phase_start = time.perf_counter()
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
     def __enter__(self) -> ModuleDumper:
@@ -95,6 +96,7 @@ class ModuleDumper:
             round(1e3 * (time.perf_counter() - self._start), 3),
             tuple(self._passes),
             self._files,
+            {name: round(ms, 3) for name, ms in self._phases.items()},
         )
         directory = Path(self.directory)
         record = {"format": FORMAT, **entry.as_json()}
@@ -103,6 +105,12 @@ class ModuleDumper:
             note_change(directory)
         except DumpError as error:
             warn_of(error, directory)
+
+    def end_phase(self, name: str) -> None:
+        """Says what the compilation did since the last phase ended, or since it began."""
+        now = time.perf_counter()
+        self._phases[name] = self._phases.get(name, 0.0) + 1e3 * (now - self._phase_start)
+        self._phase_start = now
 
     def write(self, name: str, suffix: str, content: str | bytes) -> str | None:
         """Writes the file PREFIX.SUFFIX, which the record mentions under a name.

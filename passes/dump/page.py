@@ -5,9 +5,7 @@ The page is a view of the records and of the text files; what is too large to sh
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -19,6 +17,7 @@ from xlalite.hlo.text import parse
 from xlalite.hlo.tools.graph.svg import graph_script, graph_style, graph_svg
 from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
+from xlalite.passes.dump.differences import difference, without_metadata
 from xlalite.passes.dump.memory_map import memory_map
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
@@ -27,8 +26,6 @@ _DRAWN = {
     "hlo-backend": "Picture of what is compiled, kernels as boxes that open",
 }
 _BUFFERS = "buffer-assignment"
-_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}')
-"""Where instructions come from, which diffs leave out."""
 _STATUS_CLASS = {Status.COMPILED: "good", Status.FAILED: "bad", Status.UNFINISHED: "bad", Status.UNREAD: ""}
 
 
@@ -38,12 +35,14 @@ class PageLimits:
 
     Attributes:
         text_bytes: A longer text is shown up to here.
+        diff_bytes: So is a longer difference.
         page_bytes: Once the page holds so much text, what follows is links.
         diff_lines: Longer modules are not compared: it would take minutes.
     """
 
-    text_bytes: int = 256 << 10
-    page_bytes: int = 24 << 20
+    text_bytes: int = 1 << 20
+    diff_bytes: int = 64 << 10
+    page_bytes: int = 8 << 20
     diff_lines: int = 20_000
 
 
@@ -85,7 +84,7 @@ class _Page:
             *(self._report(report) for report in contents.reports),
             *(self._module(module) for module in contents.modules),
         ]
-        style, script = graph_style() + _asset("page.css"), graph_script() + _asset("page.js")
+        style, script = graph_style() + _asset("page.css"), graph_script() + _asset("links.js") + _asset("page.js")
         return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=escape(name))
 
     def _report(self, report: ReportEntry) -> str:
@@ -116,16 +115,18 @@ class _Page:
         if not module.passes:
             return '<p class="faint">No pass ran.</p>'
         longest = max(entry.time_ms for entry in module.passes) or 1.0
-        rows = "".join(self._pass_row(entry, longest, module.name) for entry in module.passes)
+        rows = "".join(self._pass_row(entry, longest, module) for entry in module.passes)
         head = _PASSES_HEAD.replace("<table>", '<table class="passes">')
         return f"{head}{rows}</table>{_diff_hint(module.passes)}"
 
-    def _pass_row(self, entry: PassRecord, longest: float, module: str) -> str:
+    def _pass_row(self, entry: PassRecord, longest: float, module: ModuleEntry) -> str:
         before, after = entry.instructions
-        words = f"{module} {entry.pipeline} {entry.name} {'changed' if entry.changed else 'unchanged'}"
+        words = f"{module.name} {entry.pipeline} {entry.name} {'changed' if entry.changed else 'unchanged'}"
+        place = escape(f"{module.prefix}.{entry.number}")
         row = (
-            f'<tr class="{"changed" if entry.changed else "same"}" data-changed="{"yes" if entry.changed else "no"}"'
-            f' data-words="{escape(words)}"><td class="n">{entry.number}</td><td>{escape(entry.pipeline)}</td>'
+            f'<tr id="{place}" class="{"changed" if entry.changed else "same"}"'
+            f' data-changed="{"yes" if entry.changed else "no"}" data-words="{escape(words)}">'
+            f'<td class="n"><a href="#{place}">{entry.number}</a></td><td>{escape(entry.pipeline)}</td>'
             f"<td>{escape(entry.name)}</td><td>{'changed' if entry.changed else 'unchanged'}</td>"
             f'<td class="n time">{entry.time_ms:.3f}<i style="width:{100 * entry.time_ms / longest:.0f}%"></i></td>'
             f'<td class="n">{entry.verification_ms:.3f}</td><td class="n">{_change(before, after)}</td>'
@@ -139,22 +140,21 @@ class _Page:
         return f'<tr class="diff"><td colspan="8">{self._diff(entry.before, entry.after)}</td></tr>\n'
 
     def _diff(self, before: str, after: str) -> str:
-        old, new = (_METADATA.sub("", self._read(file)).splitlines() for file in (before, after))
+        old, new = (without_metadata(self._read(file)).splitlines() for file in (before, after))
         links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
         if max(len(old), len(new)) > self._limits.diff_lines:
             return f"<details><summary>too long to compare: {links}</summary></details>"
-        lines = list(difflib.unified_diff(old, new, "before", "after", lineterm=""))[2:]
-        added = sum(line.startswith("+") for line in lines)
-        removed = sum(line.startswith("-") for line in lines)
-        summary = f'<span class="good">+{added}</span> <span class="bad">-{removed}</span> lines {links}'
-        shown = self._fit("\n".join(lines)).split("\n")
-        return f"<details><summary>{summary}</summary><pre>{''.join(map(_diff_line, shown))}</pre></details>"
+        found = difference(old, new)
+        moved = f", {found.moved} moved" if found.moved else ""
+        summary = f'<span class="good">+{found.added}</span> <span class="bad">-{found.removed}</span> lines{moved}'
+        shown = self._fit("".join(found.lines), self._limits.diff_bytes)
+        return f"<details><summary>{summary} {links}</summary><pre>{shown}</pre></details>"
 
     def _decisions(self, file: str) -> str:
         decisions = json.loads(self._read(file) or "[]")
         if not decisions:
             return ""
-        shown = decisions[: self._limits.text_bytes // 128]
+        shown = decisions[: self._limits.text_bytes // 512]
         more = len(decisions) - len(shown)
         rest = f"<p>{more} more are in the file.</p>" if more else ""
         self._room -= 256 * len(shown)
@@ -169,19 +169,17 @@ class _Page:
             drawn = graph_svg(parse(self._read(file)), foldable=True, style=False)
         except XlaliteError:
             return ""
-        if len(drawn) > min(4 * self._limits.text_bytes, self._room):
+        if len(drawn) > min(2 * self._limits.text_bytes, self._room):
             return f'<p class="faint">{title}: too large for a page; "xlalite graph" draws parts of it.</p>'
         self._room -= len(drawn)
-        hint = '<p class="chosen faint">Click an instruction to see what it is, and who reads it.</p>'
+        hint = '<p class="faint">Click an instruction to see what it is, who reads it, and what became of it.</p>'
         head = f"<summary>{title}</summary>"
-        return (
-            f'<details class="picture" data-of="{escape(file)}">{head}{hint}<div class="scroll">{drawn}</div></details>'
-        )
+        return f'<details class="picture" data-of="{escape(file)}">{head}{hint}{_later(drawn)}</details>'
 
     def _memory(self, file: str) -> str:
         drawn = memory_map(self._read(file))
         head = "<summary>Memory map <span class='faint'>addresses over steps</span></summary>"
-        return f"<details>{head}{drawn}</details>" if drawn else ""
+        return f"<details>{head}{_later(drawn)}</details>" if drawn else ""
 
     def _text(self, title: str, file: str, *, is_open: bool = False) -> str:
         text = self._read(file)
@@ -190,12 +188,13 @@ class _Page:
         lines = text.count("\n")
         head = f"{escape(title)} <span class='faint'>{lines} lines</span> {self._link(file, 'file')}"
         opened = " open" if is_open else ""
-        shown = f'<pre data-file="{escape(file)}">{escape(self._fit(text))}</pre>'
+        stage = f'data-file="{escape(file)}" data-stage="{escape(title)}"'
+        shown = f"<pre {stage}>{escape(self._fit(text, self._limits.text_bytes))}</pre>"
         return f"<details{opened}><summary>{head}</summary>{shown}</details>"
 
-    def _fit(self, text: str) -> str:
+    def _fit(self, text: str, limit: int) -> str:
         """As much of a text as may be shown; always whole lines."""
-        room = min(self._limits.text_bytes, max(self._room, 0))
+        room = min(limit, max(self._room, 0))
         if len(text) > room:
             text = text[: text.rfind("\n", 0, room) + 1] + "... the rest is in the file\n"
         self._room -= len(text)
@@ -205,11 +204,10 @@ class _Page:
         facts = [f'<span class="{_STATUS_CLASS[module.status]}">{module.status.value}</span>']
         if module.started:
             facts += [
-                f"<span>{_where_time_went(module)}</span>",
                 f"<span>{escape(module.started)}</span>",
                 f"<span>process {module.process}: {escape(module.command)}</span>",
             ]
-        return f'<div class="facts">{"".join(facts)}</div>'
+        return f'<div class="facts">{"".join(facts)}</div>{_where_time_went(module)}'
 
     def _link(self, file: str, text: str) -> str:
         return f'<a href="{quote(file)}">{escape(text)}</a>' if self._has_links else ""
@@ -232,14 +230,28 @@ def _header(contents: DumpContents, name: str, index: str) -> str:
 
 
 def _where_time_went(module: ModuleEntry) -> str:
-    """The time of a compilation in parts that add up."""
-    passes = sum(entry.time_ms for entry in module.passes)
-    verifier = sum(entry.verification_ms for entry in module.passes)
-    rest = max(module.compile_ms - passes - verifier, 0.0)
-    return (
-        f"{module.compile_ms:.1f} ms: passes {passes:.1f}, verifier {verifier:.1f}, "
-        f"code generation and the writing of dumps {rest:.1f}"
+    """The time of a compilation in parts that add up: a bar, and the same in words."""
+    if not module.started:
+        return ""
+    parts = _time_parts(module)
+    total = module.compile_ms or 1.0
+    bar = "".join(
+        f'<i class="t{number % 8}" style="width:{100 * ms / total:.2f}%" title="{escape(name)} {ms:.1f} ms"></i>'
+        for number, (name, ms) in enumerate(parts.items())
     )
+    words = ", ".join(
+        f'<i class="t{number % 8}"></i>{escape(name)} {ms:.1f}' for number, (name, ms) in enumerate(parts.items())
+    )
+    return f'<div class="phases"><div>{bar}</div><p>{module.compile_ms:.1f} ms: {words}</p></div>'
+
+
+def _time_parts(module: ModuleEntry) -> dict[str, float]:
+    """Milliseconds by what they were spent on; what is left of the total went to dumps and the like."""
+    verifier = sum(entry.verification_ms for entry in module.passes) + module.phases.get("verification", 0.0)
+    parts = {"verifier": verifier, "passes": sum(entry.time_ms for entry in module.passes)}
+    parts |= {name: ms for name, ms in module.phases.items() if name not in ("verification", "passes", "dumps")}
+    rest = "dumps" if module.phases else "all else"
+    return parts | {rest: max(module.compile_ms - sum(parts.values()), 0.0)}
 
 
 def _overview(modules: tuple[ModuleEntry, ...]) -> str:
@@ -281,14 +293,12 @@ def _decision_row(decision: Mapping[str, object]) -> str:
     words = escape(" ".join(cells))
     by, about, *rest = map(escape, cells)
     tail = "".join(f"<td>{cell}</td>" for cell in rest)
-    return f'<tr data-words="{words}"><td>{by}</td><td class="mono">{about}</td>{tail}</tr>\n'
+    return f'<tr class="decision" data-words="{words}"><td>{by}</td><td class="mono">{about}</td>{tail}</tr>\n'
 
 
-def _diff_line(line: str) -> str:
-    kinds = {"+": "add", "-": "del", "@": "hunk"}
-    kind = kinds.get(line[:1])
-    text = escape(line)
-    return f'<span class="{kind}">{text}</span>\n' if kind else f"{text}\n"
+def _later(drawn: str) -> str:
+    """A picture that the script puts in its place when it is looked at: browsers take long over large ones."""
+    return f'<div class="scroll"><script type="image/svg+xml">{drawn}</script></div>'
 
 
 def _change(before: int, after: int) -> str:
@@ -328,11 +338,15 @@ _DECISIONS_HEAD = _table_head({"by": False, "about": False, "verdict": False, "r
 
 _TOOLS = """\
 <div class="tools" hidden>
-<input type="search" placeholder="filter passes, decisions, modules   ( / )" aria-label="filter">
+<input type="search" placeholder="search everything   ( / )" aria-label="search">
 <label><input type="checkbox" checked> changed only</label>
+<label><input type="checkbox"> side by side</label>
+<label><input type="checkbox"> metadata</label>
 <a href="#" id="unfold" role="button">fold or unfold all diffs</a>
 <span class="count faint" role="status"></span>
-</div>"""
+<ol id="hits" hidden></ol>
+</div>
+<aside id="about" hidden aria-label="the chosen instruction"></aside>"""
 
 _DOCUMENT = """\
 <!DOCTYPE html>

@@ -21,7 +21,7 @@ from xlalite.hlo.errors import DumpError
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.pass_record import PassRecord
 
-FORMAT = 2
+FORMAT = 3
 """Version of records and index."""
 
 RECORD_SUFFIX = "record.json"
@@ -60,6 +60,7 @@ class ModuleEntry:
         compile_ms: How long it took, dumping included.
         passes: What each pass did.
         files: File names by what they show: names of stages, `decisions`.
+        phases: Milliseconds of each phase of which the backend said that it ended; `dumps` is the writing of files.
     """
 
     prefix: str
@@ -72,6 +73,7 @@ class ModuleEntry:
     compile_ms: float = 0.0
     passes: tuple[PassRecord, ...] = ()
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    phases: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The entry for JSON."""
@@ -80,6 +82,7 @@ class ModuleEntry:
             "status": self.status.value,
             "passes": [dataclasses.asdict(entry) for entry in self.passes],
             "files": dict(self.files),
+            "phases": dict(self.phases),
         }
 
     @staticmethod

@@ -106,7 +106,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path
 
 def test_flags_alone_do_the_same_and_runs_do_not_overwrite_each_other(two_runs: Path) -> None:
     index = json.loads((two_runs / "index.json").read_text())
-    assert index["format"] == 2
+    assert index["format"] == 3
     assert [module["prefix"] for module in index["modules"]] == ["module_0000.m", "module_0001.m"]
     assert {module["status"] for module in index["modules"]} == {"compiled"}
 

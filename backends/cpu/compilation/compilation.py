@@ -31,13 +31,13 @@ from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
 
 
 class Step(enum.Enum):
-    """What a compilation has come to."""
+    """What a compilation has come to; the values name the phases that end there."""
 
-    GIVEN = enum.auto()
-    OPTIMIZED = enum.auto()
-    ASSIGNED = enum.auto()
-    EMITTED = enum.auto()
-    GENERATED = enum.auto()
+    GIVEN = "verification"
+    OPTIMIZED = "passes"
+    ASSIGNED = "buffer assignment"
+    EMITTED = "LLVM IR"
+    GENERATED = "machine code"
 
 
 class Compilation:

@@ -6,18 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from xlalite.backends.compile_report import CompileReport, PhaseClock
-from xlalite.backends.cpu.compilation.compilation import Compilation, Step
+from xlalite.backends.cpu.compilation.compilation import Compilation
 from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.linking import LinkedCode, link_code
 from xlalite.backends.cpu.compilation.request import CompileRequest
-
-_NAMES = {
-    Step.GIVEN: "verification",
-    Step.OPTIMIZED: "passes",
-    Step.ASSIGNED: "buffer assignment",
-    Step.EMITTED: "LLVM IR",
-    Step.GENERATED: "machine code",
-}
 
 
 def time_phases(
@@ -31,7 +23,7 @@ def time_phases(
     clock.end("fingerprint")
     compilation = Compilation(request)
     for step in compilation.steps():
-        clock.end(_NAMES[step])
+        clock.end(step.value)
     linked = link_code(compilation.object_code(), request.given)
     clock.end("linking")
     make_call(Interface.of(request), linked, request)

@@ -59,7 +59,9 @@ def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | by
     with dumper or nullcontext():
         for step in compilation.steps():
             if dumper:
+                dumper.end_phase(step.value)
                 _dump(step, compilation, dumper)
+                dumper.end_phase("dumps")
             if step is stage.step:
                 break
         return compilation, stage.content(compilation)

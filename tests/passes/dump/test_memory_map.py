@@ -66,6 +66,6 @@ ENTRY e { x = f32[64,64] parameter(0)
     shown = page.read_text(encoding="utf-8")
     pictures = re.findall(r'<details class="picture" data-of="([^"]*)">', shown)
     assert len(pictures) == 2
-    assert all(f'<pre data-file="{name}">' in shown for name in pictures)
+    assert all(f'<pre data-file="{name}" ' in shown for name in pictures)
     assert 'class="memory"' in shown
     assert not re.search(r'class="(add|del)">[^<]*metadata=', shown)
