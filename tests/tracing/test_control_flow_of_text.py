@@ -58,11 +58,13 @@ def one_way(x):
     return y + 1
 
 
-def turned(x):
-    for i in range(3):
-        if x > i:
-            break
-    return x
+def tried(x):
+    try:
+        if x > 0:
+            return x
+    finally:
+        x = x + 1
+    return -x
 
 
 def shapes(x):
@@ -153,7 +155,7 @@ def test_methods_and_closures():
     ("function", "argument", "message"),
     [
         (one_way, 1.0, "'y' has no value here: not every way"),
-        (turned, 1.0, r"line \d+: an if with return, break or continue inside cannot depend on bool"),
+        (tried, 1.0, r"line \d+: an if with return, break or continue inside cannot depend on bool"),
         (shapes, X, r"line \d+: y has different shapes in the start and an iteration: \(\) and \(6,\)"),
         (kinds, 1.0, r"line \d+: y changes and is no array or number in the two branches, but 'texts'"),
         (truth, X, r"line \d+: the truth value of an array with more than one element is ambiguous"),

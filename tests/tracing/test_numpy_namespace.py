@@ -65,3 +65,14 @@ def test_known_arrays_keep_their_values_until_an_argument_is_assigned() -> None:
     part, weights = function(X[0])
     np.testing.assert_array_equal(part, [2, 3])
     np.testing.assert_array_equal(weights, [1.0, 1.0])
+
+
+def test_functions_take_what_the_standard_adds_to_numpys() -> None:
+    x = np.array([2.0, 1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(xp.sort(x, descending=True), [3, 2, 2, 1])
+    np.testing.assert_array_equal(xp.argsort(x, descending=True), [3, 0, 2, 1])
+    np.testing.assert_array_equal(xp.argsort(np.stack([x, x]), axis=0, descending=True), [[0] * 4, [1] * 4])
+    assert xp.finfo(x).bits == 64
+    assert xp.iinfo(np.ones(2, np.int8)).max == 127
+    assert xp.fft.fftfreq(4, dtype=np.float32).dtype == np.float32
+    np.testing.assert_array_equal(xp.fft.rfftfreq(5, d=0.5), np.fft.rfftfreq(5, d=0.5))

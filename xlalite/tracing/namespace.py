@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from xlalite.framework.structure import flatten, rebuild
+from xlalite.tracing import array_api
 from xlalite.tracing.functions import rule_of
 from xlalite.tracing.functions.sized import SIZED
 from xlalite.tracing.promotion import contains_traced, traced_array
@@ -76,7 +77,12 @@ class Namespace(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found = getattr(self._module, name)
         made = found
-        if name in _CREATING and self._module is numpy:
+        key = self._module, name
+        if self._compiles and key in array_api.CONSTANT:
+            made = array_api.CONSTANT[key]
+        elif self._compiles and key in array_api.COMPILED:
+            made = _Compiled(array_api.COMPILED[key])
+        elif name in _CREATING and self._module is numpy:
             made = _creating(found)
         elif name in SIZED and self._module is numpy:
             made = _sized(found, SIZED[name])

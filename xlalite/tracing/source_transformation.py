@@ -5,7 +5,8 @@
                                x, y = staged.branch(x > 0, then, otherwise, (x, y), ("x", "y"), line)
 
 What the names stand for goes in and comes out, so that a branch or a loop can be run by Python or recorded. Statements
-that leave others (`break`, `continue`, `return` in a loop) stay, and say so if what they depend on is traced.
+that leave others (`break`, `continue`, `return` in a loop) become truth values first (`leaving_statements.py`); in a
+`try` they stay, and say so if what they depend on is traced.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlalite.hlo.errors import TracingError
-from xlalite.tracing import staged_control
+from xlalite.tracing import staged_control, staged_values
+from xlalite.tracing.leaving_statements import RESULT, ends_with_return, stop_of, without_leaving
 
-_STAGED = "__staged"
+_STAGED, _VALUES = "__staged", "__values"
 _BUILTINS = {"max": "largest", "min": "smallest", "int": "whole", "float": "fractional"}
 _LEAVING = (
     ast.Return,
@@ -59,7 +61,7 @@ def with_staged_control(function: Callable[..., Any]) -> Callable[..., Any]:
     outer = next(each for each in compile(module, function.__code__.co_filename, "exec").co_consts if _is_code(each))
     code = next(each for each in outer.co_consts if _is_code(each) and each.co_name == made.name)
     cells = dict(zip(free, function.__closure__ or (), strict=True))
-    names = {**function.__globals__, _STAGED: staged_control}
+    names = {**function.__globals__, _STAGED: staged_control, _VALUES: staged_values}
     closure = tuple(cells[name] for name in code.co_freevars)
     found = types.FunctionType(code, names, function.__name__, function.__defaults__, closure or None)
     found.__kwdefaults__ = function.__kwdefaults__
@@ -75,8 +77,12 @@ class _Transformer(ast.NodeTransformer):
 
     def scope(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         """A function with its own names."""
+        definition.body = without_leaving(definition.body)
         outer, self._locals = self._locals, _bound_names(definition)
         definition.body = self._statements(_returning(definition.body))
+        if RESULT in self._locals:
+            given = ast.Return(_call("given", _later(_name(RESULT))))
+            definition.body.append(ast.copy_location(given, definition.body[-1]))
         self._locals = outer
         return definition
 
@@ -87,7 +93,7 @@ class _Transformer(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> Any:
-        returns = _ends_with_return(node.body) and _ends_with_return(node.orelse)
+        returns = ends_with_return(node.body) and ends_with_return(node.orelse)
         if returns and not _leaves([*node.body[:-1], *node.orelse[:-1]], nested=True):
             return self._returned(node)
         if _leaves([*node.body, *node.orelse]):
@@ -116,15 +122,33 @@ class _Transformer(ast.NodeTransformer):
             case ast.For(target=ast.Name(id=target), iter=ast.Call(func=ast.Name(id="range"), args=arguments)):
                 limits = ast.Tuple([self.visit(each) for each in arguments], ast.Load())
             case _:
-                return self.generic_visit(node)
+                return self._over_a_sequence(node)
         if node.orelse or _leaves(node.body):
             node.iter = _call("steps", limits, ast.Constant("a for with return, break, continue or else"), _line(node))
             node.body = self._statements(node.body)
             return node
+        stop = stop_of(node)
         names = sorted({*self._used(node.body), target})
         body = self._function("body", names, node.body, node)
-        call = _call("counted", limits, ast.Constant(target), _name(body.name), *_state(names), _line(node))
+        said = (ast.Constant(target), ast.Constant(stop))
+        call = _call("counted", limits, *said, _name(body.name), *_state(names), _line(node))
         return [body, *_assigned(names, call)]
+
+    def _over_a_sequence(self, node: ast.For) -> ast.AST:
+        """Python runs it; what follows a `break` that depends on traced values is guarded."""
+        stop = stop_of(node)
+        if stop is not None:
+            self._count += 1
+            each = f"__each_{self._count}"
+            self._locals.add(each)
+            taken = ast.Assign([node.target], _name(each))
+            guarded = ast.If(ast.UnaryOp(ast.Not(), _name(stop)), [taken, *node.body], [])
+            left = ast.If(_call("is_left", _name(stop)), [ast.Break()], [])
+            node.iter = _call("sequence", self.visit(node.iter), _line(node))
+            node.target = ast.Name(each, ast.Store())
+            node.body = [*self._statements([ast.copy_location(guarded, node)]), left]
+            return node
+        return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
@@ -221,21 +245,13 @@ def _bound_names(definition: ast.FunctionDef) -> set[str]:
 def _returning(body: list[ast.stmt]) -> list[ast.stmt]:
     """What follows an `if` that ends in `return` as its other branch, so that both return."""
     for i, statement in enumerate(body):
-        if isinstance(statement, ast.If) and _ends_with_return(statement.body):
+        if isinstance(statement, ast.If) and ends_with_return(statement.body):
             rest = _returning([*statement.orelse, *body[i + 1 :]])
-            if not _ends_with_return(rest):
+            if not ends_with_return(rest):
                 rest = [*rest, ast.Return(ast.Constant(None))]
             made = ast.If(statement.test, _returning(statement.body), rest)
             return [*body[:i], ast.copy_location(made, statement)]
     return body
-
-
-def _ends_with_return(body: Sequence[ast.stmt]) -> bool:
-    if not body:
-        return False
-    last = body[-1]
-    is_branch = isinstance(last, ast.If) and _ends_with_return(last.body) and _ends_with_return(last.orelse)
-    return isinstance(last, ast.Return) or is_branch
 
 
 def _leaves(body: Iterable[ast.AST], nested: bool = False) -> bool:
@@ -277,7 +293,7 @@ def _call(function: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _staged(name: str) -> ast.Attribute:
-    return ast.Attribute(_name(_STAGED), name, ast.Load())
+    return ast.Attribute(_name(_VALUES if hasattr(staged_values, name) else _STAGED), name, ast.Load())
 
 
 def _later(value: ast.expr) -> ast.Lambda:

@@ -7,6 +7,7 @@ what the program carries. Everything else stays the object that it is.
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,9 @@ from xlalite.framework.structure import flatten, rebuild
 from xlalite.hlo.errors import TracingError, XlaliteError
 from xlalite.hlo.records import dataclass
 from xlalite.ops.functions import control_flow
+from xlalite.tracing.leaving_statements import RESULT
 from xlalite.tracing.promotion import as_tensor, common_type, converted, sizes
+from xlalite.tracing.staged_values import is_traced, negated
 from xlalite.tracing.traced_array import TracedArray
 
 UNROLLED = 64
@@ -75,9 +78,15 @@ def local(name: str, read: Callable[[], Any]) -> Any:
         return Unbound(name)
 
 
+def given(read: Callable[[], Any]) -> Any:
+    """What a function gives that returns in several places."""
+    found = local(RESULT, read)
+    return None if isinstance(found, Unbound) else found
+
+
 def decided(test: Any, what: str, line: int) -> Any:
     """A condition that must be known."""
-    if _is_traced(test):
+    if is_traced(test):
         raise TracingError(
             f"line {line}: {what} inside cannot depend on {test!r}; give a name its value in each branch"
         )
@@ -89,58 +98,6 @@ def steps(limits: tuple[Any, ...], what: str, line: int) -> range:
     for limit in limits:
         decided(limit, what, line)
     return range(*map(int, limits))
-
-
-def both(*values: Callable[[], Any]) -> Any:
-    """`and`."""
-    found = values[0]()
-    for value in values[1:]:
-        if _is_traced(found):
-            other = value()
-            found = np.logical_and(found, other)
-        elif not found:
-            return found
-        else:
-            found = value()
-    return found
-
-
-def either(*values: Callable[[], Any]) -> Any:
-    """`or`."""
-    found = values[0]()
-    for value in values[1:]:
-        if _is_traced(found):
-            found = np.logical_or(found, value())
-        elif found:
-            return found
-        else:
-            found = value()
-    return found
-
-
-def negated(value: Any) -> Any:
-    """`not`."""
-    return np.logical_not(value) if _is_traced(value) else not value
-
-
-def largest(*values: Any, **options: Any) -> Any:
-    """`max`."""
-    return _extreme(builtins.max, np.maximum, values, options)
-
-
-def smallest(*values: Any, **options: Any) -> Any:
-    """`min`."""
-    return _extreme(builtins.min, np.minimum, values, options)
-
-
-def whole(*values: Any) -> Any:
-    """`int`."""
-    return values[0].astype(np.int64) if values and _is_traced(values[0]) else int(*values)
-
-
-def fractional(*values: Any) -> Any:
-    """`float`."""
-    return values[0].astype(np.float64) if values and _is_traced(values[0]) else float(*values)
 
 
 def choice(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], line: int) -> Any:
@@ -168,7 +125,7 @@ def branch(
     line: int,
 ) -> Sequence[Any]:
     """What names stand for after an `if`."""
-    if not _is_traced(test):
+    if not is_traced(test):
         found: Sequence[Any] = (then if test else otherwise)(*values)
         return found
     sides = [_looked_at(side, values) for side in (then, otherwise)]
@@ -179,9 +136,12 @@ def branch(
         ends = [side.results[i] for side in sides]
         if not any(side.is_changed(i) for side in sides):
             continue
+        if name == RESULT:
+            # Where nothing was returned yet, a truth value says so.
+            ends = [each for each in ends if not isinstance(each, Unbound)] or [None]
         if any(isinstance(each, Unbound) for each in ends):
             results[i] = Unbound(name)
-        elif ends[0] is None and ends[1] is None:
+        elif all(each is None for each in ends):
             results[i] = None
         else:
             keeps = all(side.keeps_object(i) for side in sides)
@@ -198,51 +158,97 @@ def loop(
     test: Callable[..., Any], body: Callable[..., Any], values: Sequence[Any], names: Sequence[str], line: int
 ) -> Sequence[Any]:
     """What names stand for after a `while`."""
-    while not _is_traced(holds := test(*values)):
+    while not is_traced(holds := test(*values)):
         if not holds:
             return values
         values = body(*values)
     return _recorded(test, body, values, names, line, None)
 
 
+def sequence(values: Any, line: int) -> Any:
+    """What a loop with a `break` goes over: it has an end, for the `break` may depend on traced values."""
+    if not hasattr(values, "__len__") and not isinstance(values, enumerate | zip | reversed | builtins.map | filter):
+        raise TracingError(f"line {line}: a for with break over {values!r} may have no end; use a range or a list")
+    return values
+
+
+def is_left(stop: Any) -> bool:
+    """Whether Python's loop over a sequence ends; what depends on traced values guards its steps instead."""
+    return not is_traced(stop) and bool(stop)
+
+
 def counted(
-    limits: tuple[Any, ...], target: str, body: Callable[..., Any], values: Sequence[Any], names: Any, line: int
+    limits: tuple[Any, ...],
+    target: str,
+    stop_name: str | None,
+    body: Callable[..., Any],
+    values: Sequence[Any],
+    names: Any,
+    line: int,
 ) -> Sequence[Any]:
-    """What names stand for after a `for` over a `range`."""
+    """What names stand for after a `for` over a `range`, which ends early when `stop_name` holds."""
     place = names.index(target)
+    flag = None if stop_name is None else names.index(stop_name)
 
     def at(number: Any, given: Sequence[Any]) -> list[Any]:
         return [number if i == place else each for i, each in enumerate(given)]
 
     start, stop, step = {1: (0, *limits, 1), 2: (*limits, 1), 3: limits}[len(limits)]
-    if _is_traced(step):
+    if is_traced(step):
         raise TracingError(f"line {line}: the step of a range must be known, found {step!r}")
-    numbers = None if _is_traced(start) or _is_traced(stop) else range(int(start), int(stop), int(step))
+    numbers = None if is_traced(start) or is_traced(stop) else range(int(start), int(stop), int(step))
 
-    def recorded() -> Sequence[Any]:
+    def recorded(values: Sequence[Any], numbers: range | None) -> Sequence[Any]:
         def following(number: Any, *given: Any) -> Sequence[Any]:
             return number + int(step), *body(*at(number, given))
 
         def holds(number: Any, *given: Any) -> Any:
-            return np.less(number, stop) if step > 0 else np.greater(number, stop)
+            goes_on = np.less(number, stop) if step > 0 else np.greater(number, stop)
+            return goes_on if flag is None else np.logical_and(goes_on, np.logical_not(given[flag]))
 
-        first = TracedArray(as_tensor(np.int64(start)) if not _is_traced(start) else start.tensor, True)
+        begin: Any = start if numbers is None else numbers.start
+        first = TracedArray(as_tensor(begin if is_traced(begin) else np.int64(begin)), True)
+        state = values if flag is not None else at(Unbound(target), values)
+        found = _recorded(holds, following, (first, *state), ("the number", *names), line, numbers)[1:]
         last = Unbound(target) if not numbers else numbers[-1]
-        found = _recorded(
-            holds, following, (first, *at(Unbound(target), values)), ("the number", *names), line, numbers
-        )
-        return at(last, found[1:])
+        return found if flag is not None else at(last, found)
 
     if numbers is None:
-        return recorded()
-    if len(numbers) > UNROLLED:
+        return recorded(values, None)
+    if len(numbers) > UNROLLED and flag is None:
         # Slices whose sizes differ, lists that grow: Python runs what a program cannot.
         try:
-            return recorded()
+            return recorded(values, numbers)
         except (XlaliteError, TypeError, IndexError, ValueError):
             pass
-    for number in numbers:
+    for i, number in enumerate(numbers):
+        if flag is not None and is_traced(values[flag]):
+            return _rest_of(numbers[i:], recorded, lambda one, *given: body(*at(one, given)), values, names, flag, line)
+        if flag is not None and values[flag]:
+            break
         values = body(*at(number, values))
+    return values
+
+
+def _rest_of(
+    numbers: range,
+    recorded: Callable[[Sequence[Any], range], Sequence[Any]],
+    step: Callable[..., Sequence[Any]],
+    values: Sequence[Any],
+    names: Any,
+    flag: int,
+    line: int,
+) -> Sequence[Any]:
+    """What names stand for after the steps that are left of a loop that values may end."""
+    try:
+        return recorded(values, numbers)
+    except (XlaliteError, TypeError, IndexError, ValueError):
+        if len(numbers) > UNROLLED:
+            raise
+    for number in numbers:
+        values = branch(
+            negated(values[flag]), functools.partial(step, number), lambda *given: given, values, names, line
+        )
     return values
 
 
@@ -363,7 +369,11 @@ def _with(values: Sequence[Any], kinds: dict[int, _Kind], carried: Sequence[Tens
 
 
 def _carried(results: Sequence[Any], kinds: dict[int, _Kind]) -> list[Tensor]:
-    return [tensor for i, kind in kinds.items() for tensor in _leaves_as(results[i], kind)]
+    return [
+        tensor
+        for i, kind in kinds.items()
+        for tensor in (_zeros(kind) if isinstance(results[i], Unbound) else _leaves_as(results[i], kind))
+    ]
 
 
 def _leaves_as(value: Any, kind: _Kind) -> list[Tensor]:
@@ -387,6 +397,7 @@ def _as_kind(kind: _Kind | None) -> list[Any]:
 
 def _common(name: str, line: int, where: str, old: Any, keeps: bool, *values: Any) -> _Kind:
     """What holds all of several values; `old` is what the name stood for, and perhaps still does."""
+    name = "the result" if name == RESULT else name
     flat = [flatten(each) for each in values]
     if any(structure != flat[0][1] for _, structure in flat):
         raise TracingError(f"line {line}: {name} is nested differently in {where}")
@@ -430,20 +441,6 @@ def _truth(test: Any, line: int) -> Tensor:
             f"line {line}: the truth value of an array with more than one element is ambiguous: {test!r}"
         )
     return as_tensor(np.not_equal(test, 0) if test.dtype != np.bool_ else test)
-
-
-def _extreme(plain: Any, recorded: Any, values: Sequence[Any], options: dict[str, Any]) -> Any:
-    parts = list(values) if len(values) > 1 else list(values[0]) if isinstance(values[0], list | tuple) else None
-    if parts is None or options or not any(map(_is_traced, parts)):
-        return plain(*values, **options)
-    found = parts[0]
-    for each in parts[1:]:
-        found = recorded(found, each)
-    return found
-
-
-def _is_traced(value: Any) -> bool:
-    return isinstance(value, Tensor) or (isinstance(value, TracedArray) and value.known is None)
 
 
 def _is_known(value: Any) -> bool:
