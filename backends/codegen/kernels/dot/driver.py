@@ -10,7 +10,7 @@ from functools import partial
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.converter import converter
-from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
+from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, tile_of
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
@@ -109,6 +109,7 @@ class Driver:
         product: Product,
         math: Scalars,
         callee: Callable[[Function], Value],
+        finish: Callable[[Area, Value], None] | None,
     ) -> None:
         """Begins.
 
@@ -118,6 +119,7 @@ class Driver:
             product: What is computed.
             math: How that function knows sizes.
             callee: Where it finds a function.
+            finish: Emits what makes results of the sums of an area; None if they need nothing but to be converted.
         """
         self._module = module
         self._entry = entry
@@ -138,7 +140,7 @@ class Driver:
             else None
             for number, one in operands
         )
-        self._finisher = Finisher(entry, product.body, product.dot, plan, self._layout)
+        self._finish = finish or self._convert
         self._packs = PartPacker(module, entry.fb, math, callee, plan, self._place)
         self._scratch: Value | None = None
         self._is_exact: Value | None = None
@@ -360,10 +362,6 @@ class Driver:
             return
         with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), math.operand(plan.view.k))):
             self._finish(area, sums)
-
-    def _finish(self, area: Area, sums: Value) -> None:
-        """From sums to results: in code of the kernel's own, or in a function if the loops are for many programs."""
-        (self._finisher.finish if self._math.simplifies else self._convert)(area, sums)
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""

@@ -4,7 +4,8 @@ The parallel extent counts pieces of work: blocks of the result, rows fastest. I
 that pays, then tile after tile is computed in registers and stored; where the result is not simply the sums, a tile's
 sums are finished line by line while they are in the nearest cache.
 
-Loops around tiles that take long are code that products of all sizes share; sizes reach it in a table.
+Loops around tiles that take long are code that products of all sizes share; sizes reach it in a table, and what
+follows the sums of a tile is a function that it calls.
 
 Long sums with few results are divided, too: each part has sums of its own, which whoever is done last adds in order.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver, Product
+from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
@@ -141,8 +143,8 @@ class DotKernel(Kernel):
 
     @property
     def _is_long(self) -> bool:
-        """Whether it does nothing but call functions for tiles that take long."""
-        return self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and self._only_calls
+        """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
+        return self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and not computed_operands(self.dot)
 
     @property
     def _only_calls(self) -> bool:
@@ -165,7 +167,8 @@ class DotKernel(Kernel):
             entry.fb.only_calls()
             entry.fb.is_caller = self.stores_result
         if self.plan.extent:
-            Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function).emit()
+            finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
+            Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()
         entry.fb.ret()
         return entry.function
 
@@ -174,9 +177,10 @@ class DotKernel(Kernel):
         return Product(self.request.body, self.dot, self.plan, self.layout, self.stores_result, self.scratch_bytes)
 
     def _call_of_driver(self, module: ModuleBuilder, name: str) -> Function:
-        """A call of loops that programs share: they are given the sizes, the tiles, and the functions that pack."""
+        """A call of loops that programs share: they are given the sizes, and the functions that compute."""
         functions: list[Function] = []
         numbers: list[int] = []
+        finishing = None if self._only_calls else self._finishing(module, name)
 
         def build(fb: FunctionBuilder) -> None:
             _, _, _, sizes, places = fb.parameters
@@ -185,9 +189,19 @@ class DotKernel(Kernel):
                 functions.append(function)
                 return fb.load(PTR, fb.gep(PTR, places, len(functions) - 1), 8)
 
-            fb.only_calls()
+            def finish(area: Area, sums: Value) -> None:
+                assert finishing is not None, "something follows the product"
+                given = map(math.value, (area.product, area.row, area.column, area.height, area.width))
+                fb.call_pointer(callee(finishing), VOID, (fb.parameters[0], *given, sums))
+
+            if finishing is None:
+                fb.only_calls()
+            else:
+                # Tiles that something follows are narrower, and the loops are entered more often.
+                fb.as_written()
             math = TableScalars(fb, sizes)
-            Driver(module, enter_kernel(fb, self.request), self._product, math, callee).emit()
+            entry = enter_kernel(fb, self.request)
+            Driver(module, entry, self._product, math, callee, None if finishing is None else finish).emit()
             numbers.extend(math.numbers)
             fb.ret()
 
@@ -200,5 +214,25 @@ class DotKernel(Kernel):
             fb.store(function, fb.gep(PTR, places, number), 8)
         table = module.constant_bytes(b"".join(number.to_bytes(8, "little", signed=True) for number in numbers))
         fb.call(driver, *fb.parameters, table, places)
+        fb.ret()
+        return fb.function
+
+    def _finishing(self, module: ModuleBuilder, name: str) -> Function:
+        """A function that computes results from sums: `void finish(ptr args, i64..., ptr sums)`, with an `Area`."""
+        kinds = ("noalias readonly", *("",) * 5, "noalias")
+        types = (PTR, *(I64,) * 5, PTR)
+        fb = module.function(f"{name}.finish", VOID, types, parameter_attributes=kinds, linkage="hidden")
+        entry, plan = enter_kernel(fb, self.request), self.plan
+        _, product, row, column, height, width, sums = fb.parameters
+        # Of whole tiles the sizes are known.
+        is_tile, view = plan.parts == 1, plan.view
+        area = Area(
+            product if view.batch_count > 1 else 0,
+            row,
+            column,
+            plan.rows if is_tile and (plan.row_run % plan.rows == 0 or plan.overlaps) else height,
+            plan.columns if is_tile and view.n % plan.columns == 0 and view.seen is None else width,
+        )
+        Finisher(entry, self.request.body, self.dot, self.plan, self.layout).finish(area, sums)
         fb.ret()
         return fb.function

@@ -54,6 +54,17 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
     assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1100))
 
 
+@pytest.mark.parametrize("columns", [512, 525])
+def test_products_share_loops_whatever_follows(columns: int) -> None:
+    def followed(operation: str, rows: int) -> str:
+        result = f"ROOT r = f32[{rows},{columns}] {operation}(d)"
+        return product(rows, 512, columns).replace("ROOT d", "d").replace("\n}", f"\n  {result}\n}}")
+
+    first = shared_modules(followed("tanh", 1024))
+    assert any('@"dot_driver' in module for module in first)
+    assert shared_modules(followed("negate", 512)) == first
+
+
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_long_sums_share_the_functions_that_add_their_parts(dtype: str) -> None:
     first = shared_modules(product(64, 20_000, 64, dtype))
