@@ -93,9 +93,10 @@ const dumpLinks = (() => {
   // The instructions of another stage that an instruction became, or came from: of its name, or of its place in the program.
   function counterparts(section, stage, one) {
     const all = programOf(textOf(section, stage)).at.filter(Boolean);
+    const near = (other) => other.from === one.from && other.source === one.source;
     const named = all.filter((other) => other.name === one.name && other.opcode === one.opcode);
-    if (named.length || !one.from) return named;
-    return all.filter((other) => other.from === one.from && other.source === one.source).slice(0, 24);
+    if (named.length) return named.some(near) ? named.filter(near) : named;
+    return one.from ? all.filter(near).slice(0, 24) : [];
   }
 
   // Makes the lines of a text elements, coloured by kernel; done when it is first looked at.
@@ -226,12 +227,15 @@ const dumpLinks = (() => {
     const picture = event.target.closest(".picture");
     if (picture && !following) select(picture.closest("section"), stageOf(picture), event.detail.computation, event.detail.name);
   });
+  document.addEventListener("pointerover", ({ target }) => {
+    if (target.matches(".memory rect")) target.closest("figure").querySelector("output").textContent = target.textContent;
+  });
   document.addEventListener("click", (event) => {
-    const line = event.target.closest(".l");
+    const line = event.target.closest(".l, .memory rect");
     if (!line || String(getSelection())) return;
-    const section = line.closest("section"), { at, name, kernel } = line.dataset;
+    const section = line.closest("section"), { at, name = line.textContent.match(/^%([\w.-]+)/)?.[1], kernel } = line.dataset;
     const final = programOf(textOf(section, FINAL)).at.filter(Boolean);
-    const found = final.filter((one) => one.name === (name ?? kernel)).at(-1);
+    const found = final.filter((one) => one.name === (kernel ?? name)).at(-1);
     if (at) select(section, line.parentNode.dataset.stage, at.slice(0, at.lastIndexOf("/")), at.slice(at.lastIndexOf("/") + 1));
     else if (found) select(section, FINAL, found.computation, found.name);
   });

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import re
+from collections import Counter
 from html import escape
+from itertools import accumulate
 
 from xlalite.hlo.records import dataclass
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 900, 260, 8, 18, 16
+_WIDTH, _HEIGHT = 900, 260
+_DRAWN = 4000
+_TRIED = 8
 _ARENA = re.compile(r"^allocation \d+: size (\d+), arena:\n((?:  .*\n?)*)", re.MULTILINE)
 _VALUE = re.compile(r"^  value: (\S+) \(size=(\d+), offset=(\d+)\): (.*), live (-?\d+) to (-?\d+)$", re.MULTILINE)
 
@@ -41,9 +46,58 @@ def arena_values(report: str) -> list[ArenaValue]:
 
 
 def used_bytes(values: list[ArenaValue]) -> list[tuple[int, int]]:
-    """For each step at which anything is alive: the step, and up to which byte the arena is in use."""
-    steps = sorted({step for value in values for step in (value.first, value.last)})
-    return [(step, max(v.offset + v.size for v in values if v.first <= step <= v.last)) for step in steps]
+    """For each step at which anything begins or ends: the step, and up to which byte the arena is in use."""
+    waiting = sorted(values, key=lambda value: -value.first)
+    alive: list[tuple[int, int]] = []
+    used = []
+    for step in _steps(values):
+        while waiting and waiting[-1].first <= step:
+            value = waiting.pop()
+            heapq.heappush(alive, (-(value.offset + value.size), value.last))
+        while alive and alive[0][1] < step:
+            heapq.heappop(alive)
+        used.append((step, -alive[0][0] if alive else 0))
+    return used
+
+
+def alive_bytes(values: list[ArenaValue]) -> list[tuple[int, int]]:
+    """For each step at which anything begins or ends: the step, and how many bytes are alive, shared addresses once."""
+    changes: Counter[int] = Counter()
+    free_from: dict[int, int] = {}
+    for value in sorted(values, key=lambda value: (value.first, -value.size)):
+        first = max(value.first, free_from.get(value.offset, value.first))
+        if value.last >= first:
+            changes[first] += value.size
+            changes[value.last + 1] -= value.size
+            free_from[value.offset] = value.last + 1
+    steps = sorted(changes)
+    return list(zip(steps, accumulate(changes[step] for step in steps), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Rematerialization:
+    """What computing a value again where it is read, rather than keeping it, would save at the peak.
+
+    Attributes:
+        value: The value.
+        peak_bytes: How many bytes would be alive at once, at most.
+    """
+
+    value: ArenaValue
+    peak_bytes: int
+
+
+def rematerializations(values: list[ArenaValue]) -> list[Rematerialization]:
+    """The values that only wait while the most bytes are alive, the ones that save the most first; at most three."""
+    sums = alive_bytes(values)
+    step, peak = max(sums, key=lambda one: one[1], default=(0, 0))
+    waiting = sorted((v for v in values if v.first < step < v.last), key=lambda v: -v.size)[:_TRIED]
+    found = []
+    for value in waiting:
+        rest = max(size - value.size * (value.first < at < value.last) for at, size in sums)
+        if rest < peak:
+            found.append(Rematerialization(value, rest))
+    return sorted(found, key=lambda one: one.peak_bytes)[:3]
 
 
 def arena_size(report: str) -> int:
@@ -53,32 +107,53 @@ def arena_size(report: str) -> int:
 
 
 def memory_map(report: str) -> str:
-    """An `<svg>` of the arena: steps to the right, addresses upwards, the peak marked; empty without an arena."""
+    """The arena as a `<figure>`: steps to the right, addresses upwards, the peak marked; empty without an arena."""
     values = arena_values(report)
     if not values:
         return ""
     first, last = min(v.first for v in values), max(v.last for v in values)
     size = max(v.offset + v.size for v in values)
-    step, top = max(used_bytes(values), key=lambda used: used[1])
     across, up = _WIDTH / (last - first + 1), _HEIGHT / size
+    drawn = sorted(values, key=lambda v: -v.size * (v.last - v.first + 1))[:_DRAWN]
     parts = []
-    for number, value in enumerate(values):
-        x, width = _LEFT + (value.first - first) * across, (value.last - value.first + 1) * across
-        y, height = _TOP + _HEIGHT - (value.offset + value.size) * up, value.size * up
+    for number, value in enumerate(drawn):
+        x, width = (value.first - first) * across, (value.last - value.first + 1) * across
+        y, height = _HEIGHT - (value.offset + value.size) * up, value.size * up
         hint = (
             f"{value.name} {value.shape}: {value.size:,} bytes at {value.offset:,}, steps {value.first} to {value.last}"
         )
         parts.append(
-            f'<rect class="m{number % 6}" x="{x:.1f}" y="{y:.1f}" width="{max(width - 0.5, 0.5):.1f}" '
-            f'height="{max(height - 0.5, 0.5):.1f}"><title>{escape(hint)}</title></rect>'
+            f'<rect class="m{number % 6}" x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" '
+            f'height="{max(height, 0.5):.1f}"><title>{escape(hint)}</title></rect>'
         )
-    peak = f"peak {top:,} of {arena_size(report):,} bytes at step {step}"
-    at = _LEFT + (step - first + 0.5) * across
-    mark = _TOP + _HEIGHT - top * up
+    top = max(end for _, end in used_bytes(values))
+    mark = _HEIGHT - top * up
+    left_out = f"; the largest {_DRAWN:,} of {len(values):,} values are drawn" if len(values) > _DRAWN else ""
     return (
-        f'<svg class="memory" viewBox="0 0 {_WIDTH + 2 * _LEFT} {_TOP + _HEIGHT + _BOTTOM}" role="img" '
-        f'aria-label="memory map">{"".join(parts)}'
-        f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{mark:.1f}" y2="{mark:.1f}"/>'
-        f'<text x="{min(max(at, 90), _WIDTH - 90):.0f}" y="11">{peak}</text>'
-        f'<text x="{_LEFT + _WIDTH / 2}" y="{_TOP + _HEIGHT + 13}">steps {first} to {last}</text></svg>'
+        f'<figure class="memory-map"><figcaption>{_peak(values, top, arena_size(report))}{left_out}.</figcaption>'
+        f'<svg class="memory" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'aria-label="memory map">{"".join(parts)}<line x1="0" x2="{_WIDTH}" y1="{mark:.1f}" y2="{mark:.1f}"/></svg>'
+        f'<p class="faint"><span>step {first}</span><output>Point at a value to see what it is.</output>'
+        f"<span>step {last}</span></p>{_hints(values)}</figure>"
     )
+
+
+def _peak(values: list[ArenaValue], top: int, arena: int) -> str:
+    step, alive = max(alive_bytes(values), key=lambda one: one[1])
+    gaps = f", {top - alive:,} of them in gaps between values" if top > alive else ""
+    rounded = f", which is {arena:,} rounded up to whole cache lines" if arena > top else ""
+    return f"Peak: {alive:,} bytes are alive at once, at step {step}. Values reach up to byte {top:,}{gaps}{rounded}"
+
+
+def _hints(values: list[ArenaValue]) -> str:
+    """What would be saved by values that are computed twice."""
+    items = "".join(
+        f"<li>{escape(one.value.name)} {escape(one.value.shape)}: {one.peak_bytes:,} bytes at once</li>"
+        for one in rematerializations(values)
+    )
+    head = "What waits at the peak. If it were computed again where it is read, from operands that are there anyway:"
+    return f'<div class="faint">{head}<ul>{items}</ul></div>' if items else ""
+
+
+def _steps(values: list[ArenaValue]) -> list[int]:
+    return sorted({step for value in values for step in (value.first, value.last)})

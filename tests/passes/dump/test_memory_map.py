@@ -1,5 +1,6 @@
 """The picture of the arena says what buffer assignment says, and what a call really needs."""
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,15 @@ import numpy as np
 import pytest
 
 import xlalite as xl
-from xlalite.passes.dump.memory_map import arena_size, arena_values, memory_map, used_bytes
+from xlalite.passes.dump.memory_map import (
+    ArenaValue,
+    alive_bytes,
+    arena_size,
+    arena_values,
+    memory_map,
+    rematerializations,
+    used_bytes,
+)
 
 
 def _mlp(x: Any) -> Any:
@@ -35,6 +44,7 @@ def test_the_peak_is_what_a_call_needs(model: Any) -> None:
     values = arena_values(report)
     peak = max(top for _, top in used_bytes(values))
     assert arena_size(report) - 64 < peak <= arena_size(report)
+    assert max(size for _, size in alive_bytes(values)) <= peak
     drawn = memory_map(report)
     assert drawn.count("<rect") == len(values) > 1
     assert all(f"{value.name} {value.shape}".replace(">", "&gt;") in drawn for value in values)
@@ -47,6 +57,40 @@ def test_values_that_live_together_lie_apart() -> None:
             if one is not other and one.first <= other.last and other.first <= one.last and one.name != other.name:
                 is_apart = one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
                 assert is_apart or one.last == other.first or other.last == one.first
+
+
+def test_bytes_in_use_are_those_of_each_step() -> None:
+    chance = random.Random(3)
+    values = []
+    for number in range(300):
+        first = chance.randrange(200)
+        last = first + chance.randrange(40)
+        values.append(ArenaValue(f"%{number}", "", 64 * chance.randrange(100), chance.randrange(1, 500), first, last))
+    for step, top in used_bytes(values):
+        assert top == max(v.offset + v.size for v in values if v.first <= step <= v.last)
+
+
+def test_in_place_results_are_alive_once() -> None:
+    values = [
+        ArenaValue("%a", "", 0, 100, 1, 3),
+        ArenaValue("%b", "", 0, 100, 3, 5),
+        ArenaValue("%c", "", 128, 8, 4, 4),
+    ]
+    assert dict(alive_bytes(values)) == {1: 100, 4: 108, 5: 100, 6: 0}
+
+
+def test_what_waits_at_the_peak_could_be_computed_again() -> None:
+    kept = ArenaValue("%kept", "f32[25]", 0, 100, 1, 9)
+    values = [kept, ArenaValue("%a", "", 128, 60, 4, 5), ArenaValue("%b", "", 256, 40, 5, 6)]
+    ((value, peak),) = ((one.value, one.peak_bytes) for one in rematerializations(values))
+    assert (value, peak) == (kept, 100)
+    report = "allocation 0: size 384, arena:\n" + "".join(
+        f"  value: {v.name} (size={v.size}, offset={v.offset}): {v.shape}, live {v.first} to {v.last}\n" for v in values
+    )
+    drawn = memory_map(report)
+    assert "<li>%kept f32[25]: 100 bytes at once</li>" in drawn
+    assert "200 bytes are alive at once, at step 5. Values reach up to byte 296, 96 of them in gaps" in drawn
+    assert rematerializations(values[1:]) == []
 
 
 def test_nothing_is_drawn_without_an_arena() -> None:
