@@ -169,3 +169,57 @@ def test_classes_are_drawn_as_often_as_they_are_likely() -> None:
     assert drawn.dtype == np.int64
     found = [np.bincount(row, minlength=4) / 20000 for row in drawn]
     np.testing.assert_allclose(found, shares, atol=0.02)
+
+
+def test_an_odd_number_too_many_is_cut_off_in_front() -> None:
+    x, w = np.array([[[1.0, 2, 4]]], np.float32), np.ones((1, 1, 3), np.float32)
+    whole = np.array([1, 1, 3, 2, 6, 4, 4], np.float32)
+    for mode, expected in (("NOTSET", whole[1:]), ("SAME_LOWER", whole[1:]), ("SAME_UPPER", whole[:-1])):
+        (found,) = run(node("ConvTranspose", "a b", "y", strides=[2], output_shape=[6], auto_pad=mode), x, w)
+        np.testing.assert_array_equal(found, expected[None, None])
+
+
+def resized(x: np.ndarray, scales: list[float], sizes: list[int] | None = None, **attributes: object) -> np.ndarray:
+    constants = {"r": np.zeros(0, np.float32), "n": np.array([] if sizes else scales, np.float32)}
+    constants |= {"s": np.array(sizes, np.int64)} if sizes else {}
+    found = node("Resize", "a r n s" if sizes else "a r n", "y", **attributes)
+    return run(found, x, version=19, **constants)[0]
+
+
+def test_sizes_and_places_of_images_are_computed_in_single_precision() -> None:
+    x = np.arange(10, dtype=np.float32)
+    assert resized(x, [0.7]).shape == (7,)
+    found = resized(x, [0.6], nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+    np.testing.assert_array_equal(found, [0, 1, 3, 5, 6, 8])
+    found = resized(x[:3], [2.0], [1], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel")
+    np.testing.assert_array_equal(found, [0])
+
+
+def test_no_images_are_resized() -> None:
+    x = np.zeros((0, 2, 4), np.float32)
+    assert resized(x, [1, 1, 2], mode="linear").shape == (0, 2, 8)
+    assert resized(x, [], [0, 2, 8], mode="linear").shape == (0, 2, 8)
+
+
+def test_zeros_of_either_sign_are_equal_to_topk() -> None:
+    x = np.array([-0.0, 0.0, -0.0, 0.0], np.float32)
+    for largest in (0, 1):
+        _, places = run(node("TopK", "a n", "y z", largest=largest), x, n=np.array([3]))
+        np.testing.assert_array_equal(places, [0, 1, 2])
+
+
+def test_what_counts_for_nothing_may_be_anything() -> None:
+    x, y = np.ones((3, 2), np.float32), np.ones((2, 4), np.float32)
+    (found,) = run(node("Gemm", "a b c", "y", beta=0.0), x, y, np.full(4, np.nan, np.float32))
+    np.testing.assert_array_equal(found, np.full((3, 4), 2))
+
+
+def test_bounds_that_old_models_leave_out_are_finite() -> None:
+    (found,) = run(node("Clip", "a", "y", min=-1.0), np.array([-np.inf, np.inf], np.float32), version=9)
+    np.testing.assert_array_equal(found, np.array([-1, np.finfo(np.float32).max], np.float32))
+
+
+def test_equal_numbers_have_no_spread() -> None:
+    for number in np.linspace(0.1, 3, 30, dtype=np.float32):
+        (found,) = run(node("MeanVarianceNormalization", "a", "y"), np.full((2, 3, 4, 5), number))
+        assert np.isfinite(found).all()

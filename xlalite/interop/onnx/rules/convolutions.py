@@ -65,7 +65,7 @@ def _conv_transpose(context: NodeContext) -> Handle:
     for i in range(rank):
         if wanted is not None:
             total = max(0, covered[i] + extra[i] - wanted[i])
-            lows.append(total - total // 2 if mode == "SAME_LOWER" else total // 2)
+            lows.append(total // 2 if mode == "SAME_UPPER" else total - total // 2)
             sizes.append(wanted[i])
         else:
             lows.append(pads[i])

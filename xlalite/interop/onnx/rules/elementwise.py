@@ -24,6 +24,7 @@ _BINARY = {
     "Mul": "multiply", "Or": "or", "Sub": "subtract", "Xor": "xor",
 }  # fmt: skip
 _RELATIONS = {"Equal": "EQ", "Greater": "GT", "GreaterOrEqual": "GE", "Less": "LT", "LessOrEqual": "LE"}
+_LARGEST_SINGLE = 3.4028234663852886e38
 _VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
@@ -128,8 +129,10 @@ def _is_inf(context: NodeContext) -> Handle:
 @rule("Clip")
 def _clip(context: NodeContext) -> Handle:
     x = context.operand(0)
-    low = context.constant(context.number("min"), x.dtype) if "min" in context.attributes else context.optional(1)
-    high = context.constant(context.number("max"), x.dtype) if "max" in context.attributes else context.optional(2)
+    low, high = context.optional(1), context.optional(2)
+    if context.version < 11:
+        low = context.constant(context.number("min", -_LARGEST_SINGLE), x.dtype)
+        high = context.constant(context.number("max", _LARGEST_SINGLE), x.dtype)
     for opcode, bound in (("maximum", low), ("minimum", high)):
         if bound is not None:
             x = context.builder.op(opcode, context.common(x, bound))

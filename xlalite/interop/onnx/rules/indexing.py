@@ -19,7 +19,7 @@ from xlalite.hlo.building.indexing import (
 )
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType
-from xlalite.interop.onnx.context import NodeContext, rule
+from xlalite.interop.onnx.context import NodeContext, filled, rule
 from xlalite.interop.onnx.rules.ordering import sorted_with_positions
 
 _REDUCTIONS = {"none": "assign", "add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
@@ -120,6 +120,8 @@ def _top_k(context: NodeContext) -> tuple[Handle, Handle]:
     last = len(x.dims) - 1
     order = [*(i for i in range(len(x.dims)) if i != axis), axis]
     moved = b.transpose(x, order)
+    if x.dtype.is_floating:  # of equal elements the first one stands first, and zeros are equal
+        moved = b.select(b.compare(moved, 0, "EQ"), filled(0, moved), moved)
     if x.dtype.is_integral or x.dtype in (DType.F32, DType.F64):
         pair = b.op("topk", (moved,), OPS["topk"].attrs(count, largest))
         values, positions = pair[0], pair[1]

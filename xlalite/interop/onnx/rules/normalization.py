@@ -118,9 +118,9 @@ def _group_normalization(context: NodeContext) -> Handle:
 def _mean_variance_normalization(context: NodeContext) -> Handle:
     b, x = context.builder, context.operand(0)
     axes = context.normalized_all(context.integers("axes", (0, 2, 3)), len(x.dims))
-    average = mean(x, axes)
-    spread = b.op("sqrt", (mean(x * x, axes) - average * average,)) + context.constant(1e-9, x.dtype)
-    return (x - broadcast_to(b, average, x.dims)) / broadcast_to(b, spread, x.dims)
+    centred = x - broadcast_to(b, mean(x, axes), x.dims)
+    spread = b.op("sqrt", (mean(centred * centred, axes),)) + context.constant(1e-9, x.dtype)
+    return centred / broadcast_to(b, spread, x.dims)
 
 
 @rule("LpNormalization")

@@ -58,7 +58,7 @@ def _gemm(context: NodeContext) -> Handle:
     alpha, beta = context.number("alpha", 1.0), context.number("beta", 1.0)
     if alpha != 1:
         found = found * context.constant(alpha, found.dtype)
-    if not context.has(2):
+    if not context.has(2) or beta == 0:
         return found
     added = broadcast_to(b, context.operand(2), found.dims)
     return found + (added if beta == 1 else added * context.constant(beta, found.dtype))

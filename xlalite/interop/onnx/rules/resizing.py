@@ -47,7 +47,7 @@ def _resize(context: NodeContext) -> Handle:
         scales, sizes = _from_sizes(context, own)
     else:
         scales = [float(each) for each in context.known(2).reshape(-1)]
-        sizes = [math.floor(scale * size) for scale, size in zip(scales, own, strict=True)]
+        sizes = [_scaled(size, scale) for size, scale in zip(own, scales, strict=True)]
     regions = [(0.0, 1.0)] * len(axes)
     mode = context.text("coordinate_transformation_mode", "half_pixel")
     if mode == "tf_crop_and_resize":
@@ -71,16 +71,22 @@ def _upsample(context: NodeContext) -> Handle:
 def _upsampled(context: NodeContext, scales: list[float]) -> Handle:
     x = context.operand(0)
     plan = [
-        _Along(axis, size, math.floor(size * scale), scale)
+        _Along(axis, size, _scaled(size, scale), scale)
         for axis, (size, scale) in enumerate(zip(x.dims, scales, strict=True))
     ]
     return _resampled(context, x, plan, "asymmetric", nearest="floor")
 
 
+def _scaled(size: int, scale: float) -> int:
+    """The new size: as others compute it, in single precision, in which 0.7 times 10 is 7."""
+    product = np.float32(size) * np.float32(scale)
+    return math.floor(product) if math.isfinite(product) else -1
+
+
 def _from_sizes(context: NodeContext, own: list[int]) -> tuple[list[float], list[int]]:
     sizes = list(context.known_integers(3))
     policy = context.text("keep_aspect_ratio_policy", "stretch")
-    scales = [size / before for size, before in zip(sizes, own, strict=True)]
+    scales = [size / before if before else 1.0 for size, before in zip(sizes, own, strict=True)]
     if policy == "stretch":
         return scales, sizes
     if policy not in ("not_larger", "not_smaller"):
@@ -96,10 +102,10 @@ def _resampled(context: NodeContext, x: Handle, plan: list[_Along], mode: str, n
     wide = x if kind == "nearest" or x.dtype in (DType.F32, DType.F64) else b.convert(x, DType.F32)
     outside: list[tuple[int, npt.NDArray[np.bool_]]] = []
     for along in plan:
+        if along.new == along.size and (along.scale == 1 or not along.size) and mode != "tf_crop_and_resize":
+            continue
         if min(along.new, along.size) < 1 or along.new > _LARGEST:
             raise context.error(f"dimension {along.axis} of {along.size} elements in {along.new}")
-        if along.new == along.size and along.scale == 1 and mode != "tf_crop_and_resize":
-            continue
         places = _places(context, along, mode)
         if mode == "tf_crop_and_resize":
             outside.append((along.axis, (places < 0) | (places > along.size - 1)))
@@ -112,25 +118,29 @@ def _resampled(context: NodeContext, x: Handle, plan: list[_Along], mode: str, n
 
 
 def _places(context: NodeContext, along: _Along, mode: str) -> Floats:
-    """Where in the old dimension the new elements lie."""
-    x = np.arange(along.new, dtype=np.float64)
-    stretched, last = along.scale * along.size, along.size - 1
+    """Where in the old dimension the new elements lie, in single precision: what should be whole is."""
+    return _single_places(context, along, mode).astype(np.float64)
+
+
+def _single_places(context: NodeContext, along: _Along, mode: str) -> npt.NDArray[np.float32]:
+    x, half, scale = np.arange(along.new, dtype=np.float32), np.float32(0.5), np.float32(along.scale)
+    stretched, last = scale * np.float32(along.size), np.float32(along.size - 1)
     match mode:
         case "align_corners":
             return x * last / (stretched - 1) if stretched != 1 else 0 * x
         case "asymmetric":
-            return x / along.scale
+            return x / scale
         case "half_pixel":
-            return (x + 0.5) / along.scale - 0.5
+            return (x + half) / scale - half
         case "pytorch_half_pixel":
-            return (x + 0.5) / along.scale - 0.5 if stretched != 1 else 0 * x - 0.5
+            return (x + half) / scale - half if along.new > 1 else 0 * x
         case "half_pixel_symmetric":
-            offset = along.size / 2 * (1 - along.new / stretched)
-            return offset + (x + 0.5) / along.scale - 0.5
+            offset = np.float32(along.size) / 2 * (1 - np.float32(along.new) / stretched)
+            return offset + (x + half) / scale - half
         case "tf_half_pixel_for_nn":
-            return (x + 0.5) / along.scale
+            return (x + half) / scale
         case "tf_crop_and_resize":
-            start, end = along.region
+            start, end = (np.float32(each) for each in along.region)
             span = (end - start) * last
             return start * last + (x * span / (stretched - 1) if stretched != 1 else 0 * x + span / 2)
     raise context.error(f"coordinate_transformation_mode {mode!r} is not known")
