@@ -67,6 +67,12 @@ def tried(x):
     return -x
 
 
+def raising(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
 def shapes(x):
     y = x[0]
     while y < 3:
@@ -156,6 +162,7 @@ def test_methods_and_closures():
     [
         (one_way, 1.0, "'y' has no value here: not every way"),
         (tried, 1.0, r"line \d+: an if with return, break or continue inside cannot depend on bool"),
+        (raising, 1.0, r"line \d+: an if with raise inside cannot depend on bool"),
         (shapes, X, r"line \d+: y has different shapes in the start and an iteration: \(\) and \(6,\)"),
         (kinds, 1.0, r"line \d+: y changes and is no array or number in the two branches, but 'texts'"),
         (truth, X, r"line \d+: the truth value of an array with more than one element is ambiguous"),

@@ -214,6 +214,14 @@ x y | np.correlate(x[:3], y, "full")
 n m | np.convolve(n, m)
 z x | np.convolve(z, x)
 # selection
+A | A[A[:, 0] > 0].mean(axis=0)
+A | A[A[:, 0] > 0].sum(axis=1).mean()
+A | np.std(A[A[:, 0] > 0], 0)
+A | A[A > 0].max()
+x y | np.c_[x, y, np.ones(len(x))]
+x A | (np.r_[x, 1.0, x], np.r_[0:3, x], np.c_[A, A])
+x | np.hanning(5)[np.argmin(x[:4])]
+x | np.fft.rfftfreq(6, 0.5)[np.argmax(x[:3])]
 x | x[:, None, ...]
 x y b | np.where(b, x, y)
 x | np.select([x < 0, x > 1], [x * 2, x * 3], -1)

@@ -73,6 +73,7 @@ def test_functions_take_what_the_standard_adds_to_numpys() -> None:
     np.testing.assert_array_equal(xp.argsort(x, descending=True), [3, 0, 2, 1])
     np.testing.assert_array_equal(xp.argsort(np.stack([x, x]), axis=0, descending=True), [[0] * 4, [1] * 4])
     assert xp.finfo(x).bits == 64
-    assert xp.iinfo(np.ones(2, np.int8)).max == 127
+    assert xp.finfo(np.float32).bits == xp.finfo("f4").bits == 32
+    assert xp.iinfo(np.ones(2, np.int8)).max == xp.iinfo(np.int8).max == 127
     assert xp.fft.fftfreq(4, dtype=np.float32).dtype == np.float32
     np.testing.assert_array_equal(xp.fft.rfftfreq(5, d=0.5), np.fft.rfftfreq(5, d=0.5))

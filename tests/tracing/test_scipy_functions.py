@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
+from scipy import special
+from scipy.special import logsumexp, softmax
 
 import xlalite as xl
 from xlalite.hlo.errors import TracingError
@@ -78,3 +80,31 @@ def test_what_has_no_rule_says_so() -> None:
 def test_gradients_go_through() -> None:
     gradient = xl.grad(lambda x: scipy.special.gammaln(x).sum())(np.array([0.5, 3.0]))
     np.testing.assert_allclose(gradient, scipy.special.digamma([0.5, 3.0]), rtol=1e-9)
+
+
+X = np.random.default_rng(2).normal(size=(4, 5))
+EDGES = np.array([-np.inf, 1, np.inf, 2])
+WEIGHTS = np.array([1, -1, 2, 0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        *((lambda x: scipy.special.logsumexp(x), given) for given in (X, EDGES, EDGES[:1], np.arange(5))),
+        (lambda x: scipy.special.logsumexp(x, 0, keepdims=True), X),
+        (lambda x: special.logsumexp(x, axis=1, b=WEIGHTS, return_sign=True), X),
+        (lambda x: (softmax(x), softmax(x, axis=0), special.log_softmax(x, axis=-1)), X.astype(np.float32)),
+        (lambda x: special.log_softmax(x), EDGES),
+        (lambda x: special.expit(x) + logsumexp(np.zeros(3)), X),
+    ],
+)
+def test_functions_that_are_no_ufuncs(function: Any, x: Any) -> None:
+    with np.errstate(all="ignore"):
+        found, expected = (xl.nest.flatten(each(x)) for each in (xl.jit(function), function))
+    for one, other in zip(found, expected, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(one, other, rtol=1e-6 if np.asarray(one).dtype == np.float32 else 1e-14, atol=1e-14)
+
+
+def test_gradients_of_them() -> None:
+    np.testing.assert_allclose(xl.grad(lambda x: logsumexp(x))(X), softmax(X))

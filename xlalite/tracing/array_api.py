@@ -9,16 +9,17 @@ from typing import Any
 import numpy
 
 from xlalite.tracing.duck_numpy import np
+from xlalite.tracing.traced_array import TracedArray
 
 
 def finfo(type: Any, /) -> Any:
     """`numpy.finfo`, also of an array's element type."""
-    return numpy.finfo(getattr(type, "dtype", type))
+    return numpy.finfo(_element_type(type))
 
 
 def iinfo(type: Any, /) -> Any:
     """`numpy.iinfo`, also of an array's element type."""
-    return numpy.iinfo(getattr(type, "dtype", type))
+    return numpy.iinfo(_element_type(type))
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
@@ -61,3 +62,7 @@ COMPILED: Mapping[tuple[types.ModuleType, str], Callable[..., Any]] = {
     (numpy, "sort"): sort,
     (numpy, "argsort"): argsort,
 }
+
+
+def _element_type(type: Any) -> Any:
+    return type.dtype if isinstance(type, numpy.ndarray | TracedArray) else type

@@ -10,13 +10,25 @@ import numpy
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
 from xlalite.tracing.duck_numpy import np
+from xlalite.tracing.promotion import normal_axis
 from xlalite.tracing.traced_array import TracedArray
 
 _REDUCTIONS = frozenset({np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.amax, np.amin, np.all, np.any})
 
 
+def _method(name: str) -> Callable[..., Any]:
+    """NumPy's reduction as a method; the largest of no elements is the type's lowest value."""
+
+    def method(self: MaskedSelection, axis: Any = None, **options: Any) -> Any:
+        return getattr(np, name)(self, axis=axis, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`numpy.{name}` of the selected elements."
+    return method
+
+
 class MaskedSelection(numpy.lib.mixins.NDArrayOperatorsMixin):
-    """`x[mask]`: functions of elements and reductions of all of them are recorded; `y[mask]` takes it."""
+    """`x[mask]`: functions of elements and reductions are recorded; `y[mask]` takes it."""
 
     __slots__ = ("mask", "values")
     __array_priority__ = 2001
@@ -55,9 +67,16 @@ class MaskedSelection(numpy.lib.mixins.NDArrayOperatorsMixin):
         """NumPy's protocol: reductions of all elements."""
         if function is np.size:
             return self.size
-        if function not in _REDUCTIONS or len(arguments) > 1 or {*options} - {"ddof", "initial"}:
+        extra = {**options, **({"axis": arguments[1]} if len(arguments) == 2 else {})}
+        if function not in _REDUCTIONS or len(arguments) > 2 or {*extra} - {"ddof", "initial", "axis"}:
             self._refuse(f"{function.__module__}.{function.__name__}")
-        extra = dict(options)
+        rank = self.values.ndim - self.mask.ndim + 1
+        axis = extra.pop("axis", None)
+        along = None if axis is None else normal_axis(axis, rank)
+        if along:
+            return MaskedSelection(function(self.values, axis=along - 1 + self.mask.ndim, **extra), self.mask)
+        if along == 0:
+            extra["axis"] = tuple(range(self.mask.ndim))
         if function in (np.max, np.min, np.amax, np.amin):
             extra.setdefault("initial", _limit(self.values.dtype, is_lowest=function in (np.max, np.amax)))
         return function(self.values, where=self._wide_mask(), **extra)
@@ -72,41 +91,15 @@ class MaskedSelection(numpy.lib.mixins.NDArrayOperatorsMixin):
         """How many elements are selected, traced."""
         return np.sum(self._wide_mask() & np.ones(self.values.shape, np.bool_))
 
-    def sum(self) -> Any:
-        """The sum of the selected elements."""
-        return np.sum(self)
-
-    def prod(self) -> Any:
-        """Their product."""
-        return np.prod(self)
-
-    def mean(self) -> Any:
-        """Their mean."""
-        return np.mean(self)
-
-    def var(self) -> Any:
-        """Their variance."""
-        return np.var(self)
-
-    def std(self) -> Any:
-        """Their standard deviation."""
-        return np.std(self)
-
-    def max(self) -> Any:
-        """The largest of them; that of none is the type's lowest value."""
-        return np.max(self)
-
-    def min(self) -> Any:
-        """The smallest of them; that of none is the type's highest value."""
-        return np.min(self)
-
-    def all(self) -> Any:
-        """Whether all of them are true."""
-        return np.all(self)
-
-    def any(self) -> Any:
-        """Whether one of them is true."""
-        return np.any(self)
+    all = _method("all")
+    any = _method("any")
+    max = _method("max")
+    mean = _method("mean")
+    min = _method("min")
+    prod = _method("prod")
+    std = _method("std")
+    sum = _method("sum")
+    var = _method("var")
 
     def __len__(self) -> NoReturn:
         self._refuse("len()")

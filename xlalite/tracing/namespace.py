@@ -16,10 +16,11 @@ from typing import Any
 import numpy
 
 from xlalite.framework.structure import flatten, rebuild
-from xlalite.tracing import array_api
+from xlalite.tracing import array_api, scipy_functions
 from xlalite.tracing.functions import rule_of
 from xlalite.tracing.functions.sized import SIZED
 from xlalite.tracing.promotion import contains_traced, traced_array
+from xlalite.tracing.side_by_side import Concatenation
 from xlalite.tracing.state import is_tracing
 from xlalite.tracing.traced_array import TracedArray, as_known
 
@@ -38,6 +39,7 @@ _CREATING = frozenset(
             "indices",
         ),
         *("linspace", "logspace", "geomspace", "ones", "tri", "zeros"),
+        *("bartlett", "blackman", "fftfreq", "hamming", "hanning", "kaiser", "rfftfreq"),
         *("zeros_like", "ones_like", "full_like", "empty_like", "copy"),
     }
 )
@@ -82,14 +84,16 @@ class Namespace(ModuleType):
             made = array_api.CONSTANT[key]
         elif self._compiles and key in array_api.COMPILED:
             made = _Compiled(array_api.COMPILED[key])
-        elif name in _CREATING and self._module is numpy:
+        elif name in _CREATING and self._module in (numpy, numpy.fft):
             made = _creating(found)
         elif name in SIZED and self._module is numpy:
             made = _sized(found, SIZED[name])
         elif name in _OF_ARRAYS and self._module is numpy and not self._compiles:
             made = _of_array(found)
-        elif self._compiles and isinstance(found, ModuleType) and name in ("fft", "linalg"):
-            made = Namespace(f"{self.__name__}.{name}", found, True)
+        elif isinstance(found, ModuleType) and name in ("fft", "linalg"):
+            made = Namespace(f"{self.__name__}.{name}", found, self._compiles)
+        elif name in ("c_", "r_"):
+            made = Concatenation(found)
         elif name in _ABOUT_TYPES:
             pass
         elif self._compiles and (isinstance(found, numpy.ufunc) or (callable(found) and rule_of(found) is not None)):
@@ -139,6 +143,8 @@ def _as_seen(value: Any, function: types.FunctionType, made: dict[Any, Any] | No
     """NumPy as these names; arrays as ones with known elements, which take traced indices and elements; functions."""
     if value is numpy:
         return TRACED
+    if (of_scipy := scipy_functions.as_seen(value)) is not None:
+        return of_scipy
     if type(value) is numpy.ndarray and value.dtype.kind in "biufc" and is_tracing():
         return TracedArray(None, known=value.copy())
     is_own = isinstance(value, types.FunctionType) and value.__module__ == function.__module__ and is_tracing()

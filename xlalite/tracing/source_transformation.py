@@ -96,8 +96,10 @@ class _Transformer(ast.NodeTransformer):
         returns = ends_with_return(node.body) and ends_with_return(node.orelse)
         if returns and not _leaves([*node.body[:-1], *node.orelse[:-1]], nested=True):
             return self._returned(node)
-        if _leaves([*node.body, *node.orelse]):
-            node.test = self._decided(node, "an if with return, break or continue")
+        raises = any(isinstance(each, ast.Raise) for each in [*node.body, *node.orelse])
+        if raises or _leaves([*node.body, *node.orelse]):
+            what = "an if with raise" if raises else "an if with return, break or continue"
+            node.test = self._decided(node, what)
             return self.generic_visit(node)
         names = self._used([*node.body, *node.orelse])
         test = self.visit(node.test)

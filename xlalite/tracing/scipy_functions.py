@@ -1,0 +1,82 @@
+"""Functions of `scipy.special` that are no ufuncs, and so do not ask their arguments how they are computed."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from xlalite.framework.structure import flatten
+from xlalite.tracing.duck_numpy import np
+from xlalite.tracing.promotion import floating, traced
+from xlalite.tracing.traced_array import TracedArray
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log(sum(b * exp(a))), from the largest element."""
+    x = traced(floating(a))
+    if b is not None:
+        x = np.where(np.not_equal(b, 0), x, x.dtype.type(-np.inf))
+    largest = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(largest), largest, x.dtype.type(0))
+    terms = np.exp(x - top) if b is None else b * np.exp(x - top)
+    total = np.sum(terms, axis=axis, keepdims=keepdims)
+    sign = np.sign(total)
+    found = np.log(np.abs(total) if return_sign else total) + np.reshape(top, total.shape)
+    return (found, sign) if return_sign else found
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / sum(exp(x))."""
+    given = traced(floating(x))
+    powers = np.exp(given - np.max(given, axis=axis, keepdims=True))
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """log(softmax(x)), without a loss of small ones."""
+    given = traced(floating(x))
+    top = np.max(given, axis=axis, keepdims=True)
+    rest = given - np.where(np.isfinite(top), top, given.dtype.type(0))
+    return rest - np.log(np.sum(np.exp(rest), axis=axis, keepdims=True))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"logsumexp": logsumexp, "log_softmax": log_softmax, "softmax": softmax}
+
+
+def as_seen(value: Any) -> Any:
+    """What stands for scipy, its module `special` or one of these functions in a text; None for anything else."""
+    scipy, special = sys.modules.get("scipy"), sys.modules.get("scipy.special")
+    if special is None:
+        return None
+    if isinstance(value, ModuleType) and (value is scipy or value is special):
+        return _Module(value)
+    name = getattr(value, "__name__", None)
+    if isinstance(name, str) and name in FUNCTIONS and value is getattr(special, name):
+        return _recorded(value, FUNCTIONS[name])
+    return None
+
+
+class _Module(ModuleType):
+    """A module of scipy with these functions in it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        seen = as_seen(found)
+        return found if seen is None else seen
+
+
+def _recorded(function: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        leaves, _ = flatten((arguments, options))
+        chosen = rule if any(isinstance(each, TracedArray) for each in leaves) else function
+        return chosen(*arguments, **options)
+
+    return call
