@@ -175,7 +175,9 @@ backends.codegen.complex_math: algebraic, exponential, inverse, logarithm
 passes.normalization: batch_norm_expander, padded_forms, rng_expander, scan_expander, top_k_expander
 passes.preparation: complex_dot_expander, convolution_canonicalizer, reduction_splitter
 passes.simplify: conditional_simplifier, loop_invariant_code_motion, while_simplifier
-passes: registry
+passes: registry, dump
+backends.cpu: device_run
+hlo.evaluation: spmd
 """
 
 

@@ -30,6 +30,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "errors",
             "garbage",
             "late",
+            "log",
             "records",
             "wording",
         ),

@@ -14,19 +14,15 @@ from xlalite.backends.compile_report import CompileReport
 from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.linking import LinkedCode
 from xlalite.backends.cpu.compilation.request import CompileRequest
-from xlalite.backends.cpu.device_run import run_on_devices
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
 from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
-from xlalite.backends.cpu.native.letters import native_mailbox
 from xlalite.backends.cpu.native.object_code import ObjectCode
-from xlalite.backends.cpu.native.rendezvous import Context
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
-from xlalite.hlo.evaluation.spmd import check_devices
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
 from xlalite.hlo.types.decision import Decision
@@ -105,6 +101,9 @@ class CpuExecutable(Executable):
         self, arguments: Sequence[Sequence[object]], *, transfers: Sequence[HostTransfers] = ()
     ) -> tuple[object, ...]:
         """Runs the code on a thread for each device; they meet in native code."""
+        from xlalite.backends.cpu.device_run import run_on_devices
+        from xlalite.hlo.evaluation.spmd import check_devices
+
         counts, pool = (self._interface.replica_count, self._interface.num_partitions), self.call.entry.pool.address
         check_devices(*counts, len(arguments), len(transfers))
         return run_on_devices(self._run_on_device, arguments, counts, pool, transfers)
@@ -218,6 +217,9 @@ class CpuExecutable(Executable):
         host = connected_host()
         if host is None:
             return alone(*arguments)
+        from xlalite.backends.cpu.native.letters import native_mailbox
+        from xlalite.backends.cpu.native.rendezvous import Context
+
         context = Context(self.call.entry.pool.address, host=native_mailbox(host).address)
         return self._in_context(ctypes.addressof(context))(*arguments)
 

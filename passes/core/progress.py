@@ -5,11 +5,11 @@ It is a message of the log now and then, and on a terminal a line that goes away
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 
-_LOG = logging.getLogger("xlalite")
+from xlalite.hlo import log
+
 _PAUSE_SECONDS = 2.0
 _CLEAR = "\x1b[K"
 
@@ -34,8 +34,8 @@ class Progress:
             return
         self._spoke = now
         text = f"compiling {module_name}: {step}, {instructions:,} instructions, {now - self._start:.0f} s"
-        if _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s", text)
+        if log.wants_info():
+            log.info("%s", text)
         elif _is_terminal():
             self._has_line = True
             sys.stderr.write(f"\r{_CLEAR}{text}")

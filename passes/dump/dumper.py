@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import logging
 import os
 import re
 import sys
@@ -21,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from xlalite.hlo import log
 from xlalite.hlo.errors import DumpError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
@@ -43,8 +43,6 @@ from xlalite.passes.dump.records import (
 )
 
 STANDARD_OUTPUT = "-"
-
-_LOG = logging.getLogger("xlalite")
 
 # File systems take names of 255 bytes: `module_0003.`, the module's name, the rest, and what a temporary file adds.
 _NAME_BYTES = 100
@@ -147,7 +145,7 @@ class ModuleDumper:
 
         name = self._write(f"{stem}.html", graph_page(module))
         if form == "url" and name is not None:
-            _LOG.warning("%s: %s", module.name, (Path(self.directory) / name).absolute().as_uri())
+            log.warning("%s: %s", module.name, (Path(self.directory) / name).absolute().as_uri())
 
     def write_decisions(self, decisions: Sequence[Decision]) -> None:
         """Writes the decisions as JSON."""

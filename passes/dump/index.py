@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import atexit
 import json
-import logging
 import threading
 import time
 from pathlib import Path
 
+from xlalite.hlo import log
 from xlalite.hlo.errors import DumpError
 from xlalite.passes.dump.records import read_contents, write_atomically
-
-_LOG = logging.getLogger("xlalite")
 
 INDEX_JSON = "index.json"
 INDEX_HTML = "index.html"
@@ -56,7 +54,7 @@ def warn_of(error: DumpError, directory: str | Path) -> None:
         if path in _failing:
             return
         _failing.add(path)
-    _LOG.warning("%s; the program goes on, its dumps are not complete", error)
+    log.warning("%s; the program goes on, its dumps are not complete", error)
 
 
 class _Upkeep:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import Argument, ConstantArgument, ParameterArgument, VariableArgument
 from xlalite.framework.meaning.signatures import Signature
+from xlalite.hlo import log
 from xlalite.hlo.errors import CodegenError, LoweringError, PassError, VerificationError, XlaliteError
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
@@ -22,7 +22,6 @@ from xlalite.runtime.recompilation import STAGE, CompilationHistory
 if TYPE_CHECKING:
     from xlalite.clustering.clusters import Cluster
 
-_LOG = logging.getLogger("xlalite")
 _FALLBACK = "runs op by op"
 _IN_BACKGROUND = "it is compiled in the background"
 
@@ -96,11 +95,11 @@ class ClusterCompiler:
             try:
                 self._compile(signature, arguments)
             except XlaliteError as error:  # the operations meet it, too, and tell the caller
-                _LOG.info("%s was not compiled in the background: %s", self._cluster.name, error)
+                log.info("%s was not compiled in the background: %s", self._cluster.name, error)
             except Exception as error:  # nobody waits for this thread, who would see it
                 self._cannot_compile = True
                 self._note_fallback(f"the compiler failed: {type(error).__name__}: {error}".splitlines()[0])
-                _LOG.exception("%s cannot be compiled and runs op by op", self._cluster.name)
+                log.exception("%s cannot be compiled and runs op by op", self._cluster.name)
             finally:
                 self._awaited.discard(signature)
 
@@ -122,13 +121,13 @@ class ClusterCompiler:
                 raise
             self._cannot_compile = True
             self._note_fallback(str(error).splitlines()[0])
-            _LOG.warning("%s cannot be compiled and runs op by op: %s", cluster.name, error)
+            log.warning("%s cannot be compiled and runs op by op: %s", cluster.name, error)
             return None
         seconds = time.perf_counter() - start
         self.policy.compilations += 1
         self.history.add(signature, decision)
         self.history.seconds += seconds
-        _LOG.info("%s in %.1f ms", decision, 1e3 * seconds)
+        log.info("%s in %.1f ms", decision, 1e3 * seconds)
         return compiled
 
     def _note_fallback(self, reason: str) -> None:
@@ -138,7 +137,7 @@ class ClusterCompiler:
 
     def _warn_of_changing_inputs(self) -> None:
         again = [each for each in self.history.decisions if each.verdict == "compiled again"]
-        _LOG.warning("%s is not compiled any more: its inputs keep changing; %s", self._cluster.name, again[-1])
+        log.warning("%s is not compiled any more: its inputs keep changing; %s", self._cluster.name, again[-1])
 
     def _argument_names(self) -> list[str]:
         tensors = (*self.array_tensors, *self.constant_tensors)

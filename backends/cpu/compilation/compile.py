@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from xlalite.backends.cpu.compilation.linking import LinkedCode, link_code
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.fork_lock import no_fork
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.object_code import ObjectCode
+from xlalite.hlo import log
 from xlalite.hlo.wording import counted
-
-_LOG = logging.getLogger("xlalite")
 
 
 def compile_request(request: CompileRequest) -> LinkedCode:
@@ -48,5 +45,5 @@ def _object_code(request: CompileRequest) -> ObjectCode:
     compilation, _ = run_to(OBJECT, request)
     code = compilation.object_code()
     kernels = counted(code.summary.kernels, "kernel")
-    _LOG.debug("compiled %s: %s, %.1f ms", code.summary.name, kernels, code.summary.compile_ms)
+    log.debug("compiled %s: %s, %.1f ms", code.summary.name, kernels, code.summary.compile_ms)
     return code

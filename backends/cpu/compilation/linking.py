@@ -13,7 +13,6 @@ from xlalite.backends.cpu.emission.emitted_module import COUNTERS
 from xlalite.backends.cpu.emission.random_state import random_state_address
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import ObjectCode
-from xlalite.backends.cpu.native.rendezvous import rendezvous_imports
 from xlalite.backends.cpu.native.thread_pool import runtime_imports
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
@@ -55,6 +54,8 @@ def link_code(code: ObjectCode, given: HloModule | None) -> LinkedCode:
     if record.forks:
         imports |= runtime_imports()
     if record.meets:
+        from xlalite.backends.cpu.native.rendezvous import rendezvous_imports
+
         imports |= rendezvous_imports()
     imports |= {name: constant.address for name, constant in constants.items()}
     imports |= {name: call.address for name, call in calls.items()}

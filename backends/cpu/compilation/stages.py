@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from xlalite.backends.base import StageOutput, checked_stage
 from xlalite.backends.cpu.compilation.compilation import Compilation, Step
@@ -12,8 +13,10 @@ from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.jit import CodeForm
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
-from xlalite.passes.dump.dumper import ModuleDumper, module_dumper
 from xlalite.passes.memory.schedule_report import schedule_report
+
+if TYPE_CHECKING:
+    from xlalite.passes.dump.dumper import ModuleDumper
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def compile_to(name: str, request: CompileRequest) -> StageOutput:
 
 def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
     """A compilation that has come to a stage, and the stage's content; each step is dumped if that is wanted."""
-    dumper = module_dumper(request.options.debug, request.given.name)
+    dumper = _dumper(request)
     compilation = Compilation(request, CodeForm.ALL if dumper else stage.form, (dumper,) if dumper else ())
     with dumper or nullcontext():
         for step in compilation.steps():
@@ -65,6 +68,14 @@ def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | by
             if step is stage.step:
                 break
         return compilation, stage.content(compilation)
+
+
+def _dumper(request: CompileRequest) -> ModuleDumper | None:
+    if request.options.debug.dump_to is None:
+        return None
+    from xlalite.passes.dump.dumper import module_dumper
+
+    return module_dumper(request.options.debug, request.given.name)
 
 
 def _dump(step: Step, compilation: Compilation, dumper: ModuleDumper) -> None:

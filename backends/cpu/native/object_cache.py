@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import logging
 import os
 import sys
 import time
@@ -29,10 +28,10 @@ from xlalite.backends.cpu.native.jit_options import JitOptions, host_fingerprint
 from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.backends.cpu.native.once import once
+from xlalite.hlo import log
 from xlalite.hlo.errors import CacheError, XlaliteError
 from xlalite.hlo.records import dataclass
 
-_LOG = logging.getLogger("xlalite")
 _Used = TypeVar("_Used")
 
 DEFAULT_SIZE_LIMIT_BYTES = 512 << 20
@@ -284,7 +283,7 @@ def default_cache() -> ObjectCache:
     try:
         return ObjectCache.at(path)
     except CacheError as error:
-        _LOG.warning("compiled code is kept in memory only: %s (XLALITE_CACHE_DIR names another directory)", error)
+        log.warning("compiled code is kept in memory only: %s (XLALITE_CACHE_DIR names another directory)", error)
         return ObjectCache.in_memory(str(error))
 
 
