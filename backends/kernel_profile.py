@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xlalite.hlo.records import dataclass
 
@@ -61,8 +61,8 @@ class KernelProfile:
         flops, size = sum(one.flops for one in kernels), sum(one.bytes_accessed for one in kernels)
         return KernelProfile(KernelTime(entry.name, "", entry.calls, entry.time_ns, flops, size), kernels)
 
-    def report(self) -> str:
-        """A table, the longest first."""
+    def report(self, share_of_roof: Callable[[KernelTime], float] | None = None) -> str:
+        """A table, the longest first; with the part of the possible speed that each comes to, if that is known."""
         rows = sorted((one for one in self.kernels if one.calls), key=lambda one: -one.time_ns)
         rest = self.total.time_ns - sum(one.time_ns for one in rows)
         shown = [*rows, KernelTime("(between kernels)", "", self.total.calls, rest, 0, 0), self.total]
@@ -72,12 +72,14 @@ class KernelProfile:
         )
         lines = [
             f"{'kernel':{width}}  {'kind':{kinds}}  {'calls':>9} {'ms':>11} {'share':>6} {'GB/s':>8} {'GFLOP/s':>8}"
+            f"{'    roof' if share_of_roof else ''}"
         ]
         for one in shown:
             share = one.time_ns / self.total.time_ns if self.total.time_ns else 0.0
+            roof = f" {share_of_roof(one):7.1%}" if share_of_roof and one.flops + one.bytes_accessed else ""
             lines.append(
                 f"{one.name:{width}}  {one.kind:{kinds}}  {one.calls:9} {one.time_ns / 1e6:11.4f} {share:6.1%} "
-                f"{one.gbytes:8.2f} {one.gflops:8.2f}"
+                f"{one.gbytes:8.2f} {one.gflops:8.2f}{roof}"
             )
         return "\n".join(lines)
 

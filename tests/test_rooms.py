@@ -86,6 +86,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "cpu",
             "interpreter",
+            "roofline",
         ),
     ),
     "xlalite.backends.codegen": (

@@ -41,6 +41,15 @@ def test_bench_phases_add_up(softmax: Path, xlalite: Callable[..., object]) -> N
     assert [*json.loads(line)["phases"]] == ["verification", "copy"]
 
 
+def test_bench_of_kernels_has_a_row_for_each(softmax: Path, xlalite: Callable[..., object]) -> None:
+    shown = xlalite("bench", softmax, "--kernels", "--num_threads=1", "--min_time=0.01").out.splitlines()
+    assert shown[1].split()[:3] == ["kernel", "kind", "calls"]
+    (line,) = xlalite("bench", softmax, "--kernels", "--json", "--min_time=0.01").out.splitlines()
+    rows = json.loads(line)["kernels"]
+    assert rows
+    assert {"name", "kind", "calls", "time_ns", "flops", "bytes_accessed"} == set(rows[0])
+
+
 def test_bench_wrong_use(softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("bench", softmax, "--min_time=forever")
     assert ran.code == 2

@@ -43,9 +43,20 @@ def test_profile_says_which_kernels_took_the_time(softmax: Path, xlalite: Callab
     ran = xlalite("run", softmax, "--iterations=3", "--num_threads=1", "--profile")
     assert ran.code == 0
     table = ran.out[ran.out.index("kernel ") :].splitlines()
-    assert table[0].split() == ["kernel", "kind", "calls", "ms", "share", "GB/s", "GFLOP/s"]
-    assert all(line.split()[-5] == "3" for line in table[1:])
+    assert table[0].split() == ["kernel", "kind", "calls", "ms", "share", "GB/s", "GFLOP/s", "roof"]
+    assert table[-2].startswith("(between kernels)")
+    assert all(line.split()[-6] == "3" for line in (*table[1:-2], table[-1]))
     assert xlalite("run", softmax, "--platform=interpreter", "--profile").code == 2
+
+
+def test_roofline_is_a_picture_of_the_kernels(softmax: Path, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    picture = tmp_path / "roof.svg"
+    ran = xlalite("run", softmax, "--num_threads=1", f"--roofline={picture}")
+    assert ran.code == 0
+    assert " roof\n" in ran.out
+    shown = picture.read_text()
+    assert shown.startswith("<svg ")
+    assert "of the possible speed</title></circle>" in shown
 
 
 @pytest.mark.parametrize("large", [[], ["--use_large_float_range"]])

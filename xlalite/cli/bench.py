@@ -14,6 +14,7 @@ import numpy as np
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.backends.compile_report import CompileReport
+from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.cli.arguments import CommandParser, add_file, add_platform, add_threads
 from xlalite.cli.cache import shown_bytes
 from xlalite.cli.errors import UsageError
@@ -86,6 +87,14 @@ def run(words: Sequence[str]) -> int:
             else:
                 print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{report.table()}")
             continue
+        if arguments.kernels:
+            profile = measure_kernels(module, arguments.platform, options, arguments.min_time)
+            if arguments.json:
+                rows = [dataclasses.asdict(one) for one in profile.kernels]
+                print(json.dumps({"file": path, "module": module.name, "kernels": rows}))
+            else:
+                print(f"{shown_name(path)}: module {module.name} on {arguments.platform}\n{profile}")
+            continue
         measured = measure(module, arguments.platform, options, arguments.min_time)
         earlier = baseline.get(module.name)
         if arguments.json:
@@ -154,6 +163,13 @@ def measure(module: HloModule, platform: str, options: CompileOptions, min_secon
     )
 
 
+def measure_kernels(module: HloModule, platform: str, options: CompileOptions, min_seconds: float) -> KernelProfile:
+    """Where the time of calls on random inputs, for at least so long, goes."""
+    executable = get_backend(platform).compile(module, dataclasses.replace(options, profile=True))
+    _time_calls(executable, random_arguments(module, np.random.default_rng(0)), min_seconds)
+    return executable.kernel_profile()
+
+
 def _parser() -> CommandParser:
     parser = CommandParser(
         "bench",
@@ -169,6 +185,7 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--phases", action="store_true", help="instead: the time of each phase of the quickest compilation"
     )
+    parser.add_argument("--kernels", action="store_true", help="instead: the time of each kernel, on cpu")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
     parser.add_argument("--baseline", metavar="FILE", help="compare with what --json printed before, by module")
     return parser

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class RunOptions:
         save: A file to write the arguments and results of the last iteration to.
         replicas: Number of replicas, None for what the module's header says.
         partitions: Number of partitions of each, None for what the header says.
+        roofline: A file for the picture of the kernels' speeds.
     """
 
     platform: str
@@ -67,6 +69,7 @@ class RunOptions:
     save: str | None = None
     replicas: int | None = None
     partitions: int | None = None
+    roofline: str | None = None
 
     @property
     def has_devices(self) -> bool:
@@ -101,7 +104,7 @@ def run(words: Sequence[str]) -> int:
     if not arguments.files:
         raise UsageError("the following arguments are required: FILE")
     compiling = compile_options(flags, arguments.num_threads)
-    compiling = replace(compiling, profile=arguments.profile)
+    compiling = replace(compiling, profile=arguments.profile or arguments.roofline is not None)
     compiling.debug.check_pass_names(get_backend(arguments.platform).passes)
     options = RunOptions(
         platform=arguments.platform,
@@ -118,10 +121,11 @@ def run(words: Sequence[str]) -> int:
         save=arguments.save,
         replicas=arguments.num_replicas,
         partitions=arguments.num_partitions,
+        roofline=arguments.roofline,
     )
     _check(options)
-    if arguments.profile and (options.platform != "cpu" or options.isolates):
-        raise UsageError("--profile takes the times of kernels in whole modules on cpu")
+    if compiling.profile and (options.platform != "cpu" or options.isolates):
+        raise UsageError("--profile and --roofline take the times of kernels in whole modules on cpu")
     run_one = run_instructions if options.isolates else run_file
     if len(arguments.files) == 1:
         return 0 if run_one(arguments.files[0], options) else ANSWER_IS_NO
@@ -185,10 +189,20 @@ def run_file(path: str, options: RunOptions) -> bool:
         agrees &= iterate(iteration, programs, generator, options, times)
     _print_times(times)
     if options.compile.profile:
-        print(executable.kernel_profile())
+        _print_profile(executable, options)
     if not agrees:
         print(f"  MISMATCH with {options.expected or options.reference} (inputs of --random_seed={options.seed})")
     return agrees
+
+
+def _print_profile(executable: Executable, options: RunOptions) -> None:
+    """Where the time of the calls went, beside what the machine could do."""
+    from xlalite.backends.roofline import measured_roofline, roofline_svg
+
+    profile, roofline = executable.kernel_profile(), measured_roofline(options.compile.num_threads)
+    print(profile.report(roofline.share))
+    if options.roofline:
+        Path(options.roofline).write_text(roofline_svg(profile, roofline), encoding="utf-8")
 
 
 def run_instructions(path: str, options: RunOptions) -> bool:
@@ -236,6 +250,9 @@ def _parser() -> CommandParser:
         "--num_partitions", type=positive, metavar="N", help="... of N partitions, each with its inputs"
     )
     parser.add_argument("--profile", action="store_true", help="print where the time of the runs went, by kernel")
+    parser.add_argument(
+        "--roofline", metavar="FILE", help="the same, with a picture (SVG) of what the machine could do"
+    )
     parser.add_argument("--targets", action="store_true", help="list the custom-call targets that have a meaning")
     parser.add_argument("--print_literals", action="store_true", help="print inputs and results")
     return parser
