@@ -120,7 +120,8 @@ def compare(entry: OpInfo, arguments: tuple[Any, Any], backend: str, *, differen
     expected = [results(call, tensors)]
     if any(one.dtype in _WIDER for one in tensors):
         wide = [one.to(_WIDER.get(one.dtype, one.dtype)).requires_grad_(one.requires_grad) for one in tensors]
-        expected.append(results(call, wide))
+        with contextlib.suppress(RuntimeError):  # parts of a storage, which copies do not have
+            expected.append(results(call, wide))
     agree(found, expected)
 
 
