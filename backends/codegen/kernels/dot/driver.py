@@ -11,7 +11,7 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.finish import Area
-from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, tile_of
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, shortens_tiles, tile_of
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
@@ -343,7 +343,7 @@ class Driver:
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
-        given = map(math.value, arguments_of(plan, layout, first, area.width))
+        given = map(math.value, arguments_of(plan, layout, first, area.width, area.height))
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
@@ -398,14 +398,13 @@ class Driver:
         plan, view = self._plan, self._plan.view
         if plan.form is Form.STREAM:
             return self._function(plan.rows, plan.columns)
-        return self._choice(
-            width,
-            plan.columns,
-            view.n % plan.columns,
-            lambda columns: self._choice(
-                height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns)
-            ),
-        )
+
+        def of_columns(columns: int) -> Value:
+            if shortens_tiles(plan):
+                return self._function(plan.rows, columns)
+            return self._choice(height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns))
+
+        return self._choice(width, plan.columns, view.n % plan.columns, of_columns)
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:

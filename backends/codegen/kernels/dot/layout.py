@@ -10,7 +10,7 @@ from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
-from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
@@ -20,7 +20,7 @@ LONG_TILE = 256
 """Terms from which on a tile takes so long that what calls it need not be fast, and it need not know its sizes."""
 
 _MASKED_TILE = 64
-"""Terms from which on it is told how many columns there are."""
+"""Terms from which on it is told how many columns there are, and how many rows if these are packed."""
 
 _MASKED_BITS = 256
 """Width of the vectors from which on there are masks that are known only when code runs: those of AVX and AVX-512."""
@@ -176,6 +176,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
         looks_up=plan.view.rhs.looked_up,
         narrows=narrows,
+        shortens=shortens_tiles(plan),
         run=_run(plan),
         jump=plan.view.lhs.depth.jump if _run(plan) else 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
@@ -183,14 +184,21 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     )
 
 
-def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar) -> tuple[Scalar, ...]:
-    """Strides and other distances that are arguments of a tile from a column on, so wide; see `OuterTile`."""
+def shortens_tiles(plan: DotPlan) -> bool:
+    """Whether tiles of fewer rows are the others, told so: where the rows behind the last one are in a panel, too."""
+    is_panel = plan.packs_lhs and (plan.numbers.word > 1 or not plan.view.lhs.is_computed_in_rows)
+    is_worth_it = 0 < -plan.row_run % plan.rows <= VARIANT * plan.row_run and plan.unit_depth >= _MASKED_TILE
+    return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel and is_worth_it
+
+
+def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar, height: Scalar) -> tuple[Scalar, ...]:
+    """Strides and other numbers that are arguments of a tile from a column on, so wide and so high; see `OuterTile`."""
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
     if plan.form is Form.DEPTH:
         return layout.lhs.outer, layout.rhs.outer, c_row
     b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
     strides = layout.lhs.outer, layout.lhs.depth, b_depth, c_row
-    return (*strides, width) if plan.form is Form.STREAM else (*strides, _chain_piece(plan), width)
+    return (*strides, width) if plan.form is Form.STREAM else (*strides, _chain_piece(plan), width, height)
 
 
 def _run(plan: DotPlan) -> int:

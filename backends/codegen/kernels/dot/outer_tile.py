@@ -25,6 +25,7 @@ class _Arguments:
         b_depth: Distance of b's rows.
         c_row: Distance of c's rows.
         piece: The terms after which sums begin anew.
+        height: The rows that are stored.
         masks: The lanes of each vector of a row that are used; None for all.
     """
 
@@ -33,6 +34,7 @@ class _Arguments:
     b_depth: Scalar
     c_row: Scalar
     piece: Scalar
+    height: Scalar
     masks: tuple[Value | None, ...]
 
 
@@ -50,6 +52,7 @@ class OuterTile(Tile):
         b_filled: Whether b's rows are read in whole vectors, behind the last column, too.
         looks_up: Whether b is a table of the places of its rows.
         narrows: Whether the number of columns is an argument, any that needs all vectors; else it is known.
+        shortens: Whether the number of rows is an argument, too: all are summed, and the first ones stored.
         run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
         jump: Distance from where such a run ends to where the next one begins.
         adds: Whether `adds` counts: the sums may be added to those in c.
@@ -57,7 +60,7 @@ class OuterTile(Tile):
     """
 
     name: ClassVar[str] = "dot_tile"
-    arguments: ClassVar[int] = 6
+    arguments: ClassVar[int] = 7
 
     a_row: int | None
     a_depth: int | None
@@ -65,6 +68,7 @@ class OuterTile(Tile):
     b_filled: bool
     looks_up: bool
     narrows: bool
+    shortens: bool
     run: int
     jump: int
     adds: bool
@@ -81,13 +85,14 @@ class OuterTile(Tile):
         fb.as_written()
         fb.is_strength_reduced = self.run > 0
         a, b, c, depth, adds, *arguments = fb.parameters
-        known = (self.a_row, self.a_depth, self.b_depth, None, None, None if self.narrows else self.columns)
-        a_row, a_depth, b_depth, c_row, piece, width = (
+        sizes = None if self.narrows else self.columns, None if self.shortens else self.rows
+        known = (self.a_row, self.a_depth, self.b_depth, None, None, *sizes)
+        a_row, a_depth, b_depth, c_row, piece, width, height = (
             number if one is None else one for one, number in zip(known, arguments, strict=True)
         )
         ends = (*(start + self.lanes for start in self._starts[:-1]), width)
         masks = tuple(map(builder.below, self._starts, ends))
-        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, masks)
+        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, masks)
         if not self.begins_anew:
             _, _, *sums = self._sums(builder, call, a, b, depth)
             self._store(builder, c, call, sums, adds)
@@ -180,13 +185,21 @@ class OuterTile(Tile):
         # No sum is -0, so that adding 0 is the same as adding nothing.
         bits = vector(I64 if builder.kept.bits == 64 else I32, builder.lanes)
         kept_bits = fb.splat(fb.sext(adds, bits.scalar), builder.lanes) if self.adds else None
-        line = c
+        line, last, stores = c, math.subtract(given.height, 1), list[tuple[Value, Value, Value | None]]()
         for row in range(self.rows):
+            if self.shortens:
+                line = math.address(builder.kept, c, math.multiply(given.c_row, math.least(last, row)))
             for number, (start, mask) in enumerate(zip(self._starts, given.masks, strict=True)):
                 total, address = sums[row * across + number], math.address(builder.kept, line, start)
                 if kept_bits is not None:
                     found = builder.load(address, mask)
                     found = fb.bitcast(fb.and_(fb.bitcast(found, bits), kept_bits), found.type)
                     total = builder.numbers.add(fb, total, found)
-                builder.store(total, address, mask)
-            line = math.address(builder.kept, line, given.c_row)
+                stores.append((total, address, mask))
+            if not self.shortens:
+                while stores:
+                    builder.store(*stores.pop(0))
+                line = math.address(builder.kept, line, given.c_row)
+        # What is behind the last row is in its place when that is stored.
+        for total, address, mask in reversed(stores):
+            builder.store(total, address, mask)

@@ -30,7 +30,7 @@ _RESTART = 8.0
 _SELECT, _PICK = 8.0, 4.0
 """Cycles to take a vector, or an element, out of a tile that has others between those that count."""
 
-_VARIANT = 0.02
+VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
 
 _FEWER_ROWS = 0.01
@@ -97,7 +97,7 @@ def outer_tilings(
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
-            yield Tiling(rows, columns, chains, work * (1 + loss + _VARIANT * (len(pieces) - 1)), overlaps)
+            yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (len(pieces) - 1)), overlaps)
 
 
 def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:
@@ -133,7 +133,7 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
             step = max(height * width, _LATENCY / 2 / chains, height + width)
             folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
             work += times * (step * -(-view.k // lanes) + folding + 10)
-        yield Tiling(rows, columns, chains, work * (1 + _VARIANT * (len(pieces) - 1)))
+        yield Tiling(rows, columns, chains, work * (1 + VARIANT * (len(pieces) - 1)))
 
 
 def _pieces(

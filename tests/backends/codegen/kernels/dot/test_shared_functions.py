@@ -65,6 +65,19 @@ def test_products_share_loops_whatever_follows(columns: int) -> None:
     assert shared_modules(followed("negate", 512)) == first
 
 
+@pytest.mark.parametrize("isa", ["", "AVX2", "SSE2"])
+@pytest.mark.parametrize(("dtype", "terms"), [("f16", 64), ("f16", 1030), ("bf16", 520), ("s8", 1030), ("f64", 300)])
+def test_packed_rows_that_fill_no_tile_have_no_function(
+    dtype: str, terms: int, isa: str, rng: np.random.Generator
+) -> None:
+    text = product(119, terms, 45, dtype).replace(f"[119,{terms}]", f"[{terms},119]").replace("{1}", "{0}")
+    arrays = [rng.integers(-3, 4, dims).astype(DType(dtype).numpy) for dims in ((terms, 119), (terms, 45))]
+    expected = evaluate(parse(text), *arrays)
+    for threads in (1, 2, 5):
+        options = CompileOptions(num_threads=threads, debug=DebugOptions(cpu_max_isa=isa))
+        np.testing.assert_array_equal(get_backend("cpu").compile(parse(text), options)(*arrays), expected)
+
+
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_long_sums_share_the_functions_that_add_their_parts(dtype: str) -> None:
     first = shared_modules(product(64, 20_000, 64, dtype))
