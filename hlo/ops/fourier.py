@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
+from xlalite.hlo.late import imported
 from xlalite.hlo.ops.evaluation.accumulation import narrow
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
 from xlalite.hlo.spelling.codecs import INT_LIST, enum_codec
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.literal import Array, Value
+from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import Shape
 
 
@@ -79,11 +80,11 @@ def _fft_shape(context: ShapeContext) -> Shape:
     return Shape.array(dtype, (*operand.dims[:-1], last))
 
 
-_TRANSFORMS: dict[FftType, Callable[..., Array]] = {
-    FftType.FFT: np.fft.fftn,
-    FftType.IFFT: np.fft.ifftn,
-    FftType.RFFT: np.fft.rfftn,
-    FftType.IRFFT: np.fft.irfftn,
+_TRANSFORMS = {
+    FftType.FFT: "numpy.fft:fftn",
+    FftType.IFFT: "numpy.fft:ifftn",
+    FftType.RFFT: "numpy.fft:rfftn",
+    FftType.IRFFT: "numpy.fft:irfftn",
 }
 
 
@@ -97,7 +98,7 @@ def _fft(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -
         return np.zeros(shape.dims, shape.dtype.numpy)
     wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
     axes = tuple(range(operand.ndim - len(attrs.fft_length), operand.ndim))
-    result = narrow(_TRANSFORMS[attrs.fft_type](wide, s=attrs.fft_length, axes=axes), shape.dtype)
+    result = narrow(imported(_TRANSFORMS[attrs.fft_type])(wide, s=attrs.fft_length, axes=axes), shape.dtype)
     if result.shape == shape.dims:
         return result
     fitted = np.zeros(shape.dims, result.dtype)
