@@ -219,6 +219,8 @@ A | A[A[:, 0] > 0].sum(axis=1).mean()
 A | np.std(A[A[:, 0] > 0], 0)
 A | A[A > 0].max()
 x y | np.c_[x, y, np.ones(len(x))]
+x | np.asanyarray(x) + np.asfortranarray(x)
+A x | A[np.triu_indices(3, 1)] + np.tril_indices(3)[0][np.argmin(x[:3])]
 x A | (np.r_[x, 1.0, x], np.r_[0:3, x], np.c_[A, A])
 x | np.hanning(5)[np.argmin(x[:4])]
 x | np.fft.rfftfreq(6, 0.5)[np.argmax(x[:3])]

@@ -24,13 +24,15 @@ from xlalite.tracing.side_by_side import Concatenation
 from xlalite.tracing.state import is_tracing
 from xlalite.tracing.traced_array import TracedArray, as_known
 
-_CREATING = frozenset(
+CREATING = frozenset(
     {
         *(
             "arange",
             "array",
+            "asanyarray",
             "asarray",
             "ascontiguousarray",
+            "asfortranarray",
             "empty",
             "eye",
             "full",
@@ -40,9 +42,10 @@ _CREATING = frozenset(
         ),
         *("linspace", "logspace", "geomspace", "ones", "tri", "zeros"),
         *("bartlett", "blackman", "fftfreq", "hamming", "hanning", "kaiser", "rfftfreq"),
-        *("zeros_like", "ones_like", "full_like", "empty_like", "copy"),
+        *("zeros_like", "ones_like", "full_like", "empty_like", "copy", "diag_indices", "tril_indices", "triu_indices"),
     }
 )
+_CONVERTING = (numpy.array, numpy.asanyarray, numpy.asarray, numpy.ascontiguousarray, numpy.asfortranarray)
 _ABOUT_TYPES = frozenset(
     {
         *("can_cast", "common_type", "iscomplexobj", "isrealobj", "may_share_memory", "min_scalar_type", "ndim"),
@@ -84,7 +87,7 @@ class Namespace(ModuleType):
             made = array_api.CONSTANT[key]
         elif self._compiles and key in array_api.COMPILED:
             made = _Compiled(array_api.COMPILED[key])
-        elif name in _CREATING and self._module in (numpy, numpy.fft):
+        elif name in CREATING and self._module in (numpy, numpy.fft):
             made = _creating(found)
         elif name in SIZED and self._module is numpy:
             made = _sized(found, SIZED[name])
@@ -176,7 +179,7 @@ def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
     def create(*arguments: Any, **options: Any) -> Any:
         if not is_tracing():
             return function(*arguments, **options)
-        if function in (numpy.array, numpy.asarray, numpy.ascontiguousarray) and contains_traced(arguments[:1]):
+        if function in _CONVERTING and contains_traced(arguments[:1]):
             return _array(*arguments, **options)
         if function is numpy.full and contains_traced((*arguments[1:2], options.get("fill_value"))):
             return _full(*arguments, **options)
