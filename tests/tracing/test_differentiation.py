@@ -31,6 +31,15 @@ def shifted(x: Any) -> Any:
     return y.sum()
 
 
+def exchanged(x: Any) -> Any:
+    places = np.argsort(x)[np.array([0, 0, 1, 1])]
+    y = x * 2
+    y[places] = x[places] * np.arange(4.0)
+    largest = np.argmax(x)
+    y[[1, largest, largest]] = y[[largest, 1, largest]]
+    return np.sum(y * np.arange(5.0))
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -47,6 +56,7 @@ def shifted(x: Any) -> Any:
         lambda x: np.sum(np.convolve(x, np.array([1.0, 2.0, -1.0])) ** 2),
         lambda x: np.sum(np.einsum("i,j->ij", x, x) * A),
         shifted,
+        exchanged,
     ],
 )
 def test_gradients_by_vectors_are_those_of_differences(function):
@@ -142,3 +152,9 @@ def test_what_has_no_gradient_is_refused(function, arguments, message):
 )
 def test_gradients_of_running_extremes_powers_and_windows(function):
     np.testing.assert_allclose(xl.grad(function)(X), by_differences(function, X), rtol=1e-6, atol=1e-7)
+
+
+def test_arrays_that_a_compiled_function_is_given_take_traced_indices() -> None:
+    taken = xl.jit(lambda table, x: np.sum(table[np.argsort(x)] * x))
+    table = np.arange(5.0)
+    np.testing.assert_allclose(xl.grad(lambda x: taken(table, x))(X), table[np.argsort(X)])

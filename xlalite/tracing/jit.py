@@ -195,7 +195,7 @@ class JitFunction:
         given = dict(named)
         out = None if self._has_out else given.pop(OUT, None)
         leaves, structure = flatten((list(arguments), given))
-        copies = [each.copy() if isinstance(each, TracedArray) else each for each in leaves]
+        copies = [_own_copy(each) for each in leaves]
         positional, own_named = rebuild(structure, copies)
         kept = self._static_positions | self._donated_positions
         positional = [arguments[i] if i in kept else each for i, each in enumerate(positional)]
@@ -473,6 +473,13 @@ def _of_other(leaf: Any) -> Array:
     if hasattr(leaf, "__dlpack__") and not hasattr(leaf, "__array__"):
         return np.from_dlpack(leaf)
     return np.asarray(leaf)
+
+
+def _own_copy(leaf: Any) -> Any:
+    """A traced array as it is now; one that is known takes traced indices and elements, too."""
+    if isinstance(leaf, TracedArray):
+        return leaf.copy()
+    return TracedArray(None, known=leaf.copy()) if type(leaf) is np.ndarray else leaf
 
 
 def _as_output(name: str, value: Any) -> Tensor:

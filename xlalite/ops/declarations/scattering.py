@@ -6,6 +6,7 @@ clamp when reading and are skipped when writing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -197,7 +198,30 @@ def _declare_tensor_scatter(name: str, opcode: str, gradient: OneOutputGradient,
 def _update_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     _, indices, updates = op.inputs
     kept = node("TensorScatterUpdate", [grad, indices, node("ZerosLike", [updates])])
-    return [kept, None, node("GatherNd", [grad, indices])]
+    arrived = node("GatherNd", [grad, indices])
+    stays = _what_stays(op)
+    if stays is None:
+        return [kept, None, arrived]
+    return [kept, None, node("SelectV2", [stays, arrived, node("ZerosLike", [arrived])])]
+
+
+def _what_stays(op: Operation) -> Tensor | None:
+    """Which updates no later one replaces, with the rank of the updates; None where all stay, or sizes are unknown."""
+    tensor, indices, _ = op.inputs
+    if not (tensor.shape.is_fully_defined() and indices.shape.is_fully_defined()):
+        return None
+    *batch, depth = indices.shape.known_dims()
+    count = math.prod(batch)
+    known = constant_value(indices)
+    if count <= 1 or (known is not None and len(np.unique(known.reshape(count, depth), axis=0)) == count):
+        return None
+    first, end, step = (constant(np.int32(each)) for each in (1, count + 1, 1))
+    numbers = node("Reshape", [node("Range", [first, end, step]), constant(np.asarray(batch, np.int32))])
+    places = constant(np.asarray(tensor.shape.known_dims()[:depth], np.int32))
+    written = node("TensorScatterUpdate", [node("Fill", [places, constant(np.int32(0))]), indices, numbers])
+    stays = node("Equal", [node("GatherNd", [written, indices]), numbers])
+    rest = len(tensor.shape.known_dims()) - depth
+    return node("Reshape", [stays, constant(np.asarray([*batch, *[1] * rest], np.int32))])
 
 
 def _add_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
