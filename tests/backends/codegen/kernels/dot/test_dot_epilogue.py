@@ -191,8 +191,8 @@ def test_an_epilogue_does_not_depend_on_the_threads(rng: np.random.Generator) ->
 def test_the_last_part_of_a_long_sum_computes_what_follows(rng: np.random.Generator) -> None:
     text = """HloModule m
 ENTRY e {
-  x = f32[6001,20] parameter(0)
-  y = f32[6001,33] parameter(1)
+  x = f32[12001,20] parameter(0)
+  y = f32[12001,33] parameter(1)
   b = f32[20,33] parameter(2)
   d = f32[20,33] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
   s = f32[20,33] multiply(d, b)
