@@ -204,6 +204,41 @@ def test_bytecode_is_written_to_its_files(softmax: Path, tmp_path: Path, xlalite
     assert "bytecode holds one module, the input has 2" in ran.err
 
 
+def test_modules_are_written_as_protos(tmp_path: Path, softmax: Path, xlalite: Callable[..., object]) -> None:
+    for words in ([], ["--passes=dce"]):
+        assert xlalite("opt", softmax, *words, "-o", tmp_path / "f.pb").code == 0
+        assert xlalite("run", tmp_path / "f.pb").code == 0
+    assert xlalite("diff", softmax, tmp_path / "f.pb").code == 0
+    (tmp_path / "two.hlo").write_text(f"{softmax.read_text()}\n// -----\n{softmax.read_text()}")
+    ran = xlalite("opt", tmp_path / "two.hlo", "--split-input-file", "-o", tmp_path / "f.pb")
+    assert ran.code == 2
+    assert "a proto holds one module, the input has 2" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("stage", "start"), [("llvm-before-optimizations", "define "), ("llvm", "define "), ("asm", "kernel.")]
+)
+def test_one_kernel_of_many(stage: str, start: str, tmp_path: Path, xlalite: Callable[..., object]) -> None:
+    file = tmp_path / "f.hlo"
+    file.write_text("""HloModule m
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[64,64] parameter(0)
+  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  z = f32[64,64] sort(x), dimensions={1}, to_apply=less
+  ROOT t = (f32[64,64], f32[64,64]) tuple(y, z) }
+""")
+    ran = xlalite("opt", file, f"--stage={stage}", "--kernel=y")
+    assert ran.out.startswith(start)
+    assert "kernel.y" in ran.out
+    assert "kernel.z" not in ran.out
+    ran = xlalite("opt", file, f"--stage={stage}", "--kernel=yy")
+    assert ran.code == 2
+    assert "there is no kernel 'yy'" in ran.err
+    assert "--stage=asm have kernels" in xlalite("opt", file, "--kernel=y").err
+
+
 def test_modules_are_shown_in_stablehlo(tmp_path: Path, xlalite: Callable[..., object]) -> None:
     file = tmp_path / "twice.hlo"
     file.write_text("HloModule m\nENTRY e { x = f32[4] parameter(0)\n y = f32[4] copy(x)\n ROOT a = f32[4] add(x, y) }")

@@ -12,6 +12,7 @@ from pathlib import Path
 from xlalite.backends.base import OTHER_STAGE_NAMES, Backend, CompileOptions, StageOutput, get_backend, stage_name
 from xlalite.cli.arguments import CommandParser, add_platform
 from xlalite.cli.errors import UsageError
+from xlalite.cli.kernel_text import kernel_text
 from xlalite.cli.pass_list import list_passes, parse_passes
 from xlalite.cli.reading import SEPARATOR, STANDARD_INPUT, read_modules
 from xlalite.cli.wrapping import print_lines
@@ -36,6 +37,7 @@ STABLEHLO = "stablehlo"
 """No stage of a compilation: the module in another language."""
 
 _BYTECODE = ".mlirbc"
+_PROTO = ".pb"
 _PICTURES = {"svg": "for browsers and documents", "dot": "for Graphviz"}
 _OTHER_STAGES = {
     STABLEHLO: "the module as it was given, or after --passes, as StableHLO; -o F.mlirbc writes bytecode",
@@ -83,6 +85,9 @@ def run(words: Sequence[str]) -> int:
     if stage == STABLEHLO and arguments.output.endswith(_BYTECODE):
         _write_bytecode(arguments.output, modules, passes or (), debug)
         return 0
+    if stage == "hlo" and arguments.output.endswith(_PROTO):
+        _write_proto(arguments.output, modules, passes, backend, options)
+        return 0
     if stage in _PICTURES:
         _write(arguments.output, "".join(_picture(stage, module, passes, backend, options) for module in modules))
         return 0
@@ -92,7 +97,10 @@ def run(words: Sequence[str]) -> int:
         else backend.compile_to(stage, module, options)
         for module in modules
     ]
-    _write(arguments.output, f"{SEPARATOR}\n".join(output.text for output in outputs))
+    texts = [
+        output.text if arguments.kernel is None else kernel_text(output.text, arguments.kernel) for output in outputs
+    ]
+    _write(arguments.output, f"{SEPARATOR}\n".join(texts))
     for output in outputs:
         _show(output, explain=arguments.explain, time=arguments.time)
     return 0
@@ -117,8 +125,11 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--stage", default="hlo", metavar="STAGE", help="what to print (default: hlo); see --list-stages"
     )
+    parser.add_argument("--kernel", metavar="NAME", help="of LLVM IR or assembly, only the kernel that computes this")
     add_platform(parser)
-    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="write to a file")
+    parser.add_argument(
+        "-o", dest="output", default="-", metavar="OUT", help="write to a file; HLO to F.pb as HloModuleProto"
+    )
     parser.add_argument(
         "--donate_arguments", action="store_true", help="compile for calls that give up what input_output_alias names"
     )
@@ -157,12 +168,17 @@ def _picture(
 ) -> str:
     from xlalite.cli.graph import FORMS  # and with it networkx
 
-    lossless = dataclasses.replace(options, debug=dataclasses.replace(options.debug, dump_large_constants=True))
+    return FORMS[form](_after_passes(module, passes, backend, options).entry_computation, None)
+
+
+def _after_passes(
+    module: HloModule, passes: tuple[Stage, ...] | None, backend: Backend, options: CompileOptions
+) -> HloModule:
     if passes is None:
-        module = parse(backend.compile_to("hlo", module, lossless).text)
-    else:
-        _run_pipeline(Pipeline("opt", passes), module, options.debug)
-    return FORMS[form](module.entry_computation, None)
+        lossless = dataclasses.replace(options, debug=dataclasses.replace(options.debug, dump_large_constants=True))
+        return parse(backend.compile_to("hlo", module, lossless).text)
+    _run_pipeline(Pipeline("opt", passes), module, options.debug)
+    return module
 
 
 def _run_pipeline(pipeline: Pipeline, module: HloModule, debug: DebugOptions) -> tuple[PassRecord, ...]:
@@ -197,6 +213,18 @@ def _write(path: str, text: str) -> None:
         sys.stdout.write(text)
         return
     Path(path).write_text(text, encoding="utf-8")
+
+
+def _write_proto(
+    path: str,
+    modules: Sequence[HloModule],
+    passes: tuple[Stage, ...] | None,
+    backend: Backend,
+    options: CompileOptions,
+) -> None:
+    if len(modules) != 1:
+        raise UsageError(f"{path}: a proto holds one module, the input has {len(modules)}")
+    Path(path).write_bytes(_after_passes(modules[0], passes, backend, options).to_proto())
 
 
 def _write_bytecode(path: str, modules: Sequence[HloModule], passes: tuple[Stage, ...], debug: DebugOptions) -> None:
