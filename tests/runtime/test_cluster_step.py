@@ -231,6 +231,17 @@ def test_initializers_are_compiled_when_they_run_again(machine: Callable[..., An
     assert step.compiler.history.decisions[0].reason == "it only gives variables values, and may run but once"
 
 
+@pytest.mark.parametrize(("layers", "compilations"), [(1, 1), (40, 0)])
+def test_initializers_of_few_elements_an_operation_are_not_compiled(
+    machine: Callable[..., Any], layers: int, compilations: int
+) -> None:
+    for _ in range(layers):
+        tf.Variable(tf.ones([2**20 // layers]) * 2.0)
+    runtime = machine()
+    runtime.initialize()
+    assert runtime.cache.statistics().compilations == compilations
+
+
 def test_marked_initializers_are_compiled_at_once(machine: Callable[..., Any]) -> None:
     with tf.contrib.compiler.jit.experimental_jit_scope():
         v = tf.Variable(tf.ones([3]) * 2.0, name="v")

@@ -11,7 +11,8 @@ from xlalite.framework.graph.tensor import HandleData, Tensor
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 
-_MANY_ELEMENTS = 2**20
+_ELEMENTS_PER_OPERATION = 2**17
+"""How many elements are made one operation at a time while one operation is compiled: 5 ms, at 40 ns an element."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,13 +47,14 @@ class Cluster:
 
     @property
     def only_initializes(self) -> bool:
-        """Whether it does nothing but give variables first values, few enough to be made without being compiled.
+        """Whether it does nothing but give variables first values, which are made sooner than it is compiled.
 
         What the user marked is none of those.
         """
         reads = any(not data.is_state for data in self.reads)
-        count = sum(data.shape.num_elements() or _MANY_ELEMENTS for data in self.updates)
-        if self.inputs or self.outputs or reads or count >= _MANY_ELEMENTS:
+        many = _ELEMENTS_PER_OPERATION * len(self.operations)
+        counts = [data.shape.num_elements() for data in self.updates]
+        if self.inputs or self.outputs or reads or sum(many if one is None else one for one in counts) >= many:
             return False
         return not any(operation.attrs.get(XLA_COMPILE) for operation in self.operations)
 
