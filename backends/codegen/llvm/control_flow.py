@@ -258,6 +258,7 @@ class ControlFlow(Emitter):
         ```
         """
         first, bound, increment = self._loop_bounds(start, stop, step)
+        self.has_loops = True
         self._open_scope()
         before = self.block
         body, exit_ = self.new_block("loop"), self.new_block("loop_exit")
@@ -301,6 +302,7 @@ class ControlFlow(Emitter):
         (last,) = loop.results
         ```
         """
+        self.has_loops = True
         before = self.block
         header = self.new_block("while")
         self.br(header)

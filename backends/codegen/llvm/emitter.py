@@ -87,6 +87,7 @@ class Emitter:
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
         is_caller: whether the function only calls what takes long.
+        has_loops: whether a loop was written.
         is_strength_reduced: whether LLVM may see how places move in all loops; worth its time where there are more
             places than registers, or where loops inside of loops have few iterations.
     """
@@ -113,6 +114,7 @@ class Emitter:
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
         self.is_caller = False
+        self.has_loops = False
         self.is_strength_reduced = False
         self.block = Block("entry")
         self.block.start = 0

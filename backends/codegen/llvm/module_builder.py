@@ -158,11 +158,11 @@ class ModuleBuilder(ModuleSymbols):
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and internal functions stand in every piece that names them. Pieces are shorter where several threads
-        are to have some. Functions that only call are apart from the others.
+        Constants and internal functions stand in every piece that names them. Functions that only call, which take
+        little time, are apart from the others; of those pieces are shorter where several threads are to have some.
         """
         if threads > 1:
-            line_count = sum(function.line_count for function in self._functions)
+            line_count = sum(function.line_count for function in self._functions if not function.is_caller)
             most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines

@@ -112,7 +112,6 @@ class _ModuleEmitter:
             **dict.fromkeys(COLLECTIVES, self._emit_collective),
             **dict.fromkeys(TRANSFERS, self._emit_transfer),
         }
-        self._computes = any(instruction.opcode in self._handlers for instruction in module.instructions())
 
     def emit(self) -> EmittedModule:
         for computation in self._chunks.apart:
@@ -122,7 +121,7 @@ class _ModuleEmitter:
             self._slots.write_back_results()
         self._fb.ret(0)
         self._emitted.clocked = self._clock.kernels(self._hlo)
-        self._fb.is_caller = not self._computes
+        self._fb.is_caller = not self._fb.has_loops
         shared = (SHARED_MODULE + text for text in self._module.shared_texts)
         self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE, self._num_threads), *shared))
         return self._emitted
@@ -202,7 +201,7 @@ class _ModuleEmitter:
         self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
         emit()
         self._fb.ret(0)
-        part = self._fb.function
+        self._fb.is_caller, part = not self._fb.has_loops, self._fb.function  # scalars are computed once a call
         self._fb, self._pointers = caller, pointers
         return part
 
@@ -488,7 +487,6 @@ class _ModuleEmitter:
 
     def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
         """Work on scalars only: straight into the entry, without a call."""
-        self._computes = True
         sources: dict[HloInstruction, ElementSource] = {}
         for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
             shape = parameter.shape

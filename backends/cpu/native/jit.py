@@ -112,7 +112,7 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
     """The code of each text; the caller and other threads take the longest that is left."""
     made: dict[int, GeneratedCode] = {}
     failures: list[BaseException] = []
-    waiting = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    waiting = sorted(range(len(texts)), key=lambda number: (ONLY_CALLS not in texts[number], len(texts[number])))
 
     def work() -> None:
         while not failures:
