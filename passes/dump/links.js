@@ -13,7 +13,7 @@ const dumpLinks = (() => {
 
   // HLO text as computations of instructions; `callers` says which instruction runs a computation.
   function programOf(pre) {
-    if (!pre) return { computations: new Map(), callers: new Map(), at: [] };
+    if (!pre) return { computations: new Map(), callers: new Map(), at: [], named: new Map(), placed: new Map() };
     if (programs.has(pre)) return programs.get(pre);
     const computations = new Map(), callers = new Map(), at = [];
     let inside = null;
@@ -45,7 +45,13 @@ const dumpLinks = (() => {
             if (!callers.has(name)) callers.set(name, one);
           }
         }
-    const program = { computations, callers, at };
+    const named = new Map(), placed = new Map();
+    const add = (map, key, one) => map.get(key)?.push(one) ?? map.set(key, [one]);
+    for (const one of at.filter(Boolean)) {
+      add(named, `${one.opcode} ${one.name}`, one);
+      if (one.from) add(placed, `${one.source} ${one.from}`, one);
+    }
+    const program = { computations, callers, at, named, placed };
     programs.set(pre, program);
     return program;
   }
@@ -92,11 +98,10 @@ const dumpLinks = (() => {
 
   // The instructions of another stage that an instruction became, or came from: of its name, or of its place in the program.
   function counterparts(section, stage, one) {
-    const all = programOf(textOf(section, stage)).at.filter(Boolean);
+    const program = programOf(textOf(section, stage)), named = program.named.get(`${one.opcode} ${one.name}`);
     const near = (other) => other.from === one.from && other.source === one.source;
-    const named = all.filter((other) => other.name === one.name && other.opcode === one.opcode);
-    if (named.length) return named.some(near) ? named.filter(near) : named;
-    return one.from ? all.filter(near).slice(0, 24) : [];
+    if (named) return named.some(near) ? named.filter(near) : named;
+    return (program.placed.get(`${one.source} ${one.from}`) ?? []).slice(0, 24);
   }
 
   // Makes the lines of a text elements, coloured by kernel; done when it is first looked at.

@@ -98,6 +98,8 @@ class _Page:
 
     def _module(self, module: ModuleEntry) -> str:
         files = module.files
+        # Texts first: a page that is too small for both does without pictures.
+        texts = [self._text(name, file) for name, file in files.items() if name != DECISIONS]
         parts = [
             f'<section id="{escape(module.prefix)}">\n<h2>{escape(module.prefix)}</h2>',
             self._facts(module),
@@ -106,7 +108,7 @@ class _Page:
             self._decisions(files[DECISIONS]) if DECISIONS in files else "",
             *(self._picture(title, files[stage]) for stage, title in _DRAWN.items() if stage in files),
             self._memory(files[_BUFFERS]) if _BUFFERS in files else "",
-            *(self._text(name, file) for name, file in files.items() if name != DECISIONS),
+            *texts,
             "</section>",
         ]
         return "\n".join(part for part in parts if part)
@@ -169,7 +171,7 @@ class _Page:
             drawn = graph_svg(parse(self._read(file)), foldable=True, style=False)
         except XlaliteError:
             return ""
-        if len(drawn) > min(2 * self._limits.text_bytes, self._room):
+        if len(drawn) > self._room:
             return f'<p class="faint">{title}: too large for a page; "xlalite graph" draws parts of it.</p>'
         self._room -= len(drawn)
         hint = '<p class="faint">Click an instruction to see what it is, who reads it, and what became of it.</p>'
