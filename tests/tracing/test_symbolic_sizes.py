@@ -116,3 +116,11 @@ def test_sizes_of_one_name_are_equal() -> None:
         compiled(np.float64(3), np.ones(4))
     with pytest.raises(ValueError, match="dynamic argument 'z' is none of x"):
         xl.jit(lambda x: x, dynamic={"z": {0: "n"}})
+
+
+def test_a_program_for_several_sizes_is_named_once() -> None:
+    compiled = varying(softmax)
+    for size in (3, 5, 17):
+        compiled(np.ones((size, 4), np.float32))
+    shapes = "(f32[<=16,4]) -> (f32[<=16,4]); (f32[<=32,4]) -> (f32[<=32,4])"
+    assert repr(compiled) == f"<jit of softmax, compiled for {shapes}>"

@@ -174,7 +174,8 @@ class JitFunction:
         return self._history.decisions
 
     def __repr__(self) -> str:
-        shapes = "; ".join(str(compiled.executable.program_shape) for compiled in self._cache.made())
+        programs = dict.fromkeys(compiled.executable for compiled in self._cache.made())
+        shapes = "; ".join(str(program.program_shape) for program in programs)
         return f"<jit of {self._function.__name__}, compiled for {shapes or 'nothing yet'}>"
 
     def executable(self, *arguments: Any, **named: Any) -> Executable:
