@@ -50,7 +50,7 @@ class Roofline:
 
 @functools.cache
 def measured_roofline(num_threads: int | None = None) -> Roofline:
-    """The roofline of this machine for programs with so many threads; measured once in a process, in half a second."""
+    """The roofline of this machine for programs with so many threads; measured once in a process."""
     side = f"f32[{_MATRIX},{_MATRIX}]"
     product = (
         f"HloModule product\nENTRY e {{ a = {side} parameter(0)\n b = {side} parameter(1)\n"

@@ -27,12 +27,12 @@ def filled(expected: Any, size: int, fill: Any) -> Any:
 @pytest.mark.parametrize("size", [0, 1, 4, 40])
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda each: f"{each.dtype}{each.shape}")
 def test_places(array: Any, size: int) -> None:
-    found = xl.jit(lambda x: np.nonzero(x, size=size, fill_value=-1))(array)  # type: ignore[call-overload]
+    found = xl.jit(lambda x: np.nonzero(x, size=size, fill_value=-1))(array)  # type: ignore[call-overload]  # NumPy's has no size
     for one, expected in zip(found, numpy.nonzero(array), strict=True):
         np.testing.assert_array_equal(one, filled(expected, size, -1))
-    rows = xl.jit(lambda x: np.argwhere(x, size=size))(array)  # type: ignore[call-arg]
+    rows = xl.jit(lambda x: np.argwhere(x, size=size))(array)  # type: ignore[call-arg]  # NumPy's has no size
     np.testing.assert_array_equal(rows, filled(numpy.argwhere(array), size, 0))
-    flat = xl.jit(lambda x: np.flatnonzero(x, size=size, fill_value=99))(array)  # type: ignore[call-arg]
+    flat = xl.jit(lambda x: np.flatnonzero(x, size=size, fill_value=99))(array)  # type: ignore[call-arg]  # NumPy's has no size
     np.testing.assert_array_equal(flat, filled(numpy.flatnonzero(array), size, 99))
 
 
@@ -40,7 +40,7 @@ def test_places(array: Any, size: int) -> None:
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda each: f"{each.dtype}{each.shape}")
 def test_different_elements(array: Any, size: int) -> None:
     def all_of(x: Any) -> Any:
-        return np.unique(x, True, True, True, size=size, fill_value=7)  # type: ignore[call-overload]
+        return np.unique(x, True, True, True, size=size, fill_value=7)  # type: ignore[call-overload]  # NumPy's has no size
 
     values, index, inverse, counts = numpy.unique(array, True, True, True)
     found = xl.jit(all_of)(array)

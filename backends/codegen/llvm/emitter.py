@@ -86,7 +86,7 @@ class Emitter:
         parameters: the function's parameters.
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
-        is_caller: whether the function only calls what takes long.
+        is_caller: whether the function only calls what takes long, and LLVM would gain nothing by optimising it.
         has_loops: whether a loop was written.
         is_strength_reduced: whether LLVM may see how places move in all loops; worth its time where there are more
             places than registers, or where loops inside of loops have few iterations.

@@ -201,7 +201,8 @@ class _ModuleEmitter:
         self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
         emit()
         self._fb.ret(0)
-        self._fb.is_caller, part = not self._fb.has_loops, self._fb.function  # scalars are computed once a call
+        self._fb.is_caller = not self._fb.has_loops
+        part = self._fb.function
         self._fb, self._pointers = caller, pointers
         return part
 

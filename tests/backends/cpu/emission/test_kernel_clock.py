@@ -103,7 +103,7 @@ def test_small_steps_side_by_side_are_one_row(compile_text: Callable[..., Execut
     text = "\n".join(["ENTRY e {", *lines, f"ROOT r = ({shapes}) tuple({results})", "}"])
     clocked = compile_text(text, num_threads=2, profile=True)
     arguments = [np.arange(n, dtype=np.float32) for n in sizes]
-    for argument, result in zip(arguments, clocked(*arguments), strict=True):  # type: ignore[call-overload]
+    for argument, result in zip(arguments, clocked(*arguments), strict=True):  # type: ignore[call-overload]  # it gives several
         np.testing.assert_array_equal(result, argument[::-1])
     (row,) = clocked.kernel_profile().kernels
     assert (row.kind, row.calls, row.bytes_accessed) == ("side by side", 1, 2 * 4 * sum(sizes))
