@@ -12,7 +12,7 @@ from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 
 _ELEMENTS_PER_OPERATION = 2**17
-"""How many elements are made one operation at a time while one operation is compiled: 5 ms, at 40 ns an element."""
+"""How many elements, of 23 to 77 ns each, are made one operation at a time while an operation is compiled, 3 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
