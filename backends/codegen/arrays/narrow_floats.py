@@ -225,11 +225,13 @@ def _half(fb: FunctionBuilder, bits: Value) -> Value:
 
 
 def _with_nan(fb: FunctionBuilder, layout: MiniFloat, stored: Value, value: Value) -> Value:
-    """The value, NaN for the one pattern that stands for it in types without infinity."""
+    """The value, NaN of its sign for the one pattern that stands for it in types without infinity."""
     if layout.nan_bits is None:
         return value
     pattern = stored if not layout.negative_zero else fb.and_(stored, (1 << layout.sign_shift) - 1)
-    return fb.select(fb.icmp("eq", pattern, layout.nan_bits), float("nan"), value)
+    bits = fb.bitcast(value, value.type.with_scalar(I32))
+    is_nan = fb.icmp("eq", pattern, layout.nan_bits)
+    return fb.bitcast(fb.select(is_nan, fb.or_(bits, _QUIET_NAN), bits), value.type)
 
 
 def _decode_by_integers(fb: FunctionBuilder, layout: MiniFloat, stored: Value) -> Value:

@@ -32,10 +32,11 @@ def patterns(dtype: DType) -> np.ndarray:
 
 
 def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
-    """Equal bits, but for NaN."""
+    """Equal bits, but for the payload of NaN."""
     with np.errstate(all="ignore"):
         nan = np.isnan(expected.astype(np.float64))
         np.testing.assert_array_equal(np.isnan(found.astype(np.float64)), nan)
+        np.testing.assert_array_equal(np.signbit(found.astype(np.float64)), np.signbit(expected.astype(np.float64)))
     unsigned = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[expected.dtype.itemsize]
     np.testing.assert_array_equal(found.view(unsigned)[~nan], expected.view(unsigned)[~nan])
 
