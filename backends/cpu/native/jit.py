@@ -128,7 +128,8 @@ def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, t
         except BaseException as error:  # the caller raises it
             failures.append(error)
 
-    count = min(len(texts), threads, os.cpu_count() or 1)
+    left = sum(map(len, texts)) - max(map(len, texts), default=0)
+    count = min(len(texts), threads, os.cpu_count() or 1) if left > _FEWEST_CHARACTERS else 1
     helpers = [threading.Thread(target=help_out) for _ in range(count - 1)]
     with _generating:
         for helper in helpers:
@@ -227,6 +228,9 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
     """What makes machine code for this host."""
     return TargetInfo.host(max_isa).create_machine()
 
+
+_FEWEST_CHARACTERS = 1_500
+"""What must be left beside the longest module for a thread to be sooner there than the caller."""
 
 _generating = threading.RLock()
 """Held while threads of ours are in LLVM."""
