@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xlalite.backends.codegen.arrays.types import round_result
 from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.elements import ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
@@ -66,13 +67,11 @@ def _imag(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
 
 
 def _integral(compute: Callable[[FunctionBuilder, Value], Value]) -> RealRule:
-    """A rounding to an integer; zero is NaN in a type without zero."""
+    """A rounding to an integer; the least types lack some next to their numbers, and perhaps a zero of either sign."""
 
     def rule(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
         found = compute(fb, operands[0])
-        if dtype is not DType.F8E8M0FNU:
-            return found
-        return fb.select(fb.fcmp("oeq", found, 0.0), constant(found.type, float("nan")), found)
+        return found if dtype.bits > 8 else round_result(fb, dtype, found)
 
     return rule
 

@@ -87,10 +87,17 @@ ENTRY e { x = f8e8m0fnu[3] parameter(0)
     check(text, np.ones(3, DType.F8E8M0FNU.numpy))
 
 
+@pytest.mark.parametrize(
+    "dtype", [one for one in DType if one.is_floating and one.bits <= 8], ids=lambda one: one.value
+)
 @pytest.mark.parametrize("opcode", ["ceil", "floor", "round-nearest-afz", "round-nearest-even"])
-def test_what_rounds_to_zero_is_no_number_in_a_type_without_zero(check: Any, opcode: str) -> None:
+def test_what_rounds_to_no_number_of_a_small_type_leaves_it_for_nobody(check: Any, opcode: str, dtype: DType) -> None:
+    """Some have no zero, no -0, or nothing for what their largest number rounds to."""
+    name, count = dtype.value, 1 << dtype.bits
     text = f"""HloModule m
-ENTRY e {{ x = f8e8m0fnu[256] parameter(0)
-  i = f8e8m0fnu[256] {opcode}(x)
-  ROOT m = f8e8m0fnu[256] multiply(i, x) }}"""
-    check(text, np.arange(256, dtype=np.uint8).view(DType.F8E8M0FNU.numpy))
+ENTRY e {{ x = {name}[{count}] parameter(0)
+  i = {name}[{count}] {opcode}(x)
+  a = {name}[{count}] atan2(i, i)
+  w = f32[{count}] convert(i)
+  ROOT t = ({name}[{count}], f32[{count}]) tuple(a, w) }}"""
+    check(text, np.arange(count, dtype=np.uint8).view(dtype.numpy))
