@@ -261,6 +261,10 @@ class Emitter:
         """Whether no other module can call the function."""
         return self._header.startswith("define internal ")
 
+    def share(self) -> None:
+        """Lets the modules that this one is linked with call the function."""
+        self._header = self._header.replace("define internal ", "define hidden ", 1)
+
     @property
     def declaration(self) -> str:
         """The line by which another module knows the function."""

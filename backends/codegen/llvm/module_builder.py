@@ -13,8 +13,8 @@ from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
 from xlalite.backends.codegen.llvm.substitutes import Substitutes
 from xlalite.backends.codegen.llvm.target import TargetInfo
-from xlalite.backends.codegen.llvm.types import Type
-from xlalite.backends.codegen.llvm.value import Function, escaped_bytes
+from xlalite.backends.codegen.llvm.types import VOID, Type
+from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes
 from xlalite.backends.codegen.llvm.vectors import Vectors
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
@@ -41,6 +41,32 @@ class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
         """Starts in the entry block; `header` is the text before the opening brace."""
         super().__init__(module, function, header, contract)
         self.module: ModuleBuilder = module
+
+    def apart(
+        self,
+        stem: str,
+        held: Sequence[Value],
+        emit: Callable[[FunctionBuilder, Sequence[Value]], Value | None],
+        return_type: Type = VOID,
+        key: Hashable = None,
+    ) -> Value:
+        """The result of a part of much code in a function of its own, which another thread may compile.
+
+        Args:
+            stem: Beginning of the function's name.
+            held: What the part needs of this function; `emit` gets it as parameters.
+            emit: Writes the part and gives its result.
+            return_type: The type of the result.
+            key: What the part is made from, besides its stem, if there are several of the same.
+        """
+
+        def define() -> Function:
+            types = tuple(value.type for value in held)
+            inner = self.module.function(self.module.unique_name(stem), return_type, types, linkage="internal")
+            inner.ret(emit(inner, inner.parameters))
+            return inner.function
+
+        return self.call(define() if key is None else self.module.define_once((stem, key), define), *held)
 
 
 class ModuleBuilder(ModuleSymbols):
@@ -158,12 +184,15 @@ class ModuleBuilder(ModuleSymbols):
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and internal functions stand in every piece that names them. Functions that only call, which take
-        little time, are apart from the others; of those pieces are shorter where several threads are to have some.
+        Constants and short internal functions stand in every piece that names them. Functions that only call, which
+        take little time, are apart from the others; of those pieces are shorter where several threads are to have some.
         """
         if threads > 1:
             line_count = sum(function.line_count for function in self._functions if not function.is_caller)
             most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
+            for function in self._functions:
+                if function.line_count >= _FEWEST_LINES:
+                    function.share()
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
         for function in sorted(self._functions, key=lambda function: not function.is_caller):

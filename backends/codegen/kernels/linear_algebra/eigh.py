@@ -26,7 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelFo
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
 from xlalite.backends.codegen.kernels.linear_algebra.tridiagonal import TridiagonalReduction, read_hermitian
 from xlalite.backends.codegen.kernels.scratch import aligned
-from xlalite.backends.codegen.llvm import I32, I64, Value
+from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
@@ -87,8 +87,6 @@ class EighKernel(BatchedKernel):
         """Decomposes it."""
         fb, size, form, dtype = entry.fb, self._size, self.form, self.form.dtype
         matrix, vectors = (PanelMatrix(fb, form, size, part) for part in parts[:2])
-        beside = PanelMatrix(fb, replace(form, rows=1), size, parts[4])
-        taus = ArrayView.row_major(parts[5], dtype, (size,))
         diagonal, *others = (ArrayView.row_major(part, dtype.component, (size + 1,)) for part in parts[6:10])
         tridiagonal = Tridiagonal(size, diagonal, others[0], others[1], others[2])
         operand = entry.sources[self.request.body.root.operand(0)]
@@ -96,10 +94,9 @@ class EighKernel(BatchedKernel):
         factor, is_finite = matrix.normalise()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            reduction = TridiagonalReduction(fb, matrix, beside, taus, diagonal, others[0])
-            reduction.run()
+            fb.apart("tridiagonal_form", parts, self._reduce)
             if self.has_vectors:
-                self._start_vectors(entry, vectors, reduction, parts)
+                fb.apart("tridiagonal_vectors", parts, self._start_vectors)
             left = ImplicitQl(fb, tridiagonal, vectors if self.has_vectors else None).run()
             branch.yield_(fb.select(fb.icmp("eq", left, 0), fb.constant(I32, 0), _NOT_FOUND))
         with branch.otherwise():
@@ -108,16 +105,26 @@ class EighKernel(BatchedKernel):
         entry.outputs[2].write(IndexMath(fb, 1), batch, info)
         self._write(entry, vectors, diagonal, parts[10], batch, factor, fb.icmp("eq", info, 0))
 
-    def _start_vectors(
-        self, entry: KernelEntry, vectors: PanelMatrix, reduction: TridiagonalReduction, parts: Sequence[Value]
-    ) -> None:
-        """Makes the rows of `vectors` the columns of Q."""
-        fb, size = entry.fb, self._size
-        if size == 1:
+    def _reduce(self, fb: FunctionBuilder, parts: Sequence[Value]) -> None:
+        """Makes the matrix tridiagonal."""
+        self._reduction(fb, parts).run()
+
+    def _reduction(self, fb: FunctionBuilder, parts: Sequence[Value]) -> TridiagonalReduction:
+        size, dtype = self._size, self.form.dtype
+        matrix = PanelMatrix(fb, self.form, size, parts[0])
+        beside = PanelMatrix(fb, replace(self.form, rows=1), size, parts[4])
+        taus = ArrayView.row_major(parts[5], dtype, (size,))
+        diagonal, beside_it = (ArrayView.row_major(part, dtype.component, (size + 1,)) for part in parts[6:8])
+        return TridiagonalReduction(fb, matrix, beside, taus, diagonal, beside_it)
+
+    def _start_vectors(self, fb: FunctionBuilder, parts: Sequence[Value]) -> None:
+        """Makes the rows of the vectors' matrix the columns of Q."""
+        vectors = PanelMatrix(fb, self.form, self._size, parts[1])
+        if self._size == 1:
             set_unit(vectors)
             return
-        q = PanelMatrix(fb, self.inner, size - 1, parts[2])
-        reduction.make_q(q, BlockReflection(fb, self.inner, self.inner, parts[3]))
+        q = PanelMatrix(fb, self.inner, self._size - 1, parts[2])
+        self._reduction(fb, parts).make_q(q, BlockReflection(fb, self.inner, self.inner, parts[3]))
         vectors.set_transposed(q, 1)
 
     def _write(

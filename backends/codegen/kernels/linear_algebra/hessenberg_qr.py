@@ -8,6 +8,7 @@ above it and the vectors when all reflections are known, with two rows or column
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import Affine, IndexMath, Lanes, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
@@ -235,6 +236,21 @@ class HessenbergQr:
 
     def _turn_rest(self, low: Value, high: Value, reach: Value) -> None:
         """Applies the reflections [low, high) to panels from one on, to the columns above them, and to the vectors."""
+        matrices = [self.matrix, *([] if self.vectors is None else [self.vectors])]
+        pointers = [*(view.pointer for view in self.kept), *(matrix.pointer for matrix in matrices)]
+
+        def emit(fb: FunctionBuilder, held: Sequence[Value]) -> None:
+            second, third, tau = (replace(view, pointer=each) for view, each in zip(self.kept, held, strict=False))
+            matrix, *others = (
+                PanelMatrix(fb, self.matrix.form, self.matrix.columns, each) for each in held[3 : len(pointers)]
+            )
+            own = HessenbergQr(fb, matrix, (second, third, tau), *(others or (None,)))
+            own._turn_matrices(*held[len(pointers) :])
+
+        key = self.matrix.form, self.matrix.columns, len(matrices)
+        self.fb.apart("turn_rest", [*pointers, low, high, reach], emit, key=key)
+
+    def _turn_matrices(self, low: Value, high: Value, reach: Value) -> None:
         with self.matrix.each_panel(reach) as panel:
             self._turn(panel, low, high)
         self._turn_columns(low, high)

@@ -76,13 +76,22 @@ class LuKernel(BatchedKernel):
             panel = matrix.panel(loop.index)
             if fork is None:
                 with fb.if_(fb.icmp("sgt", known, 0)):
-                    self._take_away(matrix, panel, fb.constant(I64, 0), known)
+                    self._take_all_away(matrix, loop.index, known)
             loop.yield_(self._factor(entry, matrix, panel, batch, known, loop.values[0]))
             if fork is not None:
                 end = fb.smin(fb.add(known, width), self._steps)
                 self._take_away_behind(fork, matrix, fb.add(loop.index, 1), known, end)
         matrix.write_to(factors, batch)
         infos.write(IndexMath(fb, 1), batch, fb.trunc(loop.results[0], I32))
+
+    def _take_all_away(self, matrix: PanelMatrix, number: Value, known: Value) -> None:
+        """Takes what all rows before one contribute from the others of a panel."""
+
+        def emit(inner: FunctionBuilder, held: Sequence[Value]) -> None:
+            own = PanelMatrix(inner, self.form, self.columns, held[0])
+            self._take_away(own, own.panel(held[1]), inner.constant(I64, 0), held[2])
+
+        matrix.fb.apart("take_away", [matrix.pointer, number, known], emit)
 
     def _take_away_behind(self, fork: Fork, matrix: PanelMatrix, behind: Value, begin: Value, end: Value) -> None:
         """Takes what the rows [begin, end) contribute from the panels from one on."""
@@ -124,28 +133,21 @@ class LuKernel(BatchedKernel):
     def _factor(
         self, entry: KernelEntry, matrix: PanelMatrix, panel: Panel, batch: Index, known: Value, info: Value
     ) -> Value:
-        """Eliminates the columns of a panel; the first that had no pivot, counted from 1.
-
-        The vectors of its rows come one after the other, so that those whose columns are done are left alone.
-        """
+        """Eliminates the columns of a panel; the first that had no pivot, counted from 1."""
         fb, (_, pivots, _), scalars = entry.fb, entry.outputs, IndexMath(entry.fb, 1)
-        for number in range(self.form.vectors):
-            begin = fb.smin(fb.add(known, number * self.form.lanes), self._steps)
-            end = fb.smin(fb.add(known, (number + 1) * self.form.lanes), self._steps)
-            with fb.carried_loop(begin, end, 1, (info,)) as loop:
-                step, (failed,) = loop.index, loop.values
-                at = fb.sub(step, known)
-                largest = self._largest(entry, panel, step, at)
-                pivots.write(scalars, (*batch, Affine(step)), fb.trunc(fb.add(largest, 1), I32))
-                with matrix.each_panel() as other:
-                    upper, lower = other.row(step), other.row(largest)
-                    other.set_row(step, lower)
-                    other.set_row(largest, upper)
-                is_zero = self._clear_below(entry, panel, step, at, number)
-                is_first = fb.and_(is_zero, fb.icmp("eq", failed, 0))
-                loop.yield_(fb.select(is_first, fb.add(step, 1), failed))
-            (info,) = loop.results
-        return info
+        with fb.carried_loop(known, fb.smin(fb.add(known, self.form.width), self._steps), 1, (info,)) as loop:
+            step, (failed,) = loop.index, loop.values
+            at = fb.sub(step, known)
+            largest = self._largest(entry, panel, step, at)
+            pivots.write(scalars, (*batch, Affine(step)), fb.trunc(fb.add(largest, 1), I32))
+            with matrix.each_panel() as other:
+                upper, lower = other.row(step), other.row(largest)
+                other.set_row(step, lower)
+                other.set_row(largest, upper)
+            is_zero = self._clear_below(entry, panel, step, at)
+            is_first = fb.and_(is_zero, fb.icmp("eq", failed, 0))
+            loop.yield_(fb.select(is_first, fb.add(step, 1), failed))
+        return loop.results[0]
 
     def _largest(self, entry: KernelEntry, panel: Panel, step: Value, at: Value) -> Value:
         """The row from `step` on with the largest element, or the first NaN, of a column.
@@ -170,29 +172,27 @@ class LuKernel(BatchedKernel):
         is_largest = fb.icmp("eq", keys, fb.splat(largest, lanes))
         return fb.reduce(fb.select(is_largest, found, rows), fb.smin)
 
-    def _clear_below(self, entry: KernelEntry, panel: Panel, step: Value, at: Value, number: int) -> Value:
+    def _clear_below(self, entry: KernelEntry, panel: Panel, step: Value, at: Value) -> Value:
         """Divides a column below the diagonal by its pivot and takes the step's row from all below; if it is zero.
 
-        Args:
-            entry: The kernel.
-            panel: Where the column lies.
-            step: The row of the pivot.
-            at: The column.
-            number: The vector that it is in; those before it are left alone.
+        The vectors of a row before the one that the column is in are left alone.
         """
         fb, lanes = entry.fb, self.form.lanes
         pivot = panel.number(step, at)
         is_zero = is_equal(fb, pivot, 0.0)
         scale, inverse = self._inverse(entry, pivot, is_zero)
-        taken, edge = panel.row(step, number), fb.splat(at, lanes)
-        columns = panel.column_numbers(panel.columns()[number])
-        is_own, is_behind = fb.icmp("eq", columns, edge), fb.icmp("sgt", columns, edge)
-        with fb.loop(fb.add(step, 1), self.form.rows) as row:
-            factor = product(fb, scaled(fb, panel.number(row, at), scale), inverse)
-            old = panel.row(row, number)
-            first, *others = panel.without(old, factor, taken)
-            first = chosen(fb, is_own, panel.spread(factor), chosen(fb, is_behind, first, old[0]))
-            panel.set_row(row, (first, *others), number)
+        vector, edge = fb.udiv(at, lanes), fb.splat(at, lanes)
+        for number in range(self.form.vectors):
+            with fb.if_(fb.icmp("eq", vector, number)):
+                taken = panel.row(step, number)
+                columns = panel.column_numbers(panel.columns()[number])
+                is_own, is_behind = fb.icmp("eq", columns, edge), fb.icmp("sgt", columns, edge)
+                with fb.loop(fb.add(step, 1), self.form.rows) as row:
+                    factor = product(fb, scaled(fb, panel.number(row, at), scale), inverse)
+                    old = panel.row(row, number)
+                    first, *others = panel.without(old, factor, taken)
+                    first = chosen(fb, is_own, panel.spread(factor), chosen(fb, is_behind, first, old[0]))
+                    panel.set_row(row, (first, *others), number)
         return is_zero
 
     def _inverse(self, entry: KernelEntry, pivot: Element, is_zero: Value) -> tuple[Value, Element]:

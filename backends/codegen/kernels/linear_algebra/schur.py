@@ -26,7 +26,7 @@ from xlalite.backends.codegen.kernels.linear_algebra.numbers import chosen, real
 from xlalite.backends.codegen.kernels.linear_algebra.panel import Panel, PanelForm
 from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMatrix, matrix_bytes, set_unit
 from xlalite.backends.codegen.kernels.scratch import aligned
-from xlalite.backends.codegen.llvm import I32, FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import I32, I64, FunctionBuilder, Value
 from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
@@ -78,31 +78,48 @@ class TriangularisingKernel(BatchedKernel):
 
     def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
         """Decomposes it."""
-        fb, size, dtype = entry.fb, self._size, self.form.dtype
-        matrix, vectors = (PanelMatrix(fb, self.form, size, part) for part in parts[:2])
-        beside = PanelMatrix(fb, replace(self.form, rows=1), size, parts[4])
-        taus, *kept = (ArrayView.row_major(part, dtype, (size,)) for part in parts[5:9])
+        fb = entry.fb
+        matrix, vectors = self._matrices(fb, parts)
         matrix.read_from(entry, entry.sources[self.request.body.root.operand(0)], batch)
         factor, is_finite = matrix.normalise()
-        balance = Balance(fb, matrix, *self.balance_lines(parts))
-        balance.start()
+        Balance(fb, matrix, *self.balance_lines(parts)).start()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            low, high = balance.exchange()
-            if self.is_scaled:
-                balance.scale(low, high)
-            reduction = HessenbergReduction(fb, matrix, beside, taus)
-            reduction.run(low, high)
-            if self.has_vectors:
-                self._start_vectors(vectors, reduction, parts)
-            _clear_below_subdiagonal(matrix)
-            left = HessenbergQr(fb, matrix, (kept[0], kept[1], kept[2]), vectors if self.has_vectors else None).run()
+            fb.apart("hessenberg_form", parts, self._reduce)
+            left = fb.apart("hessenberg_qr", parts, self._triangularise, I64)
             branch.yield_(fb.select(fb.icmp("eq", left, 0), fb.constant(I32, 0), _NOT_FOUND))
         with branch.otherwise():
             branch.yield_(fb.constant(I32, _NOT_FINITE))
         (info,) = branch.results
         entry.outputs[-1].write(IndexMath(fb, 1), batch, info)
         self._write(entry, matrix, vectors, parts, batch, factor, fb.icmp("eq", info, 0))
+
+    def _matrices(self, fb: FunctionBuilder, parts: Sequence[Value]) -> tuple[PanelMatrix, PanelMatrix]:
+        matrix, vectors = (PanelMatrix(fb, self.form, self._size, part) for part in parts[:2])
+        return matrix, vectors
+
+    def _lines(self, parts: Sequence[Value]) -> list[ArrayView]:
+        return [ArrayView.row_major(part, self.form.dtype, (self._size,)) for part in parts[5:9]]
+
+    def _reduce(self, fb: FunctionBuilder, parts: Sequence[Value]) -> None:
+        """Balances the matrix and makes it a Hessenberg one."""
+        matrix, vectors = self._matrices(fb, parts)
+        balance = Balance(fb, matrix, *self.balance_lines(parts))
+        low, high = balance.exchange()
+        if self.is_scaled:
+            balance.scale(low, high)
+        beside = PanelMatrix(fb, replace(self.form, rows=1), self._size, parts[4])
+        reduction = HessenbergReduction(fb, matrix, beside, self._lines(parts)[0])
+        reduction.run(low, high)
+        if self.has_vectors:
+            self._start_vectors(vectors, reduction, parts)
+        _clear_below_subdiagonal(matrix)
+
+    def _triangularise(self, fb: FunctionBuilder, parts: Sequence[Value]) -> Value:
+        """Makes the Hessenberg matrix triangular; how many rows are not."""
+        matrix, vectors = self._matrices(fb, parts)
+        _, second, third, tau = self._lines(parts)
+        return HessenbergQr(fb, matrix, (second, third, tau), vectors if self.has_vectors else None).run()
 
     @property
     def is_scaled(self) -> bool:

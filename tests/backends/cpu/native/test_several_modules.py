@@ -1,10 +1,11 @@
 """A large program is several LLVM modules, compiled one by one and linked together."""
 
 import ctypes
+from collections.abc import Sequence
 
 import pytest
 
-from xlalite.backends.codegen.llvm import I32, I64, ONLY_CALLS, ModuleBuilder
+from xlalite.backends.codegen.llvm import I32, I64, ONLY_CALLS, FunctionBuilder, ModuleBuilder, Value
 from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
@@ -94,3 +95,25 @@ def test_functions_that_only_call_are_apart_and_not_optimised() -> None:
     assert "alloca" in generate_code(NEXT_MODULE.join(pieces), CodeForm.IR).optimized_ir
     linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked.address("once"))() == 9
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_of_much_code_are_pieces_for_other_threads(threads: int) -> None:
+    def emit(fb: FunctionBuilder, held: Sequence[Value]) -> Value:
+        (sum_,) = held
+        for _ in range(200):
+            sum_ = fb.add(fb.mul(sum_, 3), 1)
+        return sum_
+
+    module = ModuleBuilder("parts")
+    twice = module.function("twice", I32, (I32,))
+    once = twice.apart("step", twice.parameters, emit, I32, key="one")
+    twice.ret(twice.apart("step", [once], emit, I32, key="one"))
+    pieces = module.texts(10_000, threads)
+    assert len(pieces) == threads
+    assert "".join(pieces).count("define ") == 2
+    linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
+    expected = 5
+    for _ in range(400):
+        expected = (expected * 3 + 1) % (1 << 32)
+    assert ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(linked.address("twice"))(5) == expected
