@@ -170,7 +170,7 @@ def _content(cell: types.CellType) -> Any:
 
 def _assigns_global_names(code: types.CodeType) -> bool:
     inner = (each for each in code.co_consts if isinstance(each, types.CodeType))
-    is_here = any(each.opname == "STORE_GLOBAL" for each in dis.get_instructions(code))
+    is_here = dis.opmap["STORE_GLOBAL"] in code.co_code[::2]  # an instruction is two bytes
     return is_here or any(map(_assigns_global_names, inner))
 
 

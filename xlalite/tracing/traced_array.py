@@ -7,6 +7,7 @@ hold it, as in NumPy; the arrays of the caller stay as they are.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from xlalite.tracing.views import View
 
 NumpyType = np.dtype[Any]
 Array = npt.NDArray[Any]
+_parameters_of = functools.cache(inspect.signature)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -116,7 +118,7 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise TracingError(f"{name} cannot be recorded by xlalite.jit: {REFUSED[function]}")
         if rule is None:
             raise TracingError(f"{name} cannot be recorded by xlalite.jit; {self!r} has no value for NumPy to use")
-        parameters = inspect.signature(rule)
+        parameters = _parameters_of(rule)
         try:
             bound = parameters.bind(*arguments, **options)
         except TypeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 from xlalite.hlo.records import dataclass
 
@@ -33,6 +34,7 @@ def user_location() -> SourceLocation:
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
+@cache
 def _is_ours(module: str) -> bool:
     if module == "contextlib" or module.startswith("numpy."):
         return True

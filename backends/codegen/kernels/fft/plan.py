@@ -10,6 +10,7 @@ of a line that is transformed by one.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 from xlalite.hlo.records import dataclass
@@ -92,16 +93,17 @@ def plan_line(length: int) -> LinePlan:
 @cache
 def _convolution_radices(least: int) -> tuple[int, ...]:
     """Radices of the length, at least so much, that costs least."""
-    best: tuple[float, tuple[int, ...]] | None = None
-    for length in range(least, 1 << (least - 1).bit_length() | 1):
-        radices = radices_of(length)
-        if radices is not None and (best is None or length * _cost(radices) < best[0]):
-            best = length * _cost(radices), radices
-    assert best is not None, "a power of two is among them"
-    return best[1]
+    most = 1 << (least - 1).bit_length()
+    products = [1]
+    for prime in (2, 3, 5, 7):
+        for product in products:  # and those that it grows by
+            if product * prime <= most:
+                products.append(product * prime)
+    found = [radices_of(length) for length in sorted(products) if length >= least]
+    return min((radices for radices in found if radices), key=lambda radices: math.prod(radices) * cost_of(radices))
 
 
-def _cost(radices: tuple[int, ...]) -> float:
+def cost_of(radices: tuple[int, ...]) -> float:
     """What an element costs in all passes, about."""
     return sum({2: 1.0, 3: 1.4, 4: 1.15, 5: 2.0, 7: 3.0, 8: 1.5}[radix] for radix in radices)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
@@ -36,6 +38,7 @@ def turns(rows: Array, columns: int, count: int, lanes: int, dtype: DType) -> by
     return np.concatenate([blocks.real, blocks.imag], axis=2).astype(dtype.numpy).tobytes()
 
 
+@lru_cache(maxsize=2)  # a transform and its inverse have the same, of megabytes
 def chirp(plan: LinePlan | SplitPlan, dtype: DType) -> tuple[bytes, bytes]:
     """What Bluestein's method multiplies by: elements of the line, and of the convolution's transform.
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.codegen.kernels.fft.plan import LinePlan, cost_of, plan_line, radices_of
+
 LENGTHS = (*range(71), 97, 100, 101, 128, 243, 256, 1000, 1009, 4096)
 """All small ones, products of all radices, primes, long ones."""
 KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")
@@ -121,3 +123,12 @@ def test_special_numbers(compile_text: Any, rng: np.random.Generator, length: in
     assert (found[9] == 0).all()
     one = compile_text(fft_text("c64", (length,), "FFT"))(x[3])
     assert not np.isfinite(one).all()
+
+
+@pytest.mark.parametrize("length", [*range(11, 200, 2), 463, 1021])
+def test_a_convolution_takes_the_cheapest_of_all_lengths_that_factor(length):
+    plan = plan_line(length)
+    if plan.is_convolution:
+        lengths = range(2 * length - 1, 2 ** (2 * length - 2).bit_length() + 1)
+        plans = [LinePlan(length, radices) for each in lengths if (radices := radices_of(each))]
+        assert plan.size * cost_of(plan.radices) == min(each.size * cost_of(each.radices) for each in plans)
