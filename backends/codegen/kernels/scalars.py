@@ -89,6 +89,19 @@ class Scalars:
         with self._fb.loop(0, self.operand(total), self.operand(step), nonempty=True) as start:
             yield start
 
+    @contextmanager
+    def steps_along(
+        self, total: Scalar, step: int, element: Type, pointer: Value, stride: Scalar
+    ) -> Iterator[tuple[Scalar, Value]]:
+        """`steps`, and an address that moves on by some elements with each."""
+        if self.simplifies and isinstance(total, int) and total <= step:
+            yield 0, pointer
+            return
+        bounds = 0, self.operand(total), self.operand(step)
+        with self._fb.carried_loop(*bounds, [pointer], nonempty=True) as loop:
+            yield loop.index, loop.values[0]
+            loop.yield_(self.address(element, loop.values[0], stride))
+
     def _is(self, a: Scalar, number: int) -> bool:
         """Whether a number is known to be another, so that there is no code for what this leaves as it is."""
         return self.simplifies and isinstance(a, int) and a == number

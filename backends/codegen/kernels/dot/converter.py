@@ -22,6 +22,8 @@ def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
         whole = fb.sub(width, fb.urem(width, lanes))
         if numbers.stores_sums:
             fb.only_calls()
+        else:
+            fb.as_written()
         with fb.loop(0, height) as row:
             read = fb.gep(kept, sums, fb.mul(row, sums_line))
             write = fb.gep(memory, results, fb.mul(row, line))

@@ -285,11 +285,9 @@ class Driver:
     def _columns(self, piece: _Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
         math, columns = self._math, self._plan.columns
-        with math.steps(piece.area.width, columns) as column:
-            offset = math.multiply(math.divide(column, columns), self._layout.rhs.tile)
-            if self._plan.view.rhs.looked_up:
-                offset = 0
-            yield column, math.piece(column, columns, piece.area.width), math.address(memory, b, offset)
+        stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
+        with math.steps_along(piece.area.width, columns, memory, b, stride) as (column, place):
+            yield column, math.piece(column, columns, piece.area.width), place
 
     @contextmanager
     def _rows(self, piece: _Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
@@ -299,13 +297,12 @@ class Driver:
             run = math.piece(first, plan.row_run, piece.area.height)
             if plan.row_run < view.m:
                 a = self._address(memory, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
-            with math.steps(run, plan.rows) as place:
-                height = math.piece(place, plan.rows, run)
-                offset = math.multiply(math.divide(place, plan.rows), self._layout.lhs.tile)
+            with math.steps_along(run, plan.rows, memory, a, self._layout.lhs.tile) as (row, line):
+                height = math.piece(row, plan.rows, run)
                 if plan.overlaps:
-                    place = self._fb.smin(math.value(place), math.value(math.subtract(run, plan.rows)))
-                    height, offset = plan.rows, math.multiply(place, view.lhs.outer.stride)
-                yield math.add(first, place), height, math.address(memory, a, offset)
+                    row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
+                    height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
+                yield math.add(first, row), height, line
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""

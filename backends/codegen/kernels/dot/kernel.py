@@ -194,11 +194,7 @@ class DotKernel(Kernel):
                 given = map(math.value, (area.product, area.row, area.column, area.height, area.width))
                 fb.call_pointer(callee(finishing), VOID, (fb.parameters[0], *given, sums))
 
-            if finishing is None:
-                fb.only_calls()
-            else:
-                # Tiles that something follows are narrower, and the loops are entered more often.
-                fb.as_written()
+            fb.only_calls()
             math = TableScalars(fb, sizes)
             entry = enter_kernel(fb, self.request)
             Driver(module, entry, self._product, math, callee, None if finishing is None else finish).emit()

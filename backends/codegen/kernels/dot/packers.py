@@ -15,6 +15,7 @@ def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
     key = ("packer", numbers.words if is_word else numbers.kept, packing)
 
     def build(fb: FunctionBuilder) -> None:
+        fb.as_written()
         fb.ret((WordPacker if is_word else Packer)(fb, numbers, packing).emit())
 
     return module.shared_function(

@@ -6,7 +6,8 @@ The last word of a dimension is filled up with zeros; what the other operand has
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
@@ -30,6 +31,7 @@ class WordPacker(Packer):
     def emit(self) -> Value | None:
         """Whole words, then what is left of a word."""
         fb = self._fb
+        self._least_of_vectors: Value | None = None
         if self._numbers.widened is None:
             self._copy()
             return None
@@ -60,10 +62,34 @@ class WordPacker(Packer):
         fb = self._fb
         if self._packing.flips:
             return fb.xor(words, _SIGNS)
-        if self._numbers.widened is not None:
-            place, type_ = self._least[words.type.lanes], vector(I16, self._packing.word * words.type.lanes)
+        if self._numbers.widened is None:
+            return words
+        lanes = words.type.lanes
+        if self._least_of_vectors is not None and lanes == self._packing.lanes:
+            self._least_of_vectors = least_exponents(fb, words, self._least_of_vectors)
+        else:
+            place, type_ = self._least[lanes], vector(I16, self._packing.word * lanes)
             fb.store(least_exponents(fb, words, fb.load(type_, place, 4)), place, 4)
         return words
+
+    @contextmanager
+    def _loop(self, start: Value | int, stop: Value | int, step: int) -> Iterator[Value]:
+        """A loop over vectors; the least exponents of them stay in a register."""
+        fb, before = self._fb, self._least_of_vectors
+        if self._numbers.widened is None:
+            with fb.loop(start, stop, step) as index:
+                yield index
+            return
+        place, type_ = self._least[self._packing.lanes], vector(I16, self._packing.word * self._packing.lanes)
+        initial = fb.load(type_, place, 4) if before is None else before
+        with fb.carried_loop(start, stop, step, [initial]) as loop:
+            self._least_of_vectors = loop.values[0]
+            yield loop.index
+            loop.yield_(self._least_of_vectors)
+        (self._least_of_vectors,) = loop.results
+        if before is None:
+            fb.store(self._least_of_vectors, place, 4)
+            self._least_of_vectors = None
 
     def _word_line(self, y: Value, x: Value) -> Value:
         return self._line(self._fb.udiv(y, self._packing.word), x)
@@ -94,7 +120,8 @@ class WordPacker(Packer):
         source = self._at_x(fb.parameters[0], self._first_x)
         with self._runs() as (first, length):
             origin = self._y_place(fb.add(self._first_y, first))
-            with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, self._width, lanes) as x:
+            whole = fb.sub(length, fb.urem(length, word))
+            with self._loop(0, whole, word) as y, self._loop(0, self._width, lanes) as x:
                 mask = lanes_below(fb, x, self._width, lanes)
                 place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x))
                 places = [fb.gep(memory, place, self._y_offset(t)) for t in range(word)]
@@ -109,14 +136,15 @@ class WordPacker(Packer):
         with self._runs() as (first, length):
             origin = self._y_place(fb.add(self._first_y, first))
             whole = fb.sub(length, fb.urem(length, step))
-            with fb.loop(0, whole, step) as y:
-                pieces = []
+            with self._loop(0, whole, step) as y:
+                pieces, offset = [], fb.add(origin, y)
                 for lane in range(packing.lanes):
-                    place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), fb.add(origin, y))
+                    place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), offset)
                     pieces.append(self._line_of_words(place, vector(I32, _SQUARE)))
-                for row, line in enumerate(exchanged(fb, self._joined(pieces, _SQUARE))):
-                    write = self._word_line(fb.add(fb.add(first, y), row * word), strip.x)
+                write = self._word_line(fb.add(first, y), strip.x)
+                for line in exchanged(fb, self._joined(pieces, _SQUARE)):
                     fb.store(self._finished(line), write, I32.size_bytes)
+                    write = fb.gep(I32, write, self._target_line)
             with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
                 place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, y))
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
