@@ -27,9 +27,11 @@ class HloComputation:
 
     __slots__ = (
         "__weakref__",
+        "_callees",
         "_instructions",
         "_name_counts",
         "_names",
+        "_order",
         "_parameters",
         "_root",
         "_snapshot",
@@ -44,7 +46,10 @@ class HloComputation:
         self.module: HloModule | None = None
         self.execution_thread = ""
         self._instructions: dict[HloInstruction, None] = {}
+        # What follows from the instructions, made when it is asked for and thrown away when they change.
         self._snapshot: tuple[HloInstruction, ...] | None = None
+        self._order: tuple[HloInstruction, ...] | None = None
+        self._callees: tuple[HloComputation, ...] | None = None
         self._names: dict[str, HloInstruction] = {}
         self._name_counts: dict[str, int] = {}
         self._parameters: dict[int, HloInstruction] = {}
@@ -56,6 +61,15 @@ class HloComputation:
         if self._snapshot is None:
             self._snapshot = tuple(self._instructions)
         return self._snapshot
+
+    @property
+    def callees(self) -> tuple[HloComputation, ...]:
+        """The computations that instructions here call, each once."""
+        if self._callees is None:
+            self._callees = tuple(
+                dict.fromkeys(one for caller in self.instructions for one in caller.called_computations)
+            )
+        return self._callees
 
     @property
     def root(self) -> HloInstruction:
@@ -111,7 +125,7 @@ class HloComputation:
         instruction.parent = self
         self._names[instruction.name] = instruction
         self._instructions[instruction] = None
-        self._snapshot = None
+        self._forget(instruction)
         return instruction
 
     def set_root(self, instruction: HloInstruction) -> None:
@@ -134,7 +148,7 @@ class HloComputation:
         del self._instructions[instruction]
         del self._names[instruction.name]
         instruction.parent = None
-        self._snapshot = None
+        self._forget(instruction)
 
     def unique_name(self, wanted: str) -> str:
         """A name that no instruction here has: the wanted one, or it with a number."""
@@ -162,7 +176,9 @@ class HloComputation:
         Raises:
             XlaliteError: The instructions form a cycle.
         """
-        return dependencies_first(self.instructions)
+        if self._order is None:
+            self._order = dependencies_first(self.instructions)
+        return self._order
 
     def set_order(self, order: Sequence[HloInstruction]) -> None:
         """Reorders the instructions; `order` must hold exactly the ones that are here.
@@ -175,7 +191,24 @@ class HloComputation:
         self._instructions = dict.fromkeys(order)
         if len(self._instructions) != len(order):
             raise XlaliteError(f"computation {self.name}: the order holds an instruction twice")
-        self._snapshot = None
+        self._snapshot = self._order = None
+        self.forget_calls()
+
+    def forget_order(self) -> None:
+        """Called by an instruction here that depends on others than before."""
+        self._order = None
+
+    def forget_calls(self) -> None:
+        """Called by an instruction here that calls others than before."""
+        self._callees = None
+        if self.module is not None:
+            self.module.forget_calls()
+
+    def _forget(self, changed: HloInstruction) -> None:
+        """Notices that an instruction has come or gone."""
+        self._snapshot = self._order = None
+        if changed.called_computations:
+            self.forget_calls()
 
     def clone(
         self,

@@ -50,9 +50,9 @@ class HloInstruction:
     Attributes:
         name: Unique in its computation, without `%`.
         op: The operation's declaration.
+        opcode: XLA's name of the operation.
         shape: Type of the value.
         attrs: The operation's attributes, an instance of `op.attrs`.
-        called_computations: Computations that the instruction calls.
         parent: The computation it belongs to, None while it is loose.
         control_predecessors: Instructions that must run before it.
         metadata: Where it came from.
@@ -64,19 +64,20 @@ class HloInstruction:
 
     __slots__ = (
         "__weakref__",
+        "_called",
         "_control_successors",
         "_operands",
         "_replaced",
         "_users",
         "attrs",
         "backend_config",
-        "called_computations",
         "control_predecessors",
         "extra_attributes",
         "frontend_attributes",
         "metadata",
         "name",
         "op",
+        "opcode",
         "parent",
         "shape",
         "sharding",
@@ -98,6 +99,7 @@ class HloInstruction:
         """
         self.name = name or op.name
         self.op = op
+        self.opcode = op.name
         self.shape = shape
         self.attrs: Attrs = attrs if attrs is not None else NoAttrs()
         self._operands: tuple[HloInstruction, ...] = tuple(operands)
@@ -105,7 +107,7 @@ class HloInstruction:
         self._replaced: dict[int, HloInstruction] = {}
         # Where each user has this one among its operands: a position, or several.
         self._users: dict[HloInstruction, int | list[int]] = {}
-        self.called_computations: tuple[HloComputation, ...] = tuple(called_computations)
+        self._called: tuple[HloComputation, ...] = tuple(called_computations)
         self.parent: HloComputation | None = None
         self.control_predecessors: tuple[HloInstruction, ...] = ()
         self._control_successors: dict[HloInstruction, None] = {}
@@ -118,11 +120,6 @@ class HloInstruction:
             operand._add_use(self, position)
 
     @property
-    def opcode(self) -> str:
-        """XLA's name of the operation."""
-        return self.op.name
-
-    @property
     def operands(self) -> tuple[HloInstruction, ...]:
         """The operands."""
         if self._replaced:
@@ -131,6 +128,17 @@ class HloInstruction:
                 shown[position] = operand
             self._operands, self._replaced = tuple(shown), {}
         return self._operands
+
+    @property
+    def called_computations(self) -> tuple[HloComputation, ...]:
+        """Computations that the instruction calls."""
+        return self._called
+
+    @called_computations.setter
+    def called_computations(self, called: tuple[HloComputation, ...]) -> None:
+        self._called = called
+        if self.parent is not None:
+            self.parent.forget_calls()
 
     @property
     def users(self) -> tuple[HloInstruction, ...]:
@@ -222,6 +230,8 @@ class HloInstruction:
         self._operands = tuple(operands)
         for position, new in enumerate(self._operands):
             new._add_use(self, position)
+        if self.parent is not None:
+            self.parent.forget_order()
 
     def replace_all_uses_with(self, new: HloInstruction, *, except_users: Iterable[HloInstruction] = ()) -> bool:
         """Makes every user use `new`, and `new` the root if this was; says whether anything changed.
@@ -246,6 +256,8 @@ class HloInstruction:
             for position in (found,) if isinstance(found, int) else found:
                 user._replaced[position] = new
                 new._add_use(user, position)
+            if user.parent is not None:
+                user.parent.forget_order()
             changed = True
         if self.parent is not None and self.parent.root is self and self.parent is new.parent:
             self.parent.set_root(new)
@@ -257,11 +269,15 @@ class HloInstruction:
         if predecessor not in self.control_predecessors:
             self.control_predecessors = (*self.control_predecessors, predecessor)
             predecessor._control_successors[self] = None
+            if self.parent is not None:
+                self.parent.forget_order()
 
     def drop_control_predecessor(self, predecessor: HloInstruction) -> None:
         """Removes a control dependency, if it is there."""
         self.control_predecessors = tuple(p for p in self.control_predecessors if p is not predecessor)
         predecessor._control_successors.pop(self, None)
+        if self.parent is not None:
+            self.parent.forget_order()
 
     def detach(self) -> None:
         """Lets go of operands and control dependencies, before the instruction is thrown away."""

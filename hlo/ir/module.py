@@ -64,7 +64,17 @@ class HloModule:
         tables: Text of the source location tables that followed the header, verbatim.
     """
 
-    __slots__ = ("__weakref__", "_computations", "_entry", "_name_counts", "config", "decisions", "name", "tables")
+    __slots__ = (
+        "__weakref__",
+        "_computations",
+        "_entry",
+        "_name_counts",
+        "_order",
+        "config",
+        "decisions",
+        "name",
+        "tables",
+    )
 
     def __init__(self, name: str, config: ModuleConfig = _NO_CONFIG) -> None:
         self.name = name
@@ -74,6 +84,7 @@ class HloModule:
         self._computations: dict[str, HloComputation] = {}
         self._name_counts: dict[str, int] = {}
         self._entry: HloComputation | None = None
+        self._order: tuple[HloComputation, ...] | None = None
 
     @property
     def entry_computation(self) -> HloComputation:
@@ -84,11 +95,13 @@ class HloModule:
 
     def computations(self) -> tuple[HloComputation, ...]:
         """All computations, callees before callers, the entry last; those that nobody calls come first."""
-        starts = [*self._computations.values()]
-        if self._entry is not None:
-            starts.remove(self._entry)
-            starts.append(self._entry)
-        return callees_first(starts)
+        if self._order is None:
+            starts = [*self._computations.values()]
+            if self._entry is not None:
+                starts.remove(self._entry)
+                starts.append(self._entry)
+            self._order = callees_first(starts)
+        return self._order
 
     def instructions(self) -> Iterator[HloInstruction]:
         """All instructions of all computations, each in its order; the module may change meanwhile.
@@ -115,6 +128,7 @@ class HloModule:
         computation.name = self.unique_name(computation.name)
         computation.module = self
         self._computations[computation.name] = computation
+        self._order = None
         if entry:
             self._entry = computation
         return computation
@@ -124,6 +138,7 @@ class HloModule:
         if computation.module is not self:
             raise XlaliteError(f"computation {computation.name} cannot be the entry: it belongs elsewhere")
         self._entry = computation
+        self._order = None
 
     def remove(self, computation: HloComputation) -> None:
         """Throws away a computation; the caller makes sure that nobody calls it."""
@@ -131,6 +146,11 @@ class HloModule:
             raise XlaliteError(f"computation {computation.name} is the entry and cannot be removed")
         del self._computations[computation.name]
         computation.module = None
+        self._order = None
+
+    def forget_calls(self) -> None:
+        """Called by a computation whose instructions call others than before."""
+        self._order = None
 
     def unique_name(self, wanted: str) -> str:
         """A name that no computation here has: the wanted one, or it with a number."""

@@ -65,8 +65,7 @@ def dependencies(instruction: HloInstruction) -> tuple[HloInstruction, ...]:
 
 def callees(computation: HloComputation) -> tuple[HloComputation, ...]:
     """The computations that instructions here call, each once."""
-    called = (callee for instruction in computation.instructions for callee in instruction.called_computations)
-    return tuple(dict.fromkeys(called))
+    return computation.callees
 
 
 def dependencies_first(starts: Iterable[HloInstruction]) -> tuple[HloInstruction, ...]:

@@ -155,6 +155,16 @@ class Shape:
         order = [dim for dim in self.minor_to_major if self.dims[dim] != 1]
         return order == sorted(order, reverse=True)
 
+    @property
+    def says_layout(self) -> bool:
+        """Whether a layout is written, here or in elements, that is not the one where none is written."""
+        if self.is_tuple:
+            return any(element.says_layout for element in self.elements)
+        layout = self.layout
+        return layout is not None and (
+            bool(layout.tags) or layout.minor_to_major != tuple(range(self.rank - 1, -1, -1))
+        )
+
     def has_sizes(self, sizes: Sequence[int]) -> bool:
         """Whether an array of the shape may have these sizes: those known only at run time are within their bounds."""
         if tuple(sizes) == self.dims:
@@ -178,7 +188,7 @@ class Shape:
         """The shape with no written layout, here and in elements."""
         if self.is_tuple:
             return Shape.tuple([element.without_layout() for element in self.elements])
-        return replace(self, layout=None) if self.layout is not None else self
+        return Shape(self.dtype, self.dims, None, self.dynamic, self.elements) if self.layout is not None else self
 
     def with_default_layout(self) -> Shape:
         """The shape with a written layout on every array; row-major where none was written."""
@@ -227,11 +237,11 @@ class Shape:
             return "(" + ", ".join(parts) + ")"
         if self.dtype is DType.BUFFER:
             return "b(" + self.elements[0].text(layout=layout) + ")"
-        flags = self.dynamic or (False,) * len(self.dims)
-        sizes = ",".join(
-            "?" if size < 0 else f"<={size}" if flag else str(size) for size, flag in zip(self.dims, flags, strict=True)
-        )
-        written: str = self.dtype.value + "[" + sizes + "]"
+        sizes = map(str, self.dims)
+        if self.dynamic:
+            flagged = zip(self.dims, self.dynamic, strict=True)
+            sizes = map(str, ("?" if size < 0 else f"<={size}" if flag else size for size, flag in flagged))
+        written: str = self.dtype.value + "[" + ",".join(sizes) + "]"
         if not layout or not self.is_array or not (self.dims or self.layout):
             return written
         shown = self.layout or Layout.row_major(self.rank)

@@ -11,7 +11,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.shape import ProgramShape, Shape
+from xlalite.hlo.types.shape import Shape
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.simplify.dimensions import inverse
 
@@ -97,18 +97,16 @@ def _is_plain_bitcast(instruction: HloInstruction) -> bool:
 
 def _drop_layout(instruction: HloInstruction) -> bool:
     """Drops the written layouts; says whether the text of the shape changes by that."""
-    plain = instruction.shape.without_layout()
-    differs = plain is not instruction.shape and str(plain) != str(instruction.shape)
-    instruction.shape = plain
-    return differs
+    written = instruction.shape
+    instruction.shape = written.without_layout()
+    return written.says_layout
 
 
 def _drop_entry_layout(module: HloModule) -> bool:
     layout = module.config.entry_layout
     if layout is None:
         return False
-    plain = ProgramShape(tuple(p.without_layout() for p in layout.parameters), layout.result.without_layout())
-    if [*map(str, (*plain.parameters, plain.result))] == [*map(str, (*layout.parameters, layout.result))]:
+    if not any(shape.says_layout for shape in (*layout.parameters, layout.result)):
         return False
     module.update_config(entry_layout=None)
     return True

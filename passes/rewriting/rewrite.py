@@ -106,7 +106,7 @@ class RewriteRun:
 
     def record_on(self, module: HloModule, pass_name: str, rules: Sequence[RewriteRule]) -> None:
         """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
-        identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired}
+        identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired} if self.fired else {}
         for rule_name, count in self.fired.items():
             module.record(pass_name, (rule_name,), "applied", identities[rule_name], {"times": count})
         for rule_name, instruction, reason in self.declined:

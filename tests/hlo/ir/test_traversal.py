@@ -98,6 +98,35 @@ def test_cycles_are_named(module: HloModule) -> None:
         callees_first([module.find("unused")])
 
 
+def test_orders_follow_every_kind_of_change(module: HloModule) -> None:
+    main = module.entry_computation
+    one, two, three, k = map(main.find, ("one", "two", "three", "k"))
+    x = main.find("x")
+
+    def change_calls() -> None:
+        two.called_computations = (module.find("unused"),)
+
+    changes = (
+        lambda: two.set_operands([x]),
+        lambda: one.set_operands([two]),
+        lambda: three.drop_control_predecessor(k),
+        lambda: k.add_control_predecessor(three),
+        lambda: one.replace_all_uses_with(x),
+        lambda: main.remove(one),
+        lambda: main.add(two.clone([x], name="y")),
+        lambda: main.set_order([*reversed(main.instructions)]),
+        change_calls,
+        lambda: module.set_entry(module.find("double")),
+    )
+    for number, change in enumerate(changes):
+        main.post_order()
+        module.computations()
+        change()
+        assert main.post_order() == dependencies_first(main.instructions), number
+        starts = [each for each in map(module.find, ("double", "unused", "main")) if not each.is_entry]
+        assert module.computations() == callees_first([*starts, module.entry_computation]), number
+
+
 def test_long_chains_need_no_stack() -> None:
     count = 20_000
     lines = "\n".join(f"  x{i + 1} = f32[] negate(x{i})" for i in range(count))
