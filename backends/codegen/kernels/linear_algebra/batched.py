@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
 from xlalite.backends.codegen.arrays.index import Index
@@ -13,7 +13,7 @@ from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import own_slot, parts_of
-from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import VOID, Function, FunctionBuilder, ModuleBuilder, Type, Value
 from xlalite.hlo.records import dataclass
 
 
@@ -66,6 +66,21 @@ class BatchedKernel(Kernel):
             self.emit_matrix(entry, parts_of(fb, slot, self.parts), places_of(fb, number, self.batch))
         fb.ret()
         return entry.function
+
+    def apart(
+        self,
+        fb: FunctionBuilder,
+        stem: str,
+        parts: Sequence[Value],
+        emit: Callable[[FunctionBuilder, Sequence[Value]], Value | None],
+        return_type: Type = VOID,
+    ) -> Value:
+        """A step of a matrix in a function of its own, which finds the parts where LLVM sees that they lie apart."""
+
+        def inside(inner: FunctionBuilder, held: Sequence[Value]) -> Value | None:
+            return emit(inner, parts_of(inner, held[0], self.parts))
+
+        return fb.apart(stem, parts[:1], inside, return_type)
 
     @abstractmethod
     def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:

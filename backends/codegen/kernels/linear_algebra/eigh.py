@@ -94,9 +94,9 @@ class EighKernel(BatchedKernel):
         factor, is_finite = matrix.normalise()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            fb.apart("tridiagonal_form", parts, self._reduce)
+            self.apart(fb, "tridiagonal_form", parts, self._reduce)
             if self.has_vectors:
-                fb.apart("tridiagonal_vectors", parts, self._start_vectors)
+                self.apart(fb, "tridiagonal_vectors", parts, self._start_vectors)
             left = ImplicitQl(fb, tridiagonal, vectors if self.has_vectors else None).run()
             branch.yield_(fb.select(fb.icmp("eq", left, 0), fb.constant(I32, 0), _NOT_FOUND))
         with branch.otherwise():

@@ -85,8 +85,8 @@ class TriangularisingKernel(BatchedKernel):
         Balance(fb, matrix, *self.balance_lines(parts)).start()
         branch = fb.if_else(is_finite, likely=True)
         with branch.then():
-            fb.apart("hessenberg_form", parts, self._reduce)
-            left = fb.apart("hessenberg_qr", parts, self._triangularise, I64)
+            self.apart(fb, "hessenberg_form", parts, self._reduce)
+            left = self.apart(fb, "hessenberg_qr", parts, self._triangularise, I64)
             branch.yield_(fb.select(fb.icmp("eq", left, 0), fb.constant(I32, 0), _NOT_FOUND))
         with branch.otherwise():
             branch.yield_(fb.constant(I32, _NOT_FINITE))
