@@ -261,6 +261,11 @@ class Emitter:
         """Whether no other module can call the function."""
         return self._header.startswith("define internal ")
 
+    @property
+    def is_exported(self) -> bool:
+        """Whether it is for others than the modules that this one is linked with."""
+        return not self._header.startswith(("define internal ", "define hidden "))
+
     def share(self) -> None:
         """Lets the modules that this one is linked with call the function."""
         self._header = self._header.replace("define internal ", "define hidden ", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.emitter import ONLY_CALLS
@@ -18,13 +18,15 @@ from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes
 from xlalite.backends.codegen.llvm.vectors import Vectors
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
-_METADATA = re.compile(r"!(\d+)")
+_NUMBERED = re.compile(r"[!#]\d+")
 _SHARED = "xlalite.shared"
 _SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {}
 """Names and texts of shared functions that this process has written."""
 _MOST_SHARED_TEXTS = 512
 _FEWEST_LINES = 100
 """Of a module that is cut for several threads: some work is done for each piece."""
+_LINES_WORTH_A_PIECE = 256
+_MANY_PIECES = 32
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -179,17 +181,20 @@ class ModuleBuilder(ModuleSymbols):
 
     def text(self) -> str:
         """The module as LLVM IR text."""
-        return self._module_text([function.text() for function in self._functions], self._metadata, ())
+        bodies = [function.text() for function in self._functions]
+        return self._module_text(self.name, bodies, (*self._globals, *self._declarations))
 
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
         Constants and short internal functions stand in every piece that names them. Functions that only call, which
-        take little time, are apart from the others; of those pieces are shorter where several threads are to have some.
+        take little time, are apart from the others. Where several threads are to have some of those, pieces are
+        shorter, and such as other modules may have, too: what everybody may call, as the entry, is apart, and where a
+        piece ends depends on the functions around more than on all before.
         """
         if threads > 1:
             line_count = sum(function.line_count for function in self._functions if not function.is_caller)
-            most_lines = min(most_lines, max(line_count // (2 * threads), _FEWEST_LINES))
+            most_lines = min(most_lines, _lines_of_piece(line_count, threads))
             for function in self._functions:
                 if function.line_count >= _FEWEST_LINES:
                     function.share()
@@ -198,7 +203,12 @@ class ModuleBuilder(ModuleSymbols):
         for function in sorted(self._functions, key=lambda function: not function.is_caller):
             if function.is_internal:
                 continue
-            if pieces[-1] and (room < function.line_count or function.is_caller is not pieces[-1][0].is_caller):
+            if pieces[-1] and (
+                room < function.line_count
+                or function.is_caller is not pieces[-1][0].is_caller
+                or (threads > 1 and pieces[-1][-1].is_exported)
+                or (threads > 1 and room < most_lines // 2 and pieces[-1][-1].line_count % 2)
+            ):
                 pieces.append([])
                 room = most_lines
             pieces[-1].append(function)
@@ -206,9 +216,12 @@ class ModuleBuilder(ModuleSymbols):
         if len(pieces) == 1:
             return [_only_calls(pieces[0]) + self.text()]
         builders = {builder.function.text: builder for builder in self._functions}
-        return [self._piece_text(piece, builders) for piece in pieces]
+        outside = {_SYMBOL.findall(line)[0]: line for line in (*self._globals, *self._declarations)}
+        return [self._piece_text(piece, builders, outside) for piece in pieces]
 
-    def _piece_text(self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder]) -> str:
+    def _piece_text(
+        self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder], outside: Mapping[str, str]
+    ) -> str:
         inside = dict.fromkeys(function.function.text for function in functions)
         bodies: list[str] = []
         named: dict[str, None] = {}
@@ -220,36 +233,33 @@ class ModuleBuilder(ModuleSymbols):
                 if name in builders and name not in inside and builders[name].is_internal:
                     inside[name] = None
                     waiting.append(name)
-        elsewhere = [builders[name].declaration for name in named if name in builders and name not in inside]
-        return _only_calls(functions) + self._module_text(bodies, self._metadata_of(bodies), elsewhere, named)
+        needed = [outside[name] for name in named if name in outside]
+        needed += [builders[name].declaration for name in named if name in builders and name not in inside]
+        name = self.name if functions[0].is_exported else _SHARED
+        return _only_calls(functions) + self._module_text(name, bodies, needed)
 
-    def _metadata_of(self, bodies: Sequence[str]) -> list[str]:
-        """The nodes that functions name."""
-        needed = {int(number) for body in bodies for number in _METADATA.findall(body)}
-        return [self._metadata[number] for number in sorted(needed)]
-
-    def _module_text(
-        self,
-        functions: Sequence[str],
-        metadata: Sequence[str],
-        elsewhere: Iterable[str],
-        named: Container[str] | None = None,
-    ) -> str:
-        parts = [f'source_filename = "{escaped_bytes(self.name.encode())}"']
+    def _module_text(self, name: str, functions: Sequence[str], outside: Iterable[str]) -> str:
+        """A module of functions, and of the lines that say what else they name."""
+        parts = [f'source_filename = "{escaped_bytes(name.encode())}"']
         if self.target.data_layout:
             parts.append(f'target datalayout = "{self.target.data_layout}"')
         if self.target.triple:
             parts.append(f'target triple = "{self.target.triple}"')
-        parts.append("")
-        outside = (*self._globals, *self._declarations)
-        parts += (line for line in outside if named is None or _SYMBOL.findall(line)[0] in named)
-        parts += elsewhere
+        parts += ("", *outside)
         for function in functions:
             parts += ("", function)
         parts.append("")
-        parts += (f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items())
-        parts += metadata
+        named = {number for part in parts for number in _NUMBERED.findall(part)}
+        groups = {group: f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items()}
+        nodes = {node: f"{node} = {content}" for content, node in self._metadata.items()}
+        parts += (line for number, line in (*groups.items(), *nodes.items()) if number in named)
         return "\n".join(parts) + "\n"
+
+
+def _lines_of_piece(line_count: int, threads: int) -> int:
+    """Enough pieces for threads to share; of much code many, as far as the work for each is little beside its own."""
+    fewest = min(line_count // (2 * threads), _LINES_WORTH_A_PIECE)
+    return max(_FEWEST_LINES, fewest, 1 << (line_count // _MANY_PIECES).bit_length())
 
 
 def _only_calls(functions: Sequence[FunctionBuilder]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
@@ -35,8 +36,7 @@ class ModuleSymbols:
         self._defined_once: dict[Hashable, Function] = {}
         self._uses: Counter[Hashable] = Counter()
         self._attribute_groups: dict[str, str] = {}
-        self._metadata: list[str] = []
-        self._shared_metadata: dict[str, str] = {}
+        self._metadata: dict[str, str] = {}
         self._used_names: set[str] = set()
         self._name_counts: dict[str, int] = {}
 
@@ -158,11 +158,7 @@ class ModuleSymbols:
 
     def metadata(self, content: str) -> str:
         """A metadata node (`!{...}` or `!"..."` text) and its reference `!7`; equal nodes are shared."""
-        found = self._shared_metadata.get(content)
-        if found is None:
-            found = self._shared_metadata[content] = f"!{len(self._metadata)}"
-            self._metadata.append(f"{found} = {content}")
-        return found
+        return _numbered("!", content, self._metadata)
 
     def _register(
         self, name: str, return_type: Type, parameter_types: tuple[Type, ...], variadic: bool = False
@@ -177,6 +173,14 @@ class ModuleSymbols:
         """The group of some function attributes, with a blank in front; empty if there are none."""
         if not attributes:
             return ""
-        content = " ".join(attributes)
-        group = self._attribute_groups.setdefault(content, f"#{len(self._attribute_groups)}")
-        return " " + group
+        return " " + _numbered("#", " ".join(attributes), self._attribute_groups)
+
+
+def _numbered(mark: str, content: str, known: dict[str, str]) -> str:
+    """The reference of a content, its number the same in other modules: they are the same text."""
+    if content not in known:
+        number, taken = zlib.crc32(content.encode()), set(known.values())
+        while f"{mark}{number}" in taken:
+            number = (number + 1) % (1 << 32)
+        known[content] = f"{mark}{number}"
+    return known[content]

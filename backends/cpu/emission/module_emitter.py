@@ -45,11 +45,11 @@ from xlalite.backends.cpu.emission.evaluated import (
 from xlalite.backends.cpu.emission.kernel_clock import KernelClock
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
+from xlalite.backends.cpu.emission.program_text import program_text
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.emission.transfer_code import TRANSFERS, TransferCode, why_not_transferred
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -122,8 +122,8 @@ class _ModuleEmitter:
         self._fb.ret(0)
         self._emitted.clocked = self._clock.kernels(self._hlo)
         self._fb.is_caller = not self._fb.has_loops
-        shared = (SHARED_MODULE + text for text in self._module.shared_texts)
-        self._emitted.text = NEXT_MODULE.join((*self._module.texts(_LINES_IN_MODULE, self._num_threads), *shared))
+        pieces = self._module.texts(_LINES_IN_MODULE, self._num_threads)
+        self._emitted.text = program_text(pieces, self._module.shared_texts)
         return self._emitted
 
     def _base_pointer(self, allocation: Allocation) -> Value:

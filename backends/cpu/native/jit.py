@@ -20,9 +20,17 @@ from typing import Protocol
 import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm import AS_WRITTEN, ONLY_CALLS, TargetInfo
+from xlalite.backends.cpu.native.content_names import named_by_content
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, SHARED_MODULE, IrSource, ObjectCode, joined
+from xlalite.backends.cpu.native.object_code import (
+    NEXT_MODULE,
+    RENAMED_MODULE,
+    SHARED_MODULE,
+    IrSource,
+    ObjectCode,
+    joined,
+)
 from xlalite.hlo.errors import CodegenError
 from xlalite.hlo.records import dataclass
 
@@ -82,13 +90,17 @@ def generate_code(
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
     """
     options, texts = options or JitOptions(), text.split(NEXT_MODULE)
-    shared = [one for one in texts if one.startswith(SHARED_MODULE)] if keeper and wanted is CodeForm.OBJECT else []
-    kept = {one: GeneratedCode(image=image) for one in shared if keeper and (image := keeper.find(one)) is not None}
+    found: dict[str, bytes | None] = {}
+    keeps = keeper if wanted is CodeForm.OBJECT else None
+    if keeps is not None:
+        texts = named_by_content(texts)
+        found = {one: keeps.find(one) for one in texts if one.startswith((SHARED_MODULE, RENAMED_MODULE))}
+    kept = {one: GeneratedCode(image=image) for one, image in found.items() if image is not None}
     missing = [one for one in texts if one not in kept]
     made = dict(zip(missing, _generate_all(missing, wanted, options, threads), strict=True))
-    for one in shared:
-        if keeper and one in made:
-            keeper.keep(one, made[one].image, made[one].compile_ms)
+    for one in missing:
+        if keeps is not None and one in found:
+            keeps.keep(one, made[one].image, made[one].compile_ms)
     codes = [kept.get(one) or made[one] for one in texts]
     return GeneratedCode(
         NEXT_MODULE.join(code.optimized_ir for code in codes),

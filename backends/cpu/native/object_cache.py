@@ -3,7 +3,8 @@
 A key holds everything that decides the code: what the caller names (IR text, or a fingerprint of what the text is made
 from), the options, the versions of llvmlite and LLVM, the CPU with its features. On a hit the IR is not even written.
 Entries carry a small JSON record and the constants that were made on the way, so that an executable can be rebuilt
-from the cache alone. Functions that many programs have, such as the tiles of products, are entries of their own.
+from the cache alone. Functions that many programs have, such as the tiles of products, are entries of their own, and so
+are pieces of a program's kernels: when it changes, the others are not compiled again.
 
 Environment: `XLALITE_CACHE_DIR` moves the directory, `XLALITE_CACHE=0` keeps everything in memory.
 """

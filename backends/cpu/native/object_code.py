@@ -11,6 +11,8 @@ from xlalite.hlo.records import dataclass
 NEXT_MODULE = "\n; Here the next module begins.\n"
 SHARED_MODULE = "; Programs share this module.\n"
 """Begins the text of a module whose object code is worth keeping by itself."""
+RENAMED_MODULE = "; Programs share this module under names of its own.\n"
+"""Begins the text of such a module in which a program's names stand."""
 
 _ARCHIVE = b"!<arch>\n"
 _MEMBER_HEADER_BYTES = 60
