@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xlalite.hlo.records import dataclass
 
@@ -18,6 +19,8 @@ class KernelTime:
         time_ns: How long all of that took.
         flops: Arithmetic operations of all calls, transcendental functions not among them.
         bytes_accessed: Bytes of the operands and results of all calls.
+        dtype: The element type of its largest array.
+        threads: How many at most ran each call.
     """
 
     name: str
@@ -26,6 +29,8 @@ class KernelTime:
     time_ns: int
     flops: int
     bytes_accessed: int
+    dtype: str = "f32"
+    threads: int = 1
 
     @property
     def gflops(self) -> float:
@@ -51,15 +56,28 @@ class KernelProfile:
     kernels: tuple[KernelTime, ...]
 
     @staticmethod
-    def of(clocked: Sequence[tuple[str, str, int, int]], counters: Sequence[Sequence[int]]) -> KernelProfile:
-        """The profile from (name, kind, operations, bytes) and (calls, nanoseconds), the whole call first."""
+    def of(clocked: Sequence[tuple[str, str, int, int, str, int]], counters: Sequence[Sequence[int]]) -> KernelProfile:
+        """The profile from what has counters and what they hold, calls and nanoseconds, the whole call first."""
         rows = [
-            KernelTime(name, kind, calls, time_ns, flops * calls, size * calls)
-            for (name, kind, flops, size), (calls, time_ns) in zip(clocked, counters, strict=True)
+            KernelTime(name, kind, calls, time_ns, flops * calls, size * calls, dtype, threads)
+            for (name, kind, flops, size, dtype, threads), (calls, time_ns) in zip(clocked, counters, strict=True)
         ]
-        entry, kernels = rows[0], tuple(rows[1:])
-        flops, size = sum(one.flops for one in kernels), sum(one.bytes_accessed for one in kernels)
-        return KernelProfile(KernelTime(entry.name, "", entry.calls, entry.time_ns, flops, size), kernels)
+        return KernelProfile(rows[0], tuple(rows[1:])).with_total()
+
+    def with_total(self) -> KernelProfile:
+        """The same, with the operations, bytes and threads of the whole from those of the kernels."""
+        total = replace(
+            self.total,
+            flops=sum(one.flops for one in self.kernels),
+            bytes_accessed=sum(one.bytes_accessed for one in self.kernels),
+            threads=max((one.threads for one in self.kernels), default=1),
+        )
+        return KernelProfile(total, self.kernels)
+
+    @property
+    def dtypes(self) -> frozenset[str]:
+        """Element types of the kernels that compute something."""
+        return frozenset(one.dtype for one in self.kernels if one.flops)
 
     def report(self, share_of_roof: Callable[[KernelTime], float] | None = None) -> str:
         """A table, the longest first; with the part of the possible speed that each comes to, if that is known."""
@@ -71,15 +89,15 @@ class KernelProfile:
             for title, texts in (("kernel", [one.name for one in shown]), ("kind", [one.kind for one in shown]))
         )
         lines = [
-            f"{'kernel':{width}}  {'kind':{kinds}}  {'calls':>9} {'ms':>11} {'share':>6} {'GB/s':>8} {'GFLOP/s':>8}"
-            f"{'    roof' if share_of_roof else ''}"
+            f"{'kernel':{width}}  {'kind':{kinds}}  {'calls':>7} {'threads':>7} {'ms':>10} {'share':>6} {'GB/s':>7} "
+            f"{'GFLOP/s':>8}{'   roof' if share_of_roof else ''}"
         ]
         for one in shown:
             share = one.time_ns / self.total.time_ns if self.total.time_ns else 0.0
-            roof = f" {share_of_roof(one):7.1%}" if share_of_roof and one.flops + one.bytes_accessed else ""
+            roof = f" {share_of_roof(one):6.1%}" if share_of_roof and one.flops + one.bytes_accessed else ""
             lines.append(
-                f"{one.name:{width}}  {one.kind:{kinds}}  {one.calls:9} {one.time_ns / 1e6:11.4f} {share:6.1%} "
-                f"{one.gbytes:8.2f} {one.gflops:8.2f}{roof}"
+                f"{one.name:{width}}  {one.kind:{kinds}}  {one.calls:7} {one.threads:7} {one.time_ns / 1e6:10.4f} "
+                f"{share:6.1%} {one.gbytes:7.2f} {one.gflops:8.2f}{roof}"
             )
         return "\n".join(lines)
 

@@ -7,8 +7,9 @@ take at the rate at which a sum reads an array of their size, which depends on t
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -17,7 +18,10 @@ from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.kernel_profile import KernelProfile, KernelTime
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
+_PRODUCTS = {name: name for name in ("f16", "bf16", "f32", "f64", "c64", "c128")} | {"s8": "s32", "u8": "s32"}
+"""Element types that large products are measured of, and those of the products."""
 _SIZES = (16 << 10, 256 << 10, 4 << 20, 128 << 20)
 _MATRIX = 512
 _BATCHES = 5
@@ -30,37 +34,37 @@ class Roofline:
     """The rates of a machine.
 
     Attributes:
-        gflops: Billions of operations of f32 a second.
+        gflops: Billions of operations a second by element type; f32's is there and stands for types that are not.
         gbytes: (bytes, billions of bytes a second that arrays of so many are read at), the smallest first.
     """
 
-    gflops: float
+    gflops: Mapping[str, float]
     gbytes: tuple[tuple[int, float], ...]
 
     def least_ns(self, kernel: KernelTime) -> float:
         """How long the calls of a kernel take at least."""
         size = kernel.bytes_accessed / max(kernel.calls, 1)
         rate = next((rate for limit, rate in self.gbytes if size <= limit), self.gbytes[-1][1])
-        return max(kernel.flops / self.gflops, kernel.bytes_accessed / rate)
+        return max(kernel.flops / self.peak(kernel.dtype), kernel.bytes_accessed / rate)
+
+    def peak(self, dtype: str) -> float:
+        """Billions of operations a second of an element type."""
+        return self.gflops.get(dtype, self.gflops["f32"])
 
     def share(self, kernel: KernelTime) -> float:
         """The part of the possible speed that a kernel comes to."""
         return self.least_ns(kernel) / kernel.time_ns if kernel.time_ns else 0.0
 
 
-@functools.cache
-def measured_roofline(num_threads: int | None = None) -> Roofline:
-    """The roofline of this machine for programs with so many threads; measured once in a process."""
-    side = f"f32[{_MATRIX},{_MATRIX}]"
-    product = (
-        f"HloModule product\nENTRY e {{ a = {side} parameter(0)\n b = {side} parameter(1)\n"
-        f" ROOT c = {side} dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"
-    )
-    matrix = np.ones((_MATRIX, _MATRIX), np.float32)
-    rates = tuple(
-        (size, _best(_sum_of(size // 4), [np.ones(size // 4, np.float32)], num_threads).gbytes) for size in _SIZES
-    )
-    return Roofline(_best(product, [matrix, matrix], num_threads).gflops, rates)
+def measured_roofline(num_threads: int | None = None, dtypes: Iterable[str] = ()) -> Roofline:
+    """The roofline of this machine for programs with so many threads; each rate is measured once in a process.
+
+    Args:
+        num_threads: The threads; as many as there are processors by default.
+        dtypes: Element types of interest besides f32; those that products are not made of have the rate of f32.
+    """
+    names = {"f32", *(name for name in dtypes if name in _PRODUCTS)}
+    return Roofline({name: _product_rate(name, num_threads) for name in sorted(names)}, _read_rates(num_threads))
 
 
 def roofline_svg(profile: KernelProfile, roofline: Roofline) -> str:
@@ -69,8 +73,9 @@ def roofline_svg(profile: KernelProfile, roofline: Roofline) -> str:
     The larger a dot, the more of the time its kernel took. Kernels without arithmetic are not in it.
     """
     kernels = [one for one in profile.kernels if one.flops and one.bytes_accessed and one.time_ns]
-    intensities = [one.flops / one.bytes_accessed for one in kernels] + [1.0, roofline.gflops / roofline.gbytes[-1][1]]
-    rates = [one.gflops for one in kernels] + [roofline.gflops, roofline.gflops / 100]
+    peak = max(roofline.gflops.values())
+    intensities = [one.flops / one.bytes_accessed for one in kernels] + [1.0, peak / roofline.gbytes[-1][1]]
+    rates = [one.gflops for one in kernels] + [peak, peak / 100]
     (left, right), (low, high) = _decades(intensities), _decades(rates)
 
     def at(intensity: float, rate: float) -> tuple[float, float]:
@@ -78,11 +83,11 @@ def roofline_svg(profile: KernelProfile, roofline: Roofline) -> str:
         return x, _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * (math.log10(rate) - low) / (high - low)
 
     parts = [_axes(left, right, low, high, at)]
-    for size, rate in roofline.gbytes:
-        ridge = roofline.gflops / rate
+    for (dtype, peak), (size, rate) in itertools.product(roofline.gflops.items(), roofline.gbytes):
+        ridge = peak / rate
         start = max(10.0**left, 10.0**low / rate)
-        (x, y), (ridge_x, ridge_y), (end_x, _) = at(start, start * rate), at(ridge, roofline.gflops), at(10.0**right, 1)
-        hint = f"arrays of {size >> 10:,} KiB: {rate:.0f} GB/s; arithmetic: {roofline.gflops:.0f} GFLOP/s"
+        (x, y), (ridge_x, ridge_y), (end_x, _) = at(start, start * rate), at(ridge, peak), at(10.0**right, 1)
+        hint = f"arrays of {size >> 10:,} KiB: {rate:.0f} GB/s; arithmetic of {dtype}: {peak:.0f} GFLOP/s"
         path = f"M{x:.1f} {y:.1f}L{ridge_x:.1f} {ridge_y:.1f}H{end_x:.1f}"
         parts.append(f'<path class="roof" d="{path}"><title>{hint}</title></path>')
     total = sum(one.time_ns for one in kernels)
@@ -98,6 +103,23 @@ def roofline_svg(profile: KernelProfile, roofline: Roofline) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" '
         f'aria-label="roofline"><style>{_STYLE}</style><rect width="100%" height="100%"/>{"".join(parts)}</svg>\n'
     )
+
+
+@functools.cache
+def _product_rate(dtype: str, num_threads: int | None) -> float:
+    side, result = (f"{name}[{_MATRIX},{_MATRIX}]" for name in (dtype, _PRODUCTS[dtype]))
+    product = (
+        f"HloModule product\nENTRY e {{ a = {side} parameter(0)\n b = {side} parameter(1)\n"
+        f" ROOT c = {result} dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"
+    )
+    matrix = np.ones((_MATRIX, _MATRIX), DType(dtype).numpy)
+    return _best(product, [matrix, matrix], num_threads).gflops
+
+
+@functools.cache
+def _read_rates(num_threads: int | None) -> tuple[tuple[int, float], ...]:
+    arrays = ((size, np.ones(size // 4, np.float32)) for size in _SIZES)
+    return tuple((size, _best(_sum_of(array.size), [array], num_threads).gbytes) for size, array in arrays)
 
 
 def _sum_of(count: int) -> str:

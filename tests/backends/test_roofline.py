@@ -7,7 +7,7 @@ import pytest
 from xlalite.backends.kernel_profile import KernelProfile, KernelTime
 from xlalite.backends.roofline import Roofline, measured_roofline, roofline_svg
 
-ROOFLINE = Roofline(100.0, ((1000, 50.0), (10_000, 10.0)))
+ROOFLINE = Roofline({"f32": 100.0, "f64": 50.0}, ((1000, 50.0), (10_000, 10.0)))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,11 @@ ROOFLINE = Roofline(100.0, ((1000, 50.0), (10_000, 10.0)))
 def test_share_of_what_is_possible(flops: int, size: int, calls: int, share: float) -> None:
     assert ROOFLINE.share(KernelTime("k", "loop", calls, 100, flops, size)) == pytest.approx(share)
     assert ROOFLINE.share(KernelTime("k", "loop", 0, 0, 0, 0)) == 0.0
+
+
+@pytest.mark.parametrize(("dtype", "share"), [("f32", 0.1), ("f64", 0.2), ("s32", 0.1)])
+def test_types_have_rates_of_their_own(dtype: str, share: float) -> None:
+    assert ROOFLINE.share(KernelTime("k", "loop", 1, 100, 1000, 0, dtype)) == pytest.approx(share)
 
 
 def test_picture_has_a_dot_for_each_kernel_with_arithmetic() -> None:
@@ -43,7 +48,7 @@ def test_picture_has_a_dot_for_each_kernel_with_arithmetic() -> None:
 
 
 def test_the_machine_is_measured_once() -> None:
-    measured = measured_roofline(1)
-    assert measured.gflops > 0
-    assert all(rate > 0 for _, rate in measured.gbytes)
-    assert measured_roofline(1) is measured
+    measured = measured_roofline(1, ("f64", "s8", "s4"))
+    assert set(measured.gflops) == {"f32", "f64", "s8"}
+    assert all(rate > 0 for rate in (*measured.gflops.values(), *dict(measured.gbytes).values()))
+    assert measured_roofline(1, ("s8", "f64")) == measured

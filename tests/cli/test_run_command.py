@@ -43,9 +43,9 @@ def test_profile_says_which_kernels_took_the_time(softmax: Path, xlalite: Callab
     ran = xlalite("run", softmax, "--iterations=3", "--num_threads=1", "--profile")
     assert ran.code == 0
     table = ran.out[ran.out.index("kernel ") :].splitlines()
-    assert table[0].split() == ["kernel", "kind", "calls", "ms", "share", "GB/s", "GFLOP/s", "roof"]
+    assert table[0].split() == ["kernel", "kind", "calls", "threads", "ms", "share", "GB/s", "GFLOP/s", "roof"]
     assert table[-2].startswith("(between kernels)")
-    assert all(line.split()[-6] == "3" for line in (*table[1:-2], table[-1]))
+    assert all(line.split()[-7:-5] == ["3", "1"] for line in (*table[1:-2], table[-1]))
     assert xlalite("run", softmax, "--platform=interpreter", "--profile").code == 2
 
 

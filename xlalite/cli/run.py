@@ -199,7 +199,8 @@ def _print_profile(executable: Executable, options: RunOptions) -> None:
     """Where the time of the calls went, beside what the machine could do."""
     from xlalite.backends.roofline import measured_roofline, roofline_svg
 
-    profile, roofline = executable.kernel_profile(), measured_roofline(options.compile.num_threads)
+    profile = executable.kernel_profile()
+    roofline = measured_roofline(options.compile.num_threads, profile.dtypes)
     print(profile.report(roofline.share))
     if options.roofline:
         Path(options.roofline).write_text(roofline_svg(profile, roofline), encoding="utf-8")

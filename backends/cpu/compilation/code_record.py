@@ -23,7 +23,7 @@ class CodeRecord:
         forks: Whether it hands work to other threads.
         evaluator_calls: HLO text of what the evaluator computes, by the name that the code calls.
         given_constants: Sizes of the constants that the code takes from the module as given, by name.
-        clocked: Name, kind, operations and bytes of the kernels whose times the code takes.
+        clocked: The kernels whose times the code takes.
     """
 
     arena_bytes: int
@@ -53,8 +53,15 @@ class CodeRecord:
             {name: _typed(text, str) for name, text in _typed(record["evaluator_calls"], dict).items()},
             {name: _typed(size, int) for name, size in _typed(record["given_constants"], dict).items()},
             tuple(
-                (_typed(name, str), _typed(kind, str), _typed(flops, int), _typed(size, int))
-                for name, kind, flops, size in record["clocked"]
+                (
+                    _typed(name, str),
+                    _typed(kind, str),
+                    _typed(flops, int),
+                    _typed(size, int),
+                    _typed(dtype, str),
+                    _typed(threads, int),
+                )
+                for name, kind, flops, size, dtype, threads in record["clocked"]
             ),
         )
 

@@ -14,8 +14,8 @@ ENTRY = "xlalite_entry"
 COUNTERS = "xlalite_profile_counters"
 """Name of the calls and nanoseconds of each kernel, where code takes times."""
 
-ClockedKernel = tuple[str, str, int, int]
-"""Name, kind, arithmetic operations of one call, bytes of one call."""
+ClockedKernel = tuple[str, str, int, int, str, int]
+"""Name, kind, arithmetic operations of one call, bytes of one call, element type, threads."""
 
 
 @dataclass(slots=True)

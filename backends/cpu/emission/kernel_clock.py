@@ -29,18 +29,18 @@ class KernelClock:
         """Takes the time of nothing yet, and never of anything unless it `runs`."""
         self.module = module
         self._counters = module.global_variable(COUNTERS, I64, linkage="external", align=64) if runs else None
-        self._numbers: dict[tuple[str, *tuple[HloInstruction, ...]], int] = {}
+        self._numbers: dict[tuple[str, int, *tuple[HloInstruction, ...]], int] = {}
 
     @contextmanager
-    def timed(self, fb: FunctionBuilder, kind: str, *instructions: HloInstruction) -> Iterator[None]:
+    def timed(self, fb: FunctionBuilder, kind: str, *instructions: HloInstruction, threads: int = 1) -> Iterator[None]:
         """Adds the time of the code that is written meanwhile to that of these instructions; of none, to the entry's.
 
-        Calls from several threads add to the same counters.
+        It runs on so many threads. Calls from several threads add to the same counters.
         """
         if self._counters is None:
             yield
             return
-        number = self._numbers.setdefault((kind, *instructions), len(self._numbers))
+        number = self._numbers.setdefault((kind, threads, *instructions), len(self._numbers))
         now = self.module.define_once(COUNTERS, self._define_now)
         begin = fb.call(now)
         yield
@@ -52,15 +52,15 @@ class KernelClock:
         """What has counters, in the order of these: first the entry, if the clock runs."""
         costs = CostAnalysis()
         found: list[ClockedKernel] = []
-        for kind, *instructions in self._numbers:
+        for kind, threads, *instructions in self._numbers:
             if not instructions:
-                found.append((module.name, kind, 0, 0))
+                found.append((module.name, kind, 0, 0, "", threads))
                 continue
             cost = sum(map(costs.of_instruction, instructions), Cost())
             name = _name(instructions[0], module)
             if len(instructions) > 1:
                 name += f" and {len(instructions) - 1} more"
-            found.append((name, kind, cost.flops, cost.bytes_accessed))
+            found.append((name, kind, cost.flops, cost.bytes_accessed, _dtype(instructions[0]), threads))
         return tuple(found)
 
     def _define_now(self) -> Function:
@@ -78,3 +78,9 @@ def _name(instruction: HloInstruction, module: HloModule) -> str:
     if computation is None or computation is module.entry_computation:
         return instruction.name
     return f"{computation.name}/{instruction.name}"
+
+
+def _dtype(instruction: HloInstruction) -> str:
+    """The element type of its largest operand or result."""
+    shapes = [leaf for each in (instruction, *instruction.operands) for _, leaf in each.shape.leaves() if leaf.is_array]
+    return max(shapes, key=lambda shape: shape.element_count).dtype.value if shapes else ""

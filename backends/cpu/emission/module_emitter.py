@@ -10,14 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from xlalite.backends.codegen.arrays.ir_array import ArrayView
-from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.random import counter_before
-from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
-from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -42,6 +38,7 @@ from xlalite.backends.cpu.emission.evaluated import (
     evaluator_symbol,
     why_evaluated,
 )
+from xlalite.backends.cpu.emission.inline_scalars import compute_inline
 from xlalite.backends.cpu.emission.kernel_clock import KernelClock
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
@@ -58,7 +55,6 @@ from xlalite.hlo.types.decision import Decision, Number
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
-from xlalite.passes.fusion.kernel_shape import results_of
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 _LINES_IN_MODULE = 20_000
@@ -344,7 +340,7 @@ class _ModuleEmitter:
         if self._touched.must_precede(operands, results):
             self._emit_waiting()
         if is_scalar_work(plan):
-            self._emit_inline(instruction, plan)
+            compute_inline(self._fb, instruction, plan, self._address)
             return
         shared = self._sharing.of(plan)
         if shared is not None:
@@ -364,8 +360,8 @@ class _ModuleEmitter:
         self._slots.write_back(operands)
         if plan.grain or scratch:
             self._emit_waiting()
-            with self._clock.timed(self._fb, kind, instruction):
-                self._call_kernel(kernel, extent, plan.grain, pointers)
+            threads = plan.kernel.request.threads
+            self._call_timed(kind, [instruction], kernel, extent, plan.grain, pointers, threads)
             self._slots.read_back(results)
         else:
             step = Step(instruction, kind, kernel, extent, len(pointers), plan.estimate_ns)
@@ -459,13 +455,26 @@ class _ModuleEmitter:
         if grain:
             self._emitted.decisions.append(region_decision(steps, grain))
             pointers = [pointer for _, pointers, _ in waiting for pointer in pointers]
-            with self._clock.timed(self._fb, "side by side", *(step.instruction for step in steps)):
-                self._call_kernel(emit_region(self._module, steps), len(steps), grain, pointers)
+            region, instructions = emit_region(self._module, steps), [step.instruction for step in steps]
+            self._call_timed("side by side", instructions, region, len(steps), grain, pointers)
         else:
             for step, pointers, _ in waiting:
-                with self._clock.timed(self._fb, step.kind, step.instruction):
-                    self._call_kernel(step.kernel, step.extent, 0, pointers)
+                self._call_timed(step.kind, [step.instruction], step.kernel, step.extent, 0, pointers)
         self._slots.read_back(result for _, _, results in waiting for result in results)
+
+    def _call_timed(
+        self,
+        kind: str,
+        instructions: Sequence[HloInstruction],
+        kernel: Function,
+        extent: int,
+        grain: int,
+        pointers: Sequence[Value],
+        threads: int = 1,
+    ) -> None:
+        tasks = -(-extent // abs(grain)) if grain else threads
+        with self._clock.timed(self._fb, kind, *instructions, threads=min(tasks, self._num_threads)):
+            self._call_kernel(kernel, extent, grain, pointers)
 
     def _call_kernel(self, kernel: Function, extent: int, grain: int, pointers: Sequence[Value]) -> None:
         fb = self._fb
@@ -485,15 +494,3 @@ class _ModuleEmitter:
         for number, pointer in enumerate(pointers):
             fb.store(pointer, fb.gep(PTR, arguments, number), 8)
         return arguments
-
-    def _emit_inline(self, instruction: HloInstruction, plan: KernelPlan) -> None:
-        """Work on scalars only: straight into the entry, without a call."""
-        sources: dict[HloInstruction, ElementSource] = {}
-        for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
-            shape = parameter.shape
-            sources[parameter] = read_from(ArrayView.row_major(self._address(operand), shape.dtype, shape.dims))
-        emitter = ElementEmitter(self._fb, 1, sources, ELEMENT_RULES)
-        elements = [emitter.element(result, ()) for result in results_of(plan.kernel.request.body)]
-        for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
-            view = ArrayView.row_major(self._address(instruction, index), leaf.dtype, leaf.dims)
-            view.write(emitter.math, (), element)

@@ -59,14 +59,14 @@ RECORD = {
     "forks": True,
     "evaluator_calls": {"f": "HloModule"},
     "given_constants": {},
-    "clocked": [["dot.1", "dot", 128, 64]],
+    "clocked": [["dot.1", "dot", 128, 64, "f32", 2]],
 }
 
 
 def test_record_of_code_is_read_as_it_was_written() -> None:
     record = CodeRecord.from_json(RECORD)
     assert (record.arena_bytes, record.donations) == (64, ((0, 1),))
-    assert record.clocked == (("dot.1", "dot", 128, 64),)
+    assert record.clocked == (("dot.1", "dot", 128, 64, "f32", 2),)
     assert json.loads(json.dumps(asdict(record))) == RECORD
 
 
@@ -83,8 +83,8 @@ def test_record_of_code_is_read_as_it_was_written() -> None:
         ("evaluator_calls", []),
         ("evaluator_calls", {"f": None}),
         ("given_constants", {"c": "12"}),
-        ("clocked", [["dot.1", "dot", 128]]),
-        ("clocked", [["dot.1", "dot", 128, "64"]]),
+        ("clocked", [["dot.1", "dot", 128, 64, "f32"]]),
+        ("clocked", [["dot.1", "dot", 128, "64", "f32", 2]]),
     ],
 )
 def test_wrong_record_of_code_is_refused(field: str, value: object) -> None:

@@ -60,6 +60,8 @@ def test_calls_are_trips_and_kernels_take_no_longer_than_the_whole(
     assert sum(dot.calls for dot in dots) == 3 * 7
     assert sum(dot.flops for dot in dots) == 3 * 7 * 2 * 64**3
     assert sum(dot.bytes_accessed for dot in dots) == 3 * 7 * 3 * 64 * 64 * 4
+    assert {dot.dtype for dot in dots} == {"f32"}
+    assert all(1 <= kernel.threads <= threads for kernel in profile.kernels)
     assert profile.total.calls == 3
     assert 0 < sum(kernel.time_ns for kernel in profile.kernels) <= profile.total.time_ns
     assert all(kernel.name in profile.report() for kernel in profile.kernels)
@@ -108,6 +110,7 @@ def test_small_steps_side_by_side_are_one_row(compile_text: Callable[..., Execut
     (row,) = clocked.kernel_profile().kernels
     assert (row.kind, row.calls, row.bytes_accessed) == ("side by side", 1, 2 * 4 * sum(sizes))
     assert row.name.endswith(" and 99 more")
+    assert row.threads == 2
 
 
 def test_devices_add_to_the_same_counters(compile_text: Callable[..., Executable]) -> None:

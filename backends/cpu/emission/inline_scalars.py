@@ -1,0 +1,33 @@
+"""Work on scalars only, which the entry does itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xlalite.backends.codegen.arrays.ir_array import ArrayView
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
+from xlalite.backends.codegen.kernels.kernel_entry import read_from
+from xlalite.backends.codegen.kernels.planner import KernelPlan
+from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.shape import ShapeIndex
+from xlalite.passes.fusion.kernel_shape import results_of
+
+
+def compute_inline(
+    fb: FunctionBuilder,
+    instruction: HloInstruction,
+    plan: KernelPlan,
+    address: Callable[[HloInstruction, ShapeIndex], Value],
+) -> None:
+    """Writes what a kernel would compute straight into the caller; `address` says where values lie."""
+    sources: dict[HloInstruction, ElementSource] = {}
+    for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
+        shape = parameter.shape
+        sources[parameter] = read_from(ArrayView.row_major(address(operand, ()), shape.dtype, shape.dims))
+    emitter = ElementEmitter(fb, 1, sources, ELEMENT_RULES)
+    elements = [emitter.element(result, ()) for result in results_of(plan.kernel.request.body)]
+    for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
+        view = ArrayView.row_major(address(instruction, index), leaf.dtype, leaf.dims)
+        view.write(emitter.math, (), element)
