@@ -188,6 +188,18 @@ class Executable(ABC):
             ValueError: The backend has no such stage.
         """
 
+    def clocked(self) -> Executable:
+        """The same program with code that takes the times of its kernels, compiled if there is none yet.
+
+        Itself, if it does, if the backend knows no kernels, or if only its code was loaded.
+        """
+        return self
+
+    @property
+    def takes_times(self) -> bool:
+        """Whether its code takes the times of its kernels."""
+        return False
+
     def kernel_profile(self) -> KernelProfile:
         """The times of the kernels in all calls so far.
 
@@ -195,6 +207,11 @@ class Executable(ABC):
             ExecutionError: The code takes no times: `CompileOptions(profile=True)` makes such as does.
         """
         raise ExecutionError(f"{self.name}: code of the {self.backend_name} backend takes times of no kernels")
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory that a call takes and gives back, besides its results. Known without running any pass."""
+        return 0
 
     @abstractmethod
     def memory_analysis(self) -> MemoryAnalysis:

@@ -32,6 +32,16 @@ class KernelTime:
     dtype: str = "f32"
     threads: int = 1
 
+    def less(self, earlier: KernelTime) -> KernelTime:
+        """The same without the calls of an earlier record."""
+        return replace(
+            self,
+            calls=self.calls - earlier.calls,
+            time_ns=self.time_ns - earlier.time_ns,
+            flops=self.flops - earlier.flops,
+            bytes_accessed=self.bytes_accessed - earlier.bytes_accessed,
+        )
+
     @property
     def gflops(self) -> float:
         """Billions of arithmetic operations a second."""
@@ -63,6 +73,14 @@ class KernelProfile:
             for (name, kind, flops, size, dtype, threads), (calls, time_ns) in zip(clocked, counters, strict=True)
         ]
         return KernelProfile(rows[0], tuple(rows[1:])).with_total()
+
+    def since(self, earlier: KernelProfile | None) -> KernelProfile:
+        """What came after an earlier profile of the same code; all of it after none."""
+        if earlier is None:
+            return self
+        pairs = zip((self.total, *self.kernels), (earlier.total, *earlier.kernels), strict=True)
+        total, *kernels = (now.less(before) for now, before in pairs)
+        return KernelProfile(total, tuple(kernels))
 
     def with_total(self) -> KernelProfile:
         """The same, with the operations, bytes and threads of the whole from those of the kernels."""

@@ -78,6 +78,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "xlalite.backends": (
         ("compile_report", "kernel_profile"),
+        ("watch",),
         (
             "arguments",
             "base",

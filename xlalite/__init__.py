@@ -35,6 +35,7 @@ _NAMES: dict[str, str] = {
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile, load_executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",
+    "xlalite.client.profile": "profile",
     "xlalite.tracing.callbacks": "pure_callback",
     "xlalite.tracing.control_flow": "cond, fori_loop, map, scan, switch, while_loop",
     "xlalite.tracing.custom_derivatives": "checkpoint, custom_gradient",

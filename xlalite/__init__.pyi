@@ -7,6 +7,7 @@ from xlalite.client.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
     OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
 )
+from xlalite.client.profile import profile as profile
 from xlalite.client.session import InteractiveSession as InteractiveSession, Session as Session
 from xlalite.framework.graph.default_graph import (
     get_default_graph as get_default_graph, reset_default_graph as reset_default_graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.object_cache import ObjectCache, default_cache
+from xlalite.backends.watch import wants_clocks
 from xlalite.hlo.errors import CacheError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
@@ -92,6 +94,8 @@ class CpuBackend(Backend):
     @few_collections
     def compile(self, module: HloModule, options: CompileOptions) -> Executable:
         """Verifies, optimises and compiles a module, or finds its code in the cache."""
+        if wants_clocks():
+            options = replace(options, profile=True)
         request = CompileRequest.of(module, options)
         return CpuExecutable(Interface.of(request), compile_request(request), request)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.backends.kernel_profile import KernelProfile
+from xlalite.backends.watch import note_program
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 Program = Callable[[], CompileRequest] | None
 """Gives what an executable was compiled from; None if nobody knows."""
 
+_TWINS = threading.RLock()
+"""Held while a program is compiled with clocks."""
 _RELEASE_LOCK_BYTES = 1 << 16
 """Calls that move less than this keep the interpreter lock; taking it again would cost more than the work."""
 
@@ -86,7 +90,10 @@ class CpuExecutable(Executable):
         self.function = partial(self._run_connected, function) if record.meets else function
         flat = all(p.is_array for p in shape.parameters) and all(e.is_array for e in shape.result.elements)
         is_plain = flat and not is_dynamic and (shape.result.is_array or shape.result.is_tuple)
-        self._run = self.function if is_plain else partial(self._run_nested, self.function)
+        self._run_own = self.function if is_plain else partial(self._run_nested, self.function)
+        self._run = self._run_own
+        self._twin: CpuExecutable | None = None
+        note_program(self)
 
     @property
     def program_shape(self) -> ProgramShape:
@@ -163,11 +170,38 @@ class CpuExecutable(Executable):
 
         return cost_analysis(self._compiled_again().optimized).as_dict()
 
+    def clocked(self) -> CpuExecutable:
+        """The same program with clocks."""
+        if self._clocked or (isinstance(self._source, ObjectCode) and self._program is None):
+            return self
+        with _TWINS:
+            if self._twin is None:
+                from xlalite.backends.cpu.compilation.compile import compile_request
+
+                given = self._request()
+                request = CompileRequest.of(given.given, replace(given.options, profile=True))
+                self._twin = CpuExecutable(Interface.of(request), compile_request(request), request)
+            return self._twin
+
+    @property
+    def takes_times(self) -> bool:
+        """Whether its code takes the times of its kernels."""
+        return bool(self._clocked)
+
+    def run_clocked(self, *, wanted: bool) -> None:
+        """Sends calls to the twin with clocks, which the first of them compiles."""
+        self._run = (lambda *arguments: self.clocked()._run_own(*arguments)) if wanted else self._run_own
+
     def kernel_profile(self) -> KernelProfile:
         """The times that the code took."""
         if not self._clocked:
             raise ExecutionError(f"{self.name}: CompileOptions(profile=True) makes code that takes times")
         return KernelProfile.of(self._clocked, self._counters.tolist())
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the arena."""
+        return self._arena_bytes
 
     @property
     def code_size_bytes(self) -> int:

@@ -47,7 +47,7 @@ def test_bench_of_kernels_has_a_row_for_each(softmax: Path, xlalite: Callable[..
     (line,) = xlalite("bench", softmax, "--kernels", "--json", "--min_time=0.01").out.splitlines()
     rows = json.loads(line)["kernels"]
     assert rows
-    assert {"name", "kind", "calls", "time_ns", "flops", "bytes_accessed"} == set(rows[0])
+    assert {"name", "kind", "calls", "time_ns", "flops", "bytes_accessed", "dtype", "threads"} == set(rows[0])
 
 
 def test_bench_wrong_use(softmax: Path, xlalite: Callable[..., object]) -> None:

@@ -324,20 +324,47 @@ def test_cache_drops_what_was_used_longest_ago(machine: Callable[..., Any]) -> N
 
 
 def test_trace_shows_compiling_and_running(machine: Callable[..., Any]) -> None:
-    x = tf.placeholder(tf.float32, [2], name="x")
-    v = tf.Variable(tf.zeros([2]), name="v")
+    x = tf.placeholder(tf.float32, [37], name="x")
+    v = tf.Variable(tf.zeros([37]), name="v")
     runtime = machine()
     runtime.initialize()
     plan = runtime.plan([x * v], feeds=[x])
     trace = StepTrace()
-    plan.run([np.ones(2, np.float32)], runtime.store, trace)
+    plan.run([np.ones(37, np.float32)], runtime.store, trace)
+    phases = ["verification", "passes", "buffer_assignment", "LLVM_IR", "machine_code"]
     assert [node.label for node in trace.nodes] == [
         "x = _Arg()",
         "cluster_0_mul/xla_compile = _XlaCompile(x, v)",
+        *(f"cluster_0_mul/xla_compile/{phase} = {phase}()" for phase in phases),
         "cluster_0_mul/xla_run = _XlaRun(x, v)",
+        "cluster_0_mul/xla_run/multiply = loop()",
     ]
     assert all(node.end_ns >= node.start_ns for node in trace.nodes)
-    assert trace.nodes[-1].outputs[0].dims == (2,)
+    _, compiled, *parts, ran, kernel = trace.nodes
+    assert all(compiled.start_ns <= part.start_ns and part.end_ns <= compiled.end_ns for part in parts)
+    assert ran.start_ns == kernel.start_ns
+    assert kernel.end_ns <= ran.end_ns
+    assert ran.outputs[0].dims == (37,)
+
+
+def test_trace_of_code_that_is_there_has_its_kernels_and_no_time_for_clocks(machine: Callable[..., Any]) -> None:
+    x = tf.placeholder(tf.float32, [64, 64], name="x")
+    runtime = machine()
+    plan = runtime.plan([tf.tanh(tf.matmul(tf.exp(x), x)) + 1], feeds=[x])
+    given = np.ones((64, 64), np.float32)
+    plain = plan.run([given], runtime.store)
+    traces = [StepTrace(), StepTrace()]
+    for trace in traces:
+        np.testing.assert_array_equal(plan.run([given], runtime.store, trace)[0], plain[0])
+    for trace in traces:
+        compiled, ran, *kernels = trace.nodes[1:]
+        assert (compiled.op_type, ran.op_type) == ("_XlaCompile", "_XlaRun")
+        assert compiled.end_ns == ran.start_ns
+        assert {"loop", "dot"} <= {kernel.op_type for kernel in kernels}
+        assert ran.scratch_bytes >= given.nbytes
+    assert runtime.cache.statistics().compilations == 1
+    (executable,) = runtime.cache.executables()
+    assert not executable.takes_times
 
 
 def test_values_are_let_go_after_their_last_use(machine: Callable[..., Any]) -> None:

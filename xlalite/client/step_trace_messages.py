@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.client.step_stats import (
     AllocationDescription,
+    AllocatorMemoryUsed,
     DeviceStepStats,
     NodeExecStats,
     NodeOutput,
@@ -33,6 +34,7 @@ def _node(node: NodeTrace, step_start_ns: int) -> NodeExecStats:
         all_start_micros=node.start_ns // 1000,
         op_end_rel_micros=duration // 1000,
         all_end_rel_micros=duration // 1000,
+        memory=_scratch(node.scratch_bytes),
         output=[_output(output) for output in node.outputs],
         timeline_label=node.label,
         scheduled_micros=step_start_ns // 1000,
@@ -42,6 +44,12 @@ def _node(node: NodeTrace, step_start_ns: int) -> NodeExecStats:
         all_end_rel_nanos=duration,
         scheduled_nanos=step_start_ns,
     )
+
+
+def _scratch(size_bytes: int) -> list[AllocatorMemoryUsed]:
+    if not size_bytes:
+        return []
+    return [AllocatorMemoryUsed(allocator_name="cpu", total_bytes=size_bytes, peak_bytes=size_bytes)]
 
 
 def _output(output: OutputTrace) -> NodeOutput:

@@ -106,20 +106,29 @@ def _runs(step_stats: StepStats, origin: int) -> Iterator[_Run]:
 
 
 def _placed_in_lanes(device: DeviceStepStats) -> Iterator[tuple[NodeExecStats, int, str]]:
-    """Each run with its lane: its thread where threads are named, else the first lane that is free by then."""
-    in_time = sorted(device.node_stats, key=_span)
+    """Each run with its lane: its thread where threads are named, else the first lane that is free by then.
+
+    What ran within another run of its thread, as a kernel within a program, is in the lane of that one.
+    """
+    in_time = sorted(device.node_stats, key=lambda stats: (_span(stats)[0], -_span(stats)[1]))
     if device.thread_names:
         for stats in in_time:
             yield stats, stats.thread_id, device.thread_names.get(stats.thread_id, f"thread {stats.thread_id}")
         return
     free: list[int] = []
     busy: list[tuple[int, int]] = []
+    outer: dict[int, tuple[int, int, int]] = {}
     for stats in in_time:
         start, end = _span(stats)
+        outer_start, outer_end, outer_lane = outer.get(stats.thread_id, (end, start, 0))
+        if stats.thread_id and outer_start <= start and end <= outer_end and outer_start < outer_end:
+            yield stats, outer_lane, f"lane {outer_lane}"
+            continue
         while busy and busy[0][0] <= start:
             heapq.heappush(free, heapq.heappop(busy)[1])
         lane = heapq.heappop(free) if free else len(busy)
         heapq.heappush(busy, (end, lane))
+        outer[stats.thread_id] = start, end, lane
         yield stats, lane, f"lane {lane}"
 
 

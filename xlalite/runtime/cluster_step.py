@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.signatures import Signature
 from xlalite.runtime.cluster_compiler import ClusterCompiler
+from xlalite.runtime.cluster_trace import ClusterTrace
 from xlalite.runtime.compilation import CompilationCache, CompiledCluster
 from xlalite.runtime.operation_step import PlanRegisters, PlanStep
 from xlalite.runtime.options import RuntimeOptions
@@ -88,7 +90,7 @@ class ClusterStep:
                 for number, result in zip(self._outputs, made, strict=False):
                     registers[number] = result
                 return
-        began = trace.now() if trace is not None else 0
+        traced = None if trace is None else ClusterTrace(trace, self.cluster.name)
         constants = [np.asarray(registers[number]) for number in self._constants] if self._constants else ()
         obtained: CompiledCluster | None = None
         obtained_for: Signature = ()
@@ -104,7 +106,8 @@ class ClusterStep:
                     signature = (self._number, *map(_SHAPE, arrays), *known, *shapes)
                 compiled = obtained if obtained_for == signature else self._cache.find(signature)
                 if compiled is not None:
-                    compiled_at = trace.now() if trace is not None else 0
+                    if traced is not None:
+                        compiled = traced.with_clocks(compiled)
                     if compiled.updates:
                         results = self._run_updating(compiled, arrays, values, store)
                         break
@@ -118,17 +121,18 @@ class ClusterStep:
                     results = self._run_reading(compiled, arrays, values, store)
                 break
             # Variables may get other shapes while their cluster is compiled, so everything is looked at again after.
-            obtained, obtained_for = self.compiler.obtain(signature, arrays, constants), signature
+            with nullcontext() if traced is None else traced.compilations:
+                obtained, obtained_for = self.compiler.obtain(signature, arrays, constants), signature
             if obtained is None:
-                if trace is not None:
-                    self._trace_compile(trace, began)
+                if traced is not None:
+                    traced.record_compile(self._trace_inputs(with_constants=True))
                 self._run_fallback(registers, store, trace)
                 return
         for number, result in zip(self._outputs, results, strict=False):
             registers[number] = result
-        if trace is not None:
-            self._trace_compile(trace, began, compiled_at)
-            self._trace_run(trace, compiled_at, results)
+        if traced is not None:
+            traced.record_compile(self._trace_inputs(with_constants=True))
+            traced.record_run(self._trace_inputs(with_constants=False), results[: len(self._outputs)])
 
     def _run_updating(
         self,
@@ -178,11 +182,6 @@ class ClusterStep:
         for number in self._outputs:
             registers[number] = np.array(registers[number])
 
-    def _trace_compile(self, trace: StepTrace, began: int, ended: int | None = None) -> None:
-        tensors = (*self.compiler.constant_tensors, *self.compiler.array_tensors)
-        inputs = [*map(tensor_label, tensors), *self._variables]
-        trace.record(f"{self.cluster.name}/xla_compile", "_XlaCompile", inputs, began, (), ended)
-
-    def _trace_run(self, trace: StepTrace, began: int, results: Sequence[Array]) -> None:
-        inputs = [*map(tensor_label, self.compiler.array_tensors), *self._variables]
-        trace.record(f"{self.cluster.name}/xla_run", "_XlaRun", inputs, began, results[: len(self._outputs)])
+    def _trace_inputs(self, *, with_constants: bool) -> list[str]:
+        constants = self.compiler.constant_tensors if with_constants else ()
+        return [*map(tensor_label, (*constants, *self.compiler.array_tensors)), *self._variables]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
@@ -40,13 +41,22 @@ class CompiledCluster:
     updates: tuple[tuple[int, int], ...]
     donated: tuple[int, ...]
 
+    def clocked(self) -> CompiledCluster:
+        """The same with code that takes the times of its kernels."""
+        executable = self.executable.clocked()
+        return replace(self, executable=executable, function=executable.function)
+
 
 class CompilationCache(SignatureCache[CompiledCluster]):
     """Compiled signatures of all clusters of a session."""
 
     def __init__(self, limit_bytes: int | None = None) -> None:
         """An empty cache, perhaps with a limit for the bytes of code."""
-        super().__init__(limit_bytes=limit_bytes or sys.maxsize, size_of=lambda each: each.executable.code_size_bytes)
+        super().__init__(
+            limit_bytes=limit_bytes or sys.maxsize,
+            size_of=lambda each: each.executable.code_size_bytes,
+            clocked=CompiledCluster.clocked,
+        )
         self._background: ThreadPoolExecutor | None = None
         self._background_lock = threading.Lock()
 

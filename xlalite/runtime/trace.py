@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.host import Array, HostValue
@@ -44,6 +45,7 @@ class NodeTrace:
         thread_id: The native thread.
         outputs: What it made.
         device: Where it ran; empty where there is only one device.
+        scratch_bytes: Memory that it took and gave back.
     """
 
     name: str
@@ -54,6 +56,7 @@ class NodeTrace:
     thread_id: int
     outputs: tuple[OutputTrace, ...] = ()
     device: str = ""
+    scratch_bytes: int = 0
 
     @property
     def label(self) -> str:
@@ -89,6 +92,7 @@ class StepTrace:
         start_ns: int,
         outputs: Sequence[HostValue] = (),
         end_ns: int | None = None,
+        scratch_bytes: int = 0,
     ) -> None:
         """Adds a node that ran from `start_ns` to `end_ns`, by default until now."""
         end_ns = self.now() if end_ns is None else end_ns
@@ -96,7 +100,24 @@ class StepTrace:
             _describe(slot, value) for slot, value in enumerate(outputs) if hasattr(value, "__array_interface__")
         )
         thread_id = threading.get_native_id()
-        self.nodes.append(NodeTrace(name, op_type, tuple(inputs), start_ns, end_ns, thread_id, described, self._device))
+        self.nodes.append(
+            NodeTrace(name, op_type, tuple(inputs), start_ns, end_ns, thread_id, described, self._device, scratch_bytes)
+        )
+
+    def record_parts(self, name: str, parts: Iterable[tuple[str, str, float]], start_ns: int) -> None:
+        """Adds what ran one after another within a node that began at `start_ns`: name, type, nanoseconds of each."""
+        for part, op_type, taken_ns in parts:
+            end_ns = start_ns + round(taken_ns)
+            # Labels have spaces between their parts only.
+            self.record(f"{name}/{part}".replace(" ", "_"), op_type.replace(" ", "_"), (), start_ns, (), end_ns)
+            start_ns = end_ns
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Meanwhile no time passes in this trace."""
+        start_ns = time.perf_counter_ns()
+        yield
+        self._offset_ns -= time.perf_counter_ns() - start_ns
 
 
 def tensor_label(tensor: Tensor) -> str:

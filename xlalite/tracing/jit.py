@@ -24,7 +24,7 @@ from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import Array
 from xlalite.framework.meaning.lowering import ParameterArgument, lower_operations
 from xlalite.framework.meaning.signatures import Signature, SignatureCache
-from xlalite.framework.structure import LEAF, flatten, rebuild, rebuilder
+from xlalite.framework.structure import LEAF, flatten, rebuild
 from xlalite.hlo.errors import TracingError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
@@ -35,7 +35,8 @@ from xlalite.runtime.compilation import compile_module, compile_operations
 from xlalite.runtime.options import RuntimeOptions
 from xlalite.runtime.pruning import needed_operations
 from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, STRUCTURE_CHANGED, CompilationHistory
-from xlalite.tracing.donation import OUT, Donation, donation_of, into, unused_donation, writing
+from xlalite.tracing.compiled import Compiled, assembler
+from xlalite.tracing.donation import OUT, Donation, donation_of, into, unused_donation
 from xlalite.tracing.lowered import Lowered
 from xlalite.tracing.namespace import with_these_names
 from xlalite.tracing.promotion import as_tensor
@@ -43,21 +44,6 @@ from xlalite.tracing.source_transformation import with_staged_control
 from xlalite.tracing.state import is_tracing, tracing
 from xlalite.tracing.symbolic_sizes import SymbolicSizes
 from xlalite.tracing.traced_array import TracedArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """One signature of a function.
-
-    Attributes:
-        executable: Its program: the leaves of the arguments in, those of the result out.
-        function: Its quickest callable.
-        assemble: The result's structure, given its leaves.
-    """
-
-    executable: Executable
-    function: Callable[..., Any]
-    assemble: Callable[[Sequence[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +118,9 @@ class JitFunction:
         self._num_threads = num_threads
         self._history = CompilationHistory(function.__name__)
         self._statics: deque[Mapping[str, Any]] = deque(maxlen=REMEMBERED_SIGNATURES)
-        self._cache: SignatureCache[_Compiled] = SignatureCache(most=REMEMBERED_SIGNATURES)
+        self._cache: SignatureCache[Compiled] = SignatureCache(REMEMBERED_SIGNATURES, clocked=Compiled.clocked)
         # Programs for arrays alone, by their shapes and types.
-        self._quick: dict[Hashable, _Compiled] = {}
+        self._quick = self._cache.shortcuts
 
     def __set_name__(self, owner: type, name: str) -> None:
         """As a method: the object it belongs to is a static argument."""
@@ -189,7 +175,6 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forgets all compiled programs."""
         self._cache.clear()
-        self._quick.clear()
 
     def _within(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """As a part of the function that is being traced; its arguments stay as they are but for donated ones."""
@@ -204,7 +189,7 @@ class JitFunction:
         result = with_these_names(self._function)(*positional, **own_named)
         return result if out is None else into(out, result, self._function.__name__)
 
-    def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Compiled, list[Array]]:
+    def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
         dynamic = {name: value for name, value in sorted(named.items()) if name not in self._static_names}
         fixed = {i: value for i, value in enumerate(arguments) if i in self._static_positions}
@@ -250,7 +235,7 @@ class JitFunction:
         own = [each.name for each in parameters if each.kind not in _ONLY_NAMED]
         return own[number] if number < len(own) else f"{rest[0]}[{number - len(own)}]"
 
-    def _compile(self, given: _Given, signature: Signature) -> _Compiled:
+    def _compile(self, given: _Given, signature: Signature) -> Compiled:
         name = self._function.__name__
         flags = flags_from_environment()
         options = RuntimeOptions(
@@ -276,7 +261,7 @@ class JitFunction:
             decisions += [unused_donation(name, names[i]) for i in traced.donation.unused]
             decisions.insert(0, decision)
         self._history.add(signature, *decisions)
-        return _Compiled(executable, writing(executable.function, traced.donation), _assembler(traced.structure))
+        return Compiled.of(executable, traced.donation, assembler(traced.structure))
 
     def _traced(self, given: _Given, shapes: Sequence[tuple[int, ...]]) -> _Traced:
         """What the function does with arguments of these sizes."""
@@ -487,14 +472,3 @@ def _as_output(name: str, value: Any) -> Tensor:
     if isinstance(value, str | bytes):
         raise TracingError(f"{name} returned {value!r}; arrays, numbers and nestings of them are expected")
     return as_tensor(value)
-
-
-def _assembler(structure: Hashable) -> Callable[[Sequence[Array]], Any]:
-    if structure == LEAF:
-        return lambda values: _as_result(values[0])
-    build = rebuilder(structure)
-    return lambda values: build([_as_result(value) for value in values])
-
-
-def _as_result(value: Array) -> Any:
-    return value if value.shape else value[()]

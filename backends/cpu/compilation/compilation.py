@@ -6,11 +6,11 @@ Loaded only where something is compiled: a process that finds its code in the ca
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.compile_report import CompileReport, PhaseClock
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline, cpu_unscheduled_pipeline
 from xlalite.backends.cpu.compilation.request import CompileRequest
@@ -70,7 +70,7 @@ class Compilation:
         self._wanted = wanted
         self._target = TargetInfo.host(request.jit_options.max_isa)
         self.instrumentation = Instrumentation(request.options.debug, observers)
-        self._start = time.perf_counter()
+        self._clock = PhaseClock()
 
     def steps(self) -> Iterator[Step]:
         """Takes one step after the other, for as long as it is asked for the next.
@@ -81,7 +81,9 @@ class Compilation:
             CodegenError: No code could be made.
         """
         try:
-            yield from self._steps()
+            for step in self._steps():
+                self._clock.end(step.value)
+                yield step
         finally:
             self.instrumentation.progress.end()
 
@@ -120,9 +122,13 @@ class Compilation:
             given_constants=given_constants,
             clocked=self.emitted.clocked,
         )
-        compile_ms = round(1e3 * (time.perf_counter() - self._start), 3)
+        compile_ms = round(self.report().total_ms, 3)
         summary = CodeSummary(self.request.given.name, self.emitted.kernel_count, compile_ms)
         return ObjectCode(self.generated.image, self.generated.exports, asdict(record), constants, summary)
+
+    def report(self) -> CompileReport:
+        """Time of the steps so far."""
+        return self._clock.report(self.request.given.name, self.instrumentation.records)
 
     def _optimize(self, given: HloModule) -> HloModule:
         def copy() -> HloModule:

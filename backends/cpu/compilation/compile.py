@@ -7,6 +7,7 @@ from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.fork_lock import no_fork
 from xlalite.backends.cpu.native.object_cache import default_cache
 from xlalite.backends.cpu.native.object_code import ObjectCode
+from xlalite.backends.watch import note_compilation
 from xlalite.hlo import log
 from xlalite.hlo.wording import counted
 
@@ -44,6 +45,7 @@ def _object_code(request: CompileRequest) -> ObjectCode:
 
     compilation, _ = run_to(OBJECT, request)
     code = compilation.object_code()
+    note_compilation(compilation.report())
     kernels = counted(code.summary.kernels, "kernel")
     log.debug("compiled %s: %s, %.1f ms", code.summary.name, kernels, code.summary.compile_ms)
     return code

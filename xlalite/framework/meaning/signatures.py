@@ -9,9 +9,10 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable
-from typing import Generic, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeAlias, TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
 from xlalite.hlo.records import dataclass
 
@@ -45,10 +46,17 @@ class SignatureCache(Generic[T]):
 
     Two threads that ask for one signature wait for one compilation; others go on meanwhile, so that what is compiled
     may itself ask for other signatures.
+
+    Attributes:
+        shortcuts: Entries by whatever finds them sooner; filled by the owner, and forgotten with the entries.
     """
 
     def __init__(
-        self, most: int = sys.maxsize, limit_bytes: int = sys.maxsize, size_of: Callable[[T], int] = lambda made: 0
+        self,
+        most: int = sys.maxsize,
+        limit_bytes: int = sys.maxsize,
+        size_of: Callable[[T], int] = lambda made: 0,
+        clocked: Callable[[T], T] | None = None,
     ) -> None:
         """An empty cache.
 
@@ -56,7 +64,9 @@ class SignatureCache(Generic[T]):
             most: How many entries it keeps; when there are more, an eighth of them goes.
             limit_bytes: How much code it keeps; the entry last made stays even when it alone is larger.
             size_of: Bytes of an entry.
+            clocked: What makes of an entry one that takes times, for `clocked_entries`.
         """
+        self.shortcuts: dict[Hashable, T] = {}
         self._most = most
         self._limit_bytes = limit_bytes
         self._size_of = size_of
@@ -68,12 +78,17 @@ class SignatureCache(Generic[T]):
         self._compilations = 0
         self._evictions = 0
         self._compile_seconds = 0.0
+        self._clocked = clocked
+        with _SWITCHING:
+            self._aside: dict[Hashable, _Entry[T]] | None = {} if clocked and _clocking else None
+            if clocked:
+                _CACHES.add(self)
 
     def find(self, signature: Hashable) -> T | None:
         """The entry of a signature; it counts as used now. Takes no lock: this is on the path of every step."""
         entry = self._entries.get(signature)
         if entry is None:
-            return None
+            return self._found_aside(signature)
         entry.last_used = next(self._clock)
         return entry.made
 
@@ -97,7 +112,9 @@ class SignatureCache(Generic[T]):
         """Drops all entries; the counters of what was done stay."""
         with self._lock:
             self._entries.clear()
+            self.shortcuts.clear()
             self._size_bytes = 0
+            self._aside = None if self._aside is None else {}
 
     def made(self) -> tuple[T, ...]:
         """What it holds, in the order of making."""
@@ -119,6 +136,25 @@ class SignatureCache(Generic[T]):
             self._compile_seconds += seconds
             self._evict()
 
+    def _found_aside(self, signature: Hashable) -> T | None:
+        """An entry that was made before, with clocks, if clocks are wanted."""
+        entry = None if self._aside is None else self._aside.get(signature)
+        if entry is None or self._clocked is None:
+            return None
+        made = self._clocked(entry.made)
+        with self._lock:
+            self._entries[signature] = _Entry(made, 0, next(self._clock))
+        return made
+
+    def _switch(self, *, clocks: bool) -> None:
+        """Puts the entries aside, or takes them back for those that came since."""
+        with self._lock:
+            back, self._aside = self._aside, self._entries.copy() if clocks else None
+            self._entries.clear()
+            self.shortcuts.clear()
+            self._entries.update(back or {})
+            self._size_bytes = sum(entry.size_bytes for entry in self._entries.values())
+
     def _evict(self) -> None:
         if len(self._entries) <= self._most and self._size_bytes <= self._limit_bytes:
             return
@@ -130,6 +166,30 @@ class SignatureCache(Generic[T]):
                 return
             self._size_bytes -= self._entries.pop(oldest).size_bytes
             self._evictions += 1
+
+
+@contextmanager
+def clocked_entries() -> Iterator[None]:
+    """Meanwhile caches hold entries with clocks: what they had is put aside, and made to take times when asked for."""
+    global _clocking
+    with _SWITCHING:
+        _clocking += 1
+        if _clocking == 1:
+            for cache in tuple(_CACHES):
+                cache._switch(clocks=True)
+    try:
+        yield
+    finally:
+        with _SWITCHING:
+            _clocking -= 1
+            if not _clocking:
+                for cache in tuple(_CACHES):
+                    cache._switch(clocks=False)
+
+
+_SWITCHING = threading.Lock()
+_CACHES: WeakSet[SignatureCache[Any]] = WeakSet()
+_clocking = 0
 
 
 @dataclass(slots=True)
