@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlalite.hlo.errors import XlaliteError
-from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction, tick
 from xlalite.hlo.ir.traversal import dependencies_first
 from xlalite.hlo.types.shape import ProgramShape
 
@@ -132,6 +132,9 @@ class HloComputation:
         """Makes an instruction of this computation the root."""
         if instruction.parent is not self:
             raise XlaliteError(f"%{instruction.name} cannot be the root of {self.name}: it belongs elsewhere")
+        for one in (self._root, instruction):
+            if one is not None:
+                one.stamp = tick()
         self._root = instruction
 
     def remove(self, instruction: HloInstruction) -> None:

@@ -6,8 +6,9 @@ identity. Operands change only through the mutators here, which keep the user li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from xlalite.hlo.errors import ShapeError
@@ -43,6 +44,9 @@ class Metadata:
 
 _NO_METADATA = Metadata()
 
+tick: Callable[[], int] = count(1).__next__
+"""The time, which goes on by one each time it is asked for; that of all modules and threads of the process."""
+
 
 class HloInstruction:
     """One operation applied to operands.
@@ -60,6 +64,7 @@ class HloInstruction:
         frontend_attributes: (name, value) pairs.
         backend_config: Text of the backend's configuration, or "".
         extra_attributes: (name, text) pairs of attributes that xlalite does not know, verbatim.
+        stamp: The time of the last change of it: of operands, users, calls, control dependencies, of being the root.
     """
 
     __slots__ = (
@@ -81,6 +86,7 @@ class HloInstruction:
         "parent",
         "shape",
         "sharding",
+        "stamp",
     )
 
     def __init__(
@@ -116,6 +122,7 @@ class HloInstruction:
         self.frontend_attributes: tuple[tuple[str, str], ...] = ()
         self.backend_config = ""
         self.extra_attributes: tuple[tuple[str, str], ...] = ()
+        self.stamp = tick()
         for position, operand in enumerate(self._operands):
             operand._add_use(self, position)
 
@@ -137,6 +144,7 @@ class HloInstruction:
     @called_computations.setter
     def called_computations(self, called: tuple[HloComputation, ...]) -> None:
         self._called = called
+        self.stamp = tick()
         if self.parent is not None:
             self.parent.forget_calls()
 
@@ -227,11 +235,11 @@ class HloInstruction:
         """Gives the instruction another operand list, of any length; users of all stay right."""
         for old in self.operands:
             old._users.pop(self, None)
+            old.stamp = tick()
         self._operands = tuple(operands)
         for position, new in enumerate(self._operands):
             new._add_use(self, position)
-        if self.parent is not None:
-            self.parent.forget_order()
+        self._depends_otherwise()
 
     def replace_all_uses_with(self, new: HloInstruction, *, except_users: Iterable[HloInstruction] = ()) -> bool:
         """Makes every user use `new`, and `new` the root if this was; says whether anything changed.
@@ -256,9 +264,9 @@ class HloInstruction:
             for position in (found,) if isinstance(found, int) else found:
                 user._replaced[position] = new
                 new._add_use(user, position)
-            if user.parent is not None:
-                user.parent.forget_order()
+            user._depends_otherwise()
             changed = True
+        self.stamp = tick()
         if self.parent is not None and self.parent.root is self and self.parent is new.parent:
             self.parent.set_root(new)
             changed = True
@@ -269,15 +277,15 @@ class HloInstruction:
         if predecessor not in self.control_predecessors:
             self.control_predecessors = (*self.control_predecessors, predecessor)
             predecessor._control_successors[self] = None
-            if self.parent is not None:
-                self.parent.forget_order()
+            predecessor.stamp = tick()
+            self._depends_otherwise()
 
     def drop_control_predecessor(self, predecessor: HloInstruction) -> None:
         """Removes a control dependency, if it is there."""
         self.control_predecessors = tuple(p for p in self.control_predecessors if p is not predecessor)
         predecessor._control_successors.pop(self, None)
-        if self.parent is not None:
-            self.parent.forget_order()
+        predecessor.stamp = tick()
+        self._depends_otherwise()
 
     def detach(self) -> None:
         """Lets go of operands and control dependencies, before the instruction is thrown away."""
@@ -326,7 +334,14 @@ class HloInstruction:
         """The attributes with some fields changed; the instruction keeps its own."""
         return replace(self.attrs, **changes)
 
+    def _depends_otherwise(self) -> None:
+        """Notices that it depends on others than before."""
+        self.stamp = tick()
+        if self.parent is not None:
+            self.parent.forget_order()
+
     def _add_use(self, user: HloInstruction, position: int) -> None:
+        self.stamp = tick()
         found = self._users.get(user)
         if found is None:
             self._users[user] = position

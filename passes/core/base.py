@@ -58,6 +58,13 @@ class HloPass(ABC):
     def run(self, module: HloModule) -> bool:
         """Changes the module in place and says truthfully whether it did."""
 
+    def run_on_changes(self, module: HloModule, since: int) -> bool:
+        """Like `run`, on a module in which the pass found nothing to change at a time (see `HloInstruction.stamp`).
+
+        A pass that can tell looks only at what has changed since.
+        """
+        return self.run(module)
+
     def may_change(self) -> bool:
         """Takes fuel for one change; false when there is none left."""
         return self.fuel is None or self.fuel.take()

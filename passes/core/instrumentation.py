@@ -12,6 +12,7 @@ from typing import Protocol
 
 from xlalite.hlo.errors import PassError, XlaliteError
 from xlalite.hlo.ir.fingerprint import module_fingerprint
+from xlalite.hlo.ir.instruction import tick
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.verification.verifier import verify
 from xlalite.passes.core.base import Fuel, HloPass
@@ -56,8 +57,9 @@ class Instrumentation:
         self._sized: HloModule | None = None
         # Its computations and instructions, and their operations, looked at once a change.
         self._sizes, self._opcodes = (0, 0), frozenset[str]()
-        # Passes that have nothing to change in the module as it is.
+        # Passes that have nothing to change in the module as it is, and when passes had nothing to change.
         self._settled: set[HloPass] = set()
+        self._settled_at: dict[HloPass, int] = {}
 
     def fuel_taken(self, pass_name: str) -> int:
         """How many changes a pass with fuel has made."""
@@ -66,6 +68,7 @@ class Instrumentation:
     def verify_input(self, module: HloModule, pipeline: str) -> None:
         """Verifies the module that enters a pipeline, so that no pass is blamed for what it was given."""
         self._sized = None
+        self._settled_at.clear()
         try:
             verify(module)
         except XlaliteError as error:
@@ -117,7 +120,8 @@ class Instrumentation:
 
         start = time.perf_counter()
         try:
-            changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run(module)
+            since = self._settled_at.get(hlo_pass, 0)
+            changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run_on_changes(module, since)
             ran = time.perf_counter()
             if changed and module.config.is_scheduled:
                 _keep_schedule(module)
@@ -125,6 +129,8 @@ class Instrumentation:
                 _check_truth(changed, changed_in_fact=module_fingerprint(module) != before)
                 if changed and hlo_pass.reaches_fixpoint and fuel is None and hlo_pass.run(module):
                     raise PassError("it reaches a fixpoint, but a second run changed the module again")
+                if since and not changed and fuel is None and hlo_pass.run(module):
+                    raise PassError("it looked only at what had changed, and missed what it would have changed")
             if self.options.check_passes or (changed and self.options.verifies_passes):
                 verify(module)
         except BaseException as error:
@@ -140,6 +146,7 @@ class Instrumentation:
             self._look_at(module)
         if not changed or hlo_pass.reaches_fixpoint:
             self._settled.add(hlo_pass)
+            self._settled_at[hlo_pass] = tick()
         record = PassRecord(
             *known,
             changed=changed,

@@ -14,12 +14,15 @@ from typing import TypeAlias
 
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.instruction import HloInstruction, tick
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 
 # More rewrites an instruction than a sound set of rules needs; rules that undo each other get here.
 _MAX_REWRITES_PER_INSTRUCTION = 64
+
+_REACH = 6
+"""How far from an instruction rules look: at operands of operands. `is_never_negative_zero` goes furthest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +95,20 @@ class RewriteRun:
     stopped: list[str] = field(default_factory=list)
     _count: int = 0
 
-    def rewrite(self, module: HloModule) -> bool:
-        """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed."""
+    def rewrite(self, module: HloModule, since: int = 0) -> bool:
+        """Rewrites every computation to a fixpoint, or to a limit on rewrites; says whether anything changed.
+
+        Args:
+            module: What to rewrite.
+            since: A time at which no rule fired anywhere; looked at is what has changed or has come into being since.
+        """
         before = self._count
         has_dynamic_shapes = any(instruction.shape.is_dynamic for instruction in module.instructions())
         rewritten: set[HloComputation] = set()
         # Rules may add computations.
         while new := [computation for computation in module.computations() if computation not in rewritten]:
             for computation in new:
-                self._rewrite_computation(computation, has_dynamic_shapes)
+                self._rewrite_computation(computation, has_dynamic_shapes, since)
             rewritten.update(new)
         return self._count > before
 
@@ -115,20 +123,34 @@ class RewriteRun:
         for computation in self.stopped:
             module.record(pass_name, (computation,), "stopped", "rewrite limit reached", often)
 
-    def _rewrite_computation(self, computation: HloComputation, has_dynamic_shapes: bool) -> None:
+    def _rewrite_computation(self, computation: HloComputation, has_dynamic_shapes: bool, since: int) -> None:
         limit = self._count + _MAX_REWRITES_PER_INSTRUCTION * (len(computation) + 16)
-        sweep_again = True
-        while sweep_again:
-            sweep_again = self._sweep(computation, limit, has_dynamic_shapes)
+        looked_at: dict[HloInstruction, int] = {}
+        concerned: Sequence[HloInstruction] = computation.post_order()
+        if since:
+            concerned = _concerned(computation, since, looked_at)
+        while concerned:
+            start = tick()
+            if not self._sweep(computation, concerned, looked_at, limit, has_dynamic_shapes):
+                break
+            concerned = _concerned(computation, start, looked_at)
 
-    def _sweep(self, computation: HloComputation, limit: int, has_dynamic_shapes: bool) -> bool:
-        """Visits every instruction and whatever changes on the way; says whether a rule fired."""
-        worklist = deque(computation.post_order())
+    def _sweep(
+        self,
+        computation: HloComputation,
+        concerned: Sequence[HloInstruction],
+        looked_at: dict[HloInstruction, int],
+        limit: int,
+        has_dynamic_shapes: bool,
+    ) -> bool:
+        """Visits instructions and whatever changes on the way, and notes when; says whether a rule fired."""
+        worklist = deque(concerned)
         queued = set(worklist)
         fired = False
         while worklist:
             instruction = worklist.popleft()
             queued.discard(instruction)
+            looked_at[instruction] = tick()
             if instruction.parent is not computation or (has_dynamic_shapes and _touches_dynamic(instruction)):
                 continue
             operands = instruction.operands
@@ -167,6 +189,29 @@ class RewriteRun:
             users = instruction.users
             return (*replace(instruction, result), result, *users)
         return None
+
+
+def _concerned(computation: HloComputation, since: int, looked_at: dict[HloInstruction, int]) -> list[HloInstruction]:
+    """In post order, what has something in its reach that has changed since a time, and since it was looked at."""
+    order = computation.post_order()
+    newest = {one: stamp for one in order if (stamp := _last_change(one)) > since}
+    wave = dict(newest)
+    for _ in range(_REACH):
+        following: dict[HloInstruction, int] = {}
+        for instruction, stamp in wave.items():
+            for user in instruction.users:
+                if newest.get(user, 0) < stamp:
+                    newest[user] = following[user] = stamp
+        wave = following
+    return [one for one in order if newest.get(one, 0) > looked_at.get(one, since)]
+
+
+def _last_change(instruction: HloInstruction) -> int:
+    """When it changed, or the function that it applies to elements; rules look at no other callees."""
+    if not instruction.called_computations or not instruction.op.calls.applies_to_elements:
+        return instruction.stamp
+    called = instruction.called_computations
+    return max(instruction.stamp, *(inner.stamp for function in called for inner in function.instructions))
 
 
 def rules_by_opcode(rules: Sequence[RewriteRule]) -> dict[str, tuple[RewriteRule, ...]]:

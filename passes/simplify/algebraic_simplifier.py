@@ -77,10 +77,14 @@ class AlgebraicSimplifier(HloPass):
 
     def run(self, module: HloModule) -> bool:
         """Simplifies every computation; says whether anything changed."""
+        return self.run_on_changes(module, since=0)
+
+    def run_on_changes(self, module: HloModule, since: int) -> bool:
+        """Simplifies what has changed, and what is made of it; says whether anything changed."""
         added = tuple(added_rules().values())
         table = _table(self.reorder_reductions, self.relaxed, self.disabled, added)
         rewriting = RewriteRun(table, self.may_change, self.explain)
-        changed = rewriting.rewrite(module)
+        changed = rewriting.rewrite(module, 0 if self.explain else since)
         rewriting.record_on(module, self.name, (*RULES, *added))
         return changed
 

@@ -21,6 +21,7 @@ from xlalite.passes.rewriting.rewrite import changes_bitcast
 
 # The first two are smaller than their value and no work for who reads them; the third is there to be left alone.
 _LEFT_AS_THEY_ARE = frozenset({"broadcast", "iota", "opt-barrier"})
+_WITHOUT_PARAMETERS = frozenset({"constant", "broadcast", "iota"})
 _OF_OTHERS = Trait.CONTROL_FLOW | Trait.OF_DEVICE
 
 
@@ -41,6 +42,7 @@ class ConstantFolding(HloPass):
     """
 
     name: ClassVar[str] = "constant-folding"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"constant", "iota"})
     counts_changes: ClassVar[bool] = True
 
     max_growth_bytes: int = 4096
@@ -114,6 +116,7 @@ class SplatConstants(HloPass):
     """constant({c, c, ..., c}) -> broadcast(c), which takes no memory and which rules recognise."""
 
     name: ClassVar[str] = "splat-constants"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"constant"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:
@@ -144,6 +147,8 @@ def is_uniform(array: Array) -> bool:
 
 
 def _is_suitable(instruction: HloInstruction) -> bool:
+    if not all(operand.opcode in _WITHOUT_PARAMETERS for operand in instruction.operands):
+        return False
     if instruction.op.memory is Memory.GIVEN or instruction.opcode in _LEFT_AS_THEY_ARE:
         return False
     if not instruction.shape.is_array or instruction.shape.is_dynamic:

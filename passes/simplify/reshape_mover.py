@@ -25,13 +25,18 @@ class ReshapeMover(HloPass):
 
     name: ClassVar[str] = "reshape-mover"
     counts_changes: ClassVar[bool] = True
+    reaches_fixpoint: ClassVar[bool] = True
 
     explain: bool = False
 
     def run(self, module: HloModule) -> bool:
         """Moves in every computation; says whether anything changed."""
+        return self.run_on_changes(module, since=0)
+
+    def run_on_changes(self, module: HloModule, since: int) -> bool:
+        """Moves what has changed, and what is made of it; says whether anything changed."""
         rewriting = RewriteRun(_table(), self.may_change, self.explain)
-        changed = rewriting.rewrite(module)
+        changed = rewriting.rewrite(module, 0 if self.explain else since)
         rewriting.record_on(module, self.name, _RULES)
         return changed
 

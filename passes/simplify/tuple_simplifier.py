@@ -19,6 +19,7 @@ class TupleSimplifier(HloPass):
     """
 
     name: ClassVar[str] = "tuple-simplifier"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"get-tuple-element", "tuple"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

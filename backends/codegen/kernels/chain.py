@@ -26,7 +26,7 @@ from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
 from xlalite.backends.codegen.kernels.seen_columns import columns_ahead
 from xlalite.backends.codegen.kernels.throughput import MULTIPLY_ADDS_PER_NS, bytes_per_ns
-from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, TargetInfo, Value, constant
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
@@ -58,6 +58,8 @@ def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Decl
         return Declined("there are other results than what the second product and its left operand give")
     if first not in reachable((rows,), lambda one: one.operands) or rows is first:
         return Declined("the second product's left operand is not made of the first product's result")
+    if (declined := why_not_in_blocks(first, request.target)) is not None:
+        return declined
     parts: list[_Part] = []
     for title, root, known, kind in (
         ("the first product", first, (), KernelKind.DOT),
@@ -69,6 +71,13 @@ def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Decl
             return Declined(f"{title}: {part.reason}")
         parts.append(part)
     return _in_blocks(request, parts, (first, rows))
+
+
+def why_not_in_blocks(product: HloInstruction, target: TargetInfo) -> Declined | None:
+    """Why the result of a chain's first product may as well be whole in memory, which its size alone says."""
+    if product.shape.size_bytes <= target.cache_bytes[1]:
+        return Declined("what is handed on stays in the second cache anyway")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +283,6 @@ def _in_blocks(
     gives_rows = request.body.root.opcode == "tuple"
     in_place = ((0, scores),) if sizes[0] == sizes[1] and not gives_rows else ()
     cache = request.target.cache_bytes[1]
-    if handed_on[0].shape.size_bytes <= cache:
-        return Declined("what is handed on stays in the second cache anyway")
     step = math.lcm(first.plan.row_step, second.plan.row_step)
     line_bytes = k * (sizes[0] if in_place else sum(sizes))
     most = min(cache // 2 // line_bytes, -(-batch * m // _LEAST_BLOCKS))

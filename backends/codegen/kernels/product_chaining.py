@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import ClassVar, TypeAlias
 
-from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain
+from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain, why_not_in_blocks
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -85,13 +85,16 @@ class ProductChaining(HloPass):
         return changed
 
     def _join(self, module: HloModule, chain: _Chain, plans: _Plans) -> bool:
+        subject = tuple(member.name for member in chain.members)
+        if (declined := why_not_in_blocks(chain.first, self.target)) is not None:
+            module.record(self.name, subject, "not joined", declined.reason)
+            return False
         results = (chain.last, chain.rows) if chain.gives_rows else (chain.last,)
         body, operands = joined_body(f"fused_{chain.last.name}", chain.members, results)
         digest = fingerprint(body)
         if digest not in plans:
             plans[digest] = self._plan(body)
         kernel = plans[digest]
-        subject = tuple(member.name for member in chain.members)
         if isinstance(kernel, Declined):
             module.record(self.name, subject, "not joined", kernel.reason)
             return False

@@ -8,6 +8,7 @@ import pytest
 from xlalite.hlo.building.create import create
 from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.errors import FlagError, PassError, VerificationError
+from xlalite.hlo.ir.instruction import HloInstruction, tick
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.shape import Shape
@@ -19,6 +20,7 @@ from xlalite.passes.core.pipeline import FixPoint, Pipeline, pass_names
 from xlalite.passes.dump.dumper import module_dumper
 from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.registry import PASSES
+from xlalite.passes.rewriting.rewrite import RewriteRule, RewriteRun, rules_by_opcode
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
@@ -344,3 +346,43 @@ def test_a_pass_that_changes_what_it_is_not_about_is_caught() -> None:
     checked = Instrumentation(DebugOptions(check_passes=True))
     with pytest.raises(PassError, match="toggle-exponential changed module m, which has none of its operations"):
         Pipeline("p", (ToggleExponential(),)).run(parse(TEXT), checked)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearsighted(Toggle):
+    """Says that nothing is to be done where it is told what has changed."""
+
+    name: ClassVar[str] = "nearsighted"
+
+    def run_on_changes(self, module: HloModule, since: int) -> bool:
+        return False if since else self.run(module)
+
+
+def test_a_pass_that_misses_a_change_is_caught() -> None:
+    stages = (Nearsighted("exponential"), Toggle(), Toggle("tanh", "exponential"), Nearsighted("exponential"))
+    Pipeline("p", stages).run(parse(TEXT), Instrumentation())
+    instrumentation = Instrumentation(DebugOptions(check_passes=True))
+    with pytest.raises(PassError, match="missed what it would have changed"):
+        Pipeline("p", stages).run(parse(TEXT), instrumentation)
+
+
+def test_rules_look_again_at_what_has_changed_and_at_what_is_made_of_it() -> None:
+    looked_at: list[str] = []
+
+    def looks(instruction: HloInstruction) -> None:
+        looked_at.append(instruction.name)
+
+    lines = "\n".join(f"  x{i + 1} = f32[] negate(x{i})" for i in range(20))
+    module = parse(f"HloModule m\nENTRY e {{\n  x0 = f32[] parameter(0)\n{lines}\n}}")
+    run = RewriteRun(rules_by_opcode([RewriteRule("negate", looks)]))
+    assert not run.rewrite(module)
+    assert looked_at == [f"x{i}" for i in range(1, 21)]
+    looked_at.clear()
+    since = tick()
+    assert not run.rewrite(module, since)
+    assert not looked_at
+    entry = module.entry_computation
+    entry.find("x9").set_operands([entry.find("x6")])
+    assert not run.rewrite(module, since)
+    # Both x6 and x8 have other users than before.
+    assert looked_at == [f"x{i}" for i in range(6, 16)]
