@@ -74,8 +74,17 @@ def has_tiles(instruction: HloInstruction) -> bool:
 
 
 def has_plain_window(convolution: HloInstruction) -> bool:
-    """Whether windows see neither padding nor holes in the input, and read the kernel forwards."""
+    """Whether windows see neither padding nor holes in the input, and read the kernel as it can be read."""
+    is_backwards = reads_backwards(convolution)
     return all(
-        max(dim.pad_low, dim.pad_high) <= 0 and dim.lhs_dilate == 1 and not (dim.reversal and dim.size > 1)
+        max(dim.pad_low, dim.pad_high) <= 0
+        and dim.lhs_dilate == 1
+        and (is_backwards or not (dim.reversal and dim.size > 1))
         for dim in convolution.attrs.window.dimensions
     )
+
+
+def reads_backwards(convolution: HloInstruction) -> bool:
+    """Whether a product can read the kernel backwards as fast as forwards: neighbours in it, and rows, are features."""
+    labels, last = convolution.attrs.dim_labels, convolution.shape.rank - 1
+    return labels.output_feature == last and last not in labels.kernel_spatial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
@@ -14,6 +15,7 @@ from xlalite.passes.analysis.matrix_products import (
     has_plain_window,
     holds_product,
     is_grouped_convolution,
+    reads_backwards,
     skips_holes,
 )
 from xlalite.passes.preparation.convolution_phases import padded, phases_apart, plain_convolution, without_holes
@@ -27,6 +29,7 @@ _MOST_PHASES = 16
 class ConvolutionCanonicalizer(OpExpander):
     """convolution -> convolution(pad(lhs), reverse(rhs)), so that every element that a window sees is in memory.
 
+    A kernel that is read backwards as fast as forwards is not reversed.
     With holes between the elements of the input, as in the gradient of a convolution with strides, results fall into
     phases, which see a part of the kernel each: convolutions of their own, without holes, or output features of one.
 
@@ -50,15 +53,17 @@ class ConvolutionCanonicalizer(OpExpander):
         labels, window = attrs.dim_labels, attrs.window.dimensions
         lhs, rhs = operands
         turned = [dim for dim, one in zip(labels.kernel_spatial, window, strict=True) if one.reversal and one.size > 1]
-        if turned:
+        is_whole = holds_product(instruction) and all(one.lhs_dilate == 1 for one in window)
+        if turned and not (is_whole and reads_backwards(instruction)):
             rhs = builder.reverse(rhs, turned)
+            window = tuple(replace(one, reversal=False) for one in window)
+        if is_whole:
+            filled = padded(builder, attrs, lhs, window)
+            return plain_convolution(builder, attrs, instruction.shape, filled, rhs, window)
         if not holds_product(instruction):
             as_it_is = [WindowDimension(1)] * len(window)
             return phases_apart(builder, attrs, instruction.shape, lhs, rhs, as_it_is)
-        if any(one.lhs_dilate > 1 for one in window):
-            return without_holes(builder, attrs, instruction.shape, lhs, rhs)
-        filled = padded(builder, attrs, lhs, window)
-        return plain_convolution(builder, attrs, instruction.shape, filled, rhs, window)
+        return without_holes(builder, attrs, instruction.shape, lhs, rhs)
 
 
 def _phases(convolution: HloInstruction) -> int:

@@ -52,7 +52,6 @@ def plain_convolution(
             pad_low=one.pad_low - max(0, wide.pad_low),
             pad_high=one.pad_high - max(0, wide.pad_high),
             lhs_dilate=1,
-            reversal=False,
         )
         for one, wide in zip(window, around or window, strict=True)
     )

@@ -109,7 +109,7 @@ class DotView:
         """The product whose right operand is read in vectors where it lies, term by term; None if it cannot be.
 
         Of an image these are all pixels between the first and the last one: what a window sees from a place in the
-        padding is computed, too, and dropped.
+        padding is computed, too, and dropped. A kernel that is read backwards is better packed: columns are many.
         """
         outer, depth = self.rhs.outer, self.rhs.depth
         bridged = outer.bridged
@@ -118,7 +118,7 @@ class DotView:
             or self.rhs.panel
             or self.rhs.computing
             or self.n < 2
-            or (depth.is_single and outer.is_single)
+            or (outer.is_single and (depth.is_single or depth.is_backwards))
         ):
             return None
         rhs = replace(self.rhs, outer=bridged, looked_up=True)
@@ -126,7 +126,7 @@ class DotView:
 
 
 def view_of(product: HloInstruction) -> DotView:
-    """The view of a dot, or of a convolution that sees neither padding nor holes, and no kernel backwards."""
+    """The view of a dot, or of a convolution that sees neither padding nor holes."""
     return _view_of_convolution(product) if product.opcode == "convolution" else _view_of_dot(product)
 
 
@@ -199,12 +199,19 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
     space = [strides[d] for d in labels.input_spatial]
     moves = {labels.output_batch: strides[labels.input_batch]}
     moves |= {d: space[i] * window[i].stride for i, d in enumerate(labels.output_spatial)}
-    terms = [(rhs[d], space[i] * window[i].rhs_dilate, kernel_strides[d]) for i, d in enumerate(labels.kernel_spatial)]
+    dims, outputs = convolution.shape.dims, labels.kernel_output_feature
+    is_last = labels.output_feature == len(dims) - 1
+    kernel_space = [
+        kernel_strides[dim] * (-1 if one.reversal else 1)
+        for dim, one in zip(labels.kernel_spatial, window, strict=True)
+    ]
+    terms = [
+        (one.size, stride * one.rhs_dilate, across)
+        for one, stride, across in zip(window, space, kernel_space, strict=True)
+    ]
     features = labels.kernel_input_feature
     terms.append((rhs[features], strides[labels.input_feature], kernel_strides[features]))
     terms.sort(key=lambda term: -term[1])
-    dims, outputs = convolution.shape.dims, labels.kernel_output_feature
-    is_last = labels.output_feature == len(dims) - 1
     batch = range(0) if is_last else range(labels.output_feature)
     if is_last:
         # Rows of pixels that one stride walks through are read where they lie.
@@ -237,6 +244,7 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
         Walk.through([(count, kernel_strides[outputs])]),
         Walk.through((size, stride) for size, _, stride in terms),
         tuple(stride for _, _, stride, _ in products),
+        sum((one.size - 1) * max(0, -across) for one, across in zip(window, kernel_space, strict=True)),
     )
     view = DotView(
         tuple(size for size, _, _, _ in products),

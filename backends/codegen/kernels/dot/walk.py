@@ -61,6 +61,11 @@ class Walk:
         return self.stride in (0, 1)
 
     @property
+    def is_backwards(self) -> bool:
+        """Whether some dimension is walked through from its end."""
+        return any(stride < 0 for _, stride in self.steps)
+
+    @property
     def general(self) -> Walk:
         """What code for any size and stride is made from, if one stride walks through all; neighbours may touch."""
         return Walk(((_ANY, 1 if self.is_contiguous else _ANY),)) if self.is_single else self
@@ -68,7 +73,7 @@ class Walk:
     @property
     def span(self) -> int:
         """Elements of memory from the first one to the last."""
-        return 1 + sum((size - 1) * stride for size, stride in self.steps)
+        return 1 + sum((size - 1) * abs(stride) for size, stride in self.steps)
 
     @property
     def bridged(self) -> Walk | None:

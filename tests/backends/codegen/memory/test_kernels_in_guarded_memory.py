@@ -275,6 +275,14 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[2,23,4,{n}] convolution(p0, p1), {rows}", f"{t}[2,18,6,{n + 2}]", f"{t}[23,18,3,3]")
             narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
             yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
+            # Kernels backwards.
+            back = "window={size=3x3 rhs_reversal=1x1}, dim_labels="
+            yield program(
+                f"{t}[2,23,4,{n}] convolution(p0, p1), {back}bf01_io01->bf01", f"{t}[2,18,6,{n + 2}]", f"{t}[18,23,3,3]"
+            )
+            yield program(
+                f"{t}[2,9,4,{n}] convolution(p0, p1), {back}b01f_01oi->b01f", f"{t}[2,11,6,18]", f"{t}[3,3,{n},18]"
+            )
 
 
 def groups(sizes: Sequence[int]) -> Iterator[str]:

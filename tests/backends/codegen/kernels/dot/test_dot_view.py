@@ -148,6 +148,20 @@ def test_features_before_pixels_make_the_kernel_the_left_operand() -> None:
     assert view.rhs == Matrix(Walk(((7, 8), (5, 1))), Walk(((6, 72), (3, 8), (3, 1))), (432,))
 
 
+def test_a_kernel_that_is_reversed_is_read_backwards() -> None:
+    view = view_of(
+        convolution_of(
+            "f32[2,9,8,6]",
+            "f32[3,3,6,7]",
+            "f32[2,7,6,7]",
+            "window={size=3x3 rhs_reversal=1x1}, dim_labels=b01f_01io->b01f",
+        )
+    )
+    assert view.lhs.depth == Walk(((3, 48), (18, 1)))
+    assert (view.rhs.depth, view.rhs.origin) == (Walk(((9, -42), (6, 7))), 8 * 42)
+    assert view.looked_up() is None
+
+
 def plans(target: TargetInfo) -> list[DotPlan]:
     sizes = [(1, 1, 1), (7, 9, 11), (100, 10, 784), (784, 10, 100), (1000, 1000, 1000), (1, 100000, 30), (3, 5, 100000)]
     return [
