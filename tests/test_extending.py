@@ -15,6 +15,11 @@ from test_docs import ROOT, blocks_of
 
 import xlalite as xl
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.arrays.index import Affine
+from xlalite.backends.codegen.kernels import added_kernels
+from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
+from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
+from xlalite.backends.codegen.llvm import F32, Function, ModuleBuilder, constant
 from xlalite.cli.main import main
 from xlalite.hlo import parse
 from xlalite.hlo.building.create import create
@@ -51,7 +56,7 @@ class OtherFunction(HloPass):
 def nothing_stays() -> Iterator[None]:
     """What a test registers is forgotten."""
     tables = (
-        extensions._passes, extensions._stamps, added_rules._rules,
+        extensions._passes, extensions._stamps, added_rules._rules, added_kernels._plans,
         custom_calls.CUSTOM_CALLS, custom_calls.NATIVE_CALLS, custom_calls._REGISTERED,
     )  # fmt: skip
     kept = [table.copy() for table in tables]
@@ -261,3 +266,54 @@ def test_machine_code_with_tuples() -> None:
         a, b = xl.compile(parse(text), backend)(ARGUMENT)
         assert np.array_equal(a, -ARGUMENT)
         assert np.array_equal(b, ARGUMENT)
+
+
+# Kernels.
+
+
+@dataclass(frozen=True)
+class Zeros(Kernel):
+    """What nobody asked for, so that it is seen who computed something."""
+
+    @property
+    def extent(self) -> int:
+        return 8
+
+    def emit(self, module: ModuleBuilder, name: str) -> Function:
+        entry = open_kernel(module, name, self.request)
+        with entry.fb.loop(entry.begin, entry.end) as place:
+            entry.outputs[0].write(entry.emitter(1).math, (Affine(place),), constant(F32, 0.0))
+        entry.close()
+        return entry.function
+
+
+def test_an_added_kernel_is_asked_first_the_latest_before_all() -> None:
+    asked: list[str] = []
+
+    @xl.register_kernel("cosine", "sine")
+    def zeros(request: KernelRequest) -> Kernel | Declined:
+        asked.append("zeros")
+        return Zeros(request)
+
+    @xl.register_kernel("cosine")
+    def declining(request: KernelRequest) -> Kernel | Declined:
+        asked.append("declining")
+        return Declined("of no mind to")
+
+    executable = xl.compile(parse(COSINE))
+    np.testing.assert_array_equal(executable(ARGUMENT), np.zeros(8))
+    assert asked == ["declining", "zeros"]
+    assert "zeros: not declining: of no mind to" in "\n".join(map(str, executable.decisions()))
+    sine = xl.compile(parse(COSINE.replace("cosine", "sine")))
+    np.testing.assert_array_equal(sine(ARGUMENT), np.zeros(8))
+
+    declining.__name__ = "zeros"
+    xl.register_kernel("sine")(declining)  # of the same name, as in notebooks
+    np.testing.assert_allclose(xl.compile(parse(COSINE))(ARGUMENT), np.cos(ARGUMENT), rtol=1e-6)
+
+
+def test_a_kernel_is_for_operations_that_there_are() -> None:
+    with pytest.raises(PassError, match="no operation 'cosin'; did you mean 'cosine'"):
+        xl.register_kernel("cosin")
+    with pytest.raises(PassError, match="expected the names of operations, found none"):
+        xl.register_kernel()

@@ -32,6 +32,7 @@ _MODULES: dict[str, str] = {
 
 # What each module defines for everybody, spelled as in an import: `name`, or `name as public_name`.
 _NAMES: dict[str, str] = {
+    "xlalite.backends.codegen.kernels.added_kernels": "register_kernel",
     "xlalite.backends.base": "CompileOptions, Executable",
     "xlalite.client.compilation": "compile, load_executable",
     "xlalite.client.config": "ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions",

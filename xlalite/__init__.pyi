@@ -2,6 +2,7 @@
 
 from xlalite import app as app, compat as compat, contrib as contrib, flags as flags, hlo as hlo, numpy as numpy
 from xlalite.backends.base import CompileOptions as CompileOptions, Executable as Executable
+from xlalite.backends.codegen.kernels.added_kernels import register_kernel as register_kernel
 from xlalite.client.compilation import compile as compile, load_executable as load_executable
 from xlalite.client.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,

@@ -6,9 +6,10 @@ decline computes the instruction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from xlalite.backends.codegen.kernels.added_kernels import added_plans
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -19,6 +20,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import Fingerprints
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.late import imported
+from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision, Number
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
@@ -108,8 +110,7 @@ def plan_kernel(
     request = KernelRequest(collapse(body.computation), tuple(in_place), target, _unread(instruction))
     fusion_kind = instruction.attrs.kind if instruction.opcode == "fusion" else None
     refusals: list[str] = []
-    for shape in kernel_shapes(request.body, fusion_kind):
-        kernel = plan_function(shape.kind)(request, shape)
+    for name, shape, kernel in _candidates(request, fusion_kind):
         if isinstance(kernel, Kernel):
             reason = refusals[-1] if refusals else "the kind for its shape"
             work = kernel_work(kernel.request.body, shape)
@@ -119,10 +120,21 @@ def plan_kernel(
             if kernel.forks and kernel.extent < num_threads and estimate > _LONG_NS:
                 kernel, grain = kernel.forking(num_threads), 0
             figures = _figures(kernel, work, estimate, grain)
-            decision = Decision("kernel planner", (instruction.name,), shape.kind.value, reason, figures)
+            decision = Decision("kernel planner", (instruction.name,), name, reason, figures)
             return KernelPlan(kernel, body.operands, estimate, grain, decision)
-        refusals.append(f"not {shape.kind.value}: {kernel.reason}")
+        refusals.append(f"not {name}: {kernel.reason}")
     return Declined("; ".join(refusals))
+
+
+def _candidates(
+    request: KernelRequest, fusion_kind: FusionKind | None
+) -> Iterator[tuple[str, KernelShape, Kernel | Declined]]:
+    """What each kind says; the work of an added one is counted as that of the last, which walks over everything."""
+    for name, plan in added_plans(request.body.root.opcode).items():
+        *_, whole = kernel_shapes(request.body, fusion_kind)
+        yield name, whole, plan(request)
+    for shape in kernel_shapes(request.body, fusion_kind):
+        yield shape.kind.value, shape, plan_function(shape.kind)(request, shape)
 
 
 class KernelPlans:
