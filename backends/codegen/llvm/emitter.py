@@ -236,7 +236,9 @@ class Emitter:
     def only_calls(self) -> None:
         """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else."""
         self.is_caller = True
-        self._header += self.module.attribute_reference(("noinline", "optnone"))
+        unimproved = self.module.attribute_reference(("noinline", "optnone"))
+        if not self._header.endswith(unimproved):
+            self._header += unimproved
 
     def as_written(self) -> None:
         """Says that LLVM's passes over IR find nothing to improve in the function's module."""

@@ -188,10 +188,24 @@ class ModuleBuilder(ModuleSymbols):
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
         Constants and short internal functions stand in every piece that names them. Functions that only call, which
-        take little time, are apart from the others. Where several threads are to have some of those, pieces are
-        shorter, and such as other modules may have, too: what everybody may call, as the entry, is apart, and where a
-        piece ends depends on the functions around more than on all before.
+        take little time, are apart from the others, but few calls beside one other piece are less work than a module.
+        Where several threads are to have some of the others, pieces are shorter, and such as other modules may have,
+        too: what everybody may call, as the entry, is apart, and where a piece ends depends on the functions around
+        more than on all before.
         """
+        pieces = self._pieces(most_lines, threads)
+        callers = pieces[0] if [piece[0].is_caller for piece in pieces if piece] == [True, False] else []
+        if callers and sum(function.line_count for function in callers) < _FEWEST_LINES:
+            for function in callers:
+                function.only_calls()
+            del pieces[0]
+        if len(pieces) == 1:
+            return [_only_calls(pieces[0]) + self.text()]
+        builders = {builder.function.text: builder for builder in self._functions}
+        outside = {_SYMBOL.findall(line)[0]: line for line in (*self._globals, *self._declarations)}
+        return [self._piece_text(piece, builders, outside) for piece in pieces]
+
+    def _pieces(self, most_lines: int, threads: int) -> list[list[FunctionBuilder]]:
         if threads > 1:
             line_count = sum(function.line_count for function in self._functions if not function.is_caller)
             most_lines = min(most_lines, _lines_of_piece(line_count, threads))
@@ -203,21 +217,18 @@ class ModuleBuilder(ModuleSymbols):
         for function in sorted(self._functions, key=lambda function: not function.is_caller):
             if function.is_internal:
                 continue
-            if pieces[-1] and (
+            last = pieces[-1][-1] if pieces[-1] else function
+            ends_early = last.is_exported or (room < most_lines // 2 and last.line_count % 2)
+            if last is not function and (
                 room < function.line_count
-                or function.is_caller is not pieces[-1][0].is_caller
-                or (threads > 1 and pieces[-1][-1].is_exported)
-                or (threads > 1 and room < most_lines // 2 and pieces[-1][-1].line_count % 2)
+                or last.is_caller is not function.is_caller
+                or (threads > 1 and ends_early and not function.is_caller)
             ):
                 pieces.append([])
                 room = most_lines
             pieces[-1].append(function)
             room -= function.line_count
-        if len(pieces) == 1:
-            return [_only_calls(pieces[0]) + self.text()]
-        builders = {builder.function.text: builder for builder in self._functions}
-        outside = {_SYMBOL.findall(line)[0]: line for line in (*self._globals, *self._declarations)}
-        return [self._piece_text(piece, builders, outside) for piece in pieces]
+        return pieces
 
     def _piece_text(
         self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder], outside: Mapping[str, str]

@@ -81,7 +81,8 @@ def test_an_archive_gives_its_members_back() -> None:
     assert ObjectCode(joined(images[:1]), ()).images == images[:1]
 
 
-def test_functions_that_only_call_are_apart_and_not_optimised() -> None:
+@pytest.mark.parametrize("calls", [1, 200])
+def test_functions_that_only_call_are_not_optimised_and_apart_if_they_are_long(calls: int) -> None:
     module = ModuleBuilder("apart")
     once = module.function("once", I32)
     once.is_caller = True
@@ -89,9 +90,11 @@ def test_functions_that_only_call_are_apart_and_not_optimised() -> None:
     square.ret(square.mul(*square.parameters * 2))
     slot = once.alloca(I32, align=4)
     once.store(once.constant(I32, 3), slot, 4)
-    once.ret(once.call(square.function, once.load(I32, slot, 4)))
+    for _ in range(calls):
+        result = once.call(square.function, once.load(I32, slot, 4))
+    once.ret(result)
     pieces = module.texts(1000)
-    assert [piece.startswith(ONLY_CALLS) for piece in pieces] == [True, False]
+    assert [piece.startswith(ONLY_CALLS) for piece in pieces] == ([False] if calls == 1 else [True, False])
     assert "alloca" in generate_code(NEXT_MODULE.join(pieces), CodeForm.IR).optimized_ir
     linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked.address("once"))() == 9
