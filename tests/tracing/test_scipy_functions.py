@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.interpolate
 import scipy.special
+import scipy.stats
 from scipy import special
 from scipy.special import logsumexp, softmax
 
@@ -108,3 +111,23 @@ def test_functions_that_are_no_ufuncs(function: Any, x: Any) -> None:
 
 def test_gradients_of_them() -> None:
     np.testing.assert_allclose(xl.grad(lambda x: logsumexp(x))(X), softmax(X))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: scipy.stats.norm.cdf(x), r"scipy.stats \(cdf\) cannot .* ndtr\(x\) for norm.cdf\(x\)"),
+        (lambda x: scipy.fft.fft(x), r"scipy.fft \(fft\) cannot be recorded .* the functions of np.fft"),
+        (lambda x: scipy.interpolate.interp1d(x, x)(x), "scipy.interpolate cannot be .* xlalite.pure_callback"),
+    ],
+)
+def test_other_modules_say_what_to_write(function: Any, message: str) -> None:
+    with pytest.raises(TracingError, match=message):
+        xl.jit(function)(np.arange(3.0))
+
+
+def test_what_they_advise_gives_what_they_give() -> None:
+    x = np.linspace(0.1, 0.9, 7)
+    found = xl.jit(lambda x: (special.ndtr(x), special.ndtri(x), np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)))(x)
+    for one, name in zip(found, ("cdf", "ppf", "pdf"), strict=True):
+        np.testing.assert_allclose(one, getattr(scipy.stats.norm, name)(x), rtol=1e-13)

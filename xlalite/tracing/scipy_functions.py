@@ -45,6 +45,33 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"logsumexp": logsumexp, "log_softmax": log_softmax, "softmax": softmax}
 
+INSTEAD: Mapping[str, str] = {
+    "fft": "the functions of np.fft",
+    "linalg": "those of np.linalg",
+    "signal": "np.convolve, np.correlate, np.fft, or xlalite.scan for filters that feed back",
+    "stats": "NumPy's functions and those of scipy.special: ndtr(x) for norm.cdf(x), ndtri(p) for norm.ppf(p), "
+    "np.exp(-x**2 / 2) / np.sqrt(2 * np.pi) for norm.pdf(x), gammainc, betainc",
+}
+"""What to write where modules of scipy cannot be recorded."""
+
+
+def instead_of_caller() -> str | None:
+    """What to write instead of the function of scipy that is being called; None if there is no such caller."""
+    frame, module, called = sys._getframe(1), "", ""
+    while frame.f_back is not None:
+        parts = frame.f_globals.get("__name__", "").split(".")
+        if parts[0] == "scipy" and len(parts) > 1:
+            name = frame.f_code.co_name
+            module, called = parts[1], called if name.startswith("_") else f" ({name})"
+        frame = frame.f_back
+    if not module:
+        return None
+    advice = INSTEAD.get(module, "NumPy's functions")
+    return (
+        f"scipy.{module}{called} cannot be recorded by xlalite.jit: it takes arrays that have values; write {advice}, "
+        "or call it through xlalite.pure_callback"
+    )
+
 
 def as_seen(value: Any) -> Any:
     """What stands for scipy, its module `special` or one of these functions in a text; None for anything else."""

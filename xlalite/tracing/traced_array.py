@@ -338,8 +338,11 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Not defined, unless the elements are known."""
         if self.known is None:
+            from xlalite.tracing.scipy_functions import instead_of_caller
+
             raise TracingError(
-                f"{self!r} has no value while the function is traced; NumPy cannot make an array of it. Use NumPy's "
+                instead_of_caller()
+                or f"{self!r} has no value while the function is traced; NumPy cannot make an array of it. Use NumPy's "
                 "functions of arrays, np.take(x, i) where it is an index, or pass it as a static argument"
             )
         return np.array(self.known, dtype, copy=copy)

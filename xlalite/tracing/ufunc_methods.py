@@ -14,7 +14,7 @@ from xlalite.ops.functions import array, functional, math
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to
 from xlalite.tracing.indexing import combine_at
-from xlalite.tracing.promotion import as_tensor, converted, normal_axes, normal_axis, numpy_dtype, sizes
+from xlalite.tracing.promotion import as_tensor, converted, normal_axes, normal_axis, numpy_dtype, sizes, traced_array
 from xlalite.tracing.traced_array import TracedArray
 from xlalite.tracing.ufuncs import apply_ufunc
 
@@ -74,25 +74,29 @@ def reduce(
     """
     rank = len(sizes(a))
     axes = normal_axes(axis, rank)
-    if len(axes) > 1 and ufunc not in _ASSOCIATIVE:
+    if len(axes) > 1 and (ufunc not in _ASSOCIATIVE or ufunc is np.lcm):
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
         )
     x = cast_to(as_tensor(a), as_dtype(_reduced_type(ufunc, a, dtype)))
     start = ufunc.identity if initial is None else initial
-    if where is not True:
-        if start is None:
-            raise ValueError(
-                f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one has to "
-                "specify 'initial'"
-            )
-        x = array.where_v2(math.cast(as_tensor(where), np.bool_), x, converted(start, x.dtype))
+    mask = None if where is True else array.broadcast_to(math.cast(as_tensor(where), np.bool_), list(sizes(a)))
+    if mask is not None and start is None:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one has to "
+            "specify 'initial'"
+        )
     if 0 in [sizes(a)[each] for each in axes] and start is None:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-    found = _reduce_axes(ufunc, x, axes, start)
-    if initial is not None:
-        found = apply_ufunc(ufunc, (found, initial)) if ufunc in _ASSOCIATIVE else found
-    result = found.tensor
+    if ufunc not in _ASSOCIATIVE:
+        found = _one_by_one(ufunc, x, axes, initial, mask)
+    else:
+        if mask is not None:
+            x = array.where_v2(mask, x, _value(start if ufunc.identity is None else ufunc.identity, x))
+        found = _reduce_axes(ufunc, x, axes, start)
+        if initial is not None:
+            found = apply_ufunc(ufunc, (TracedArray(_value(initial, x)), found))
+    result = cast_to(found.tensor, x.dtype)
     if keepdims:
         result = array.reshape(result, [1 if i in axes else size for i, size in enumerate(sizes(a))])
     return finished(TracedArray(result), out)
@@ -176,13 +180,32 @@ def _outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Any:
 def _at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
     if not isinstance(a, TracedArray):
         raise TypeError(f"numpy.{ufunc.__name__}.at changes its first argument, which is no traced array: {a!r}")
-    if b is None:
-        a[indices] = apply_ufunc(ufunc, (a[indices],))
-        return
+    values = () if b is None else (b,)
+    kind = apply_ufunc(ufunc, (a[indices], *values)).dtype
     operation = _SCATTERS.get(ufunc)
-    if operation is None:
-        raise TracingError(f"numpy.{ufunc.__name__}.at cannot be recorded by xlalite.jit")
-    combine_at(a, indices, b, operation)
+    if operation is None or kind != a.dtype or kind.kind in ("bc" if ufunc in _EXTREMES else "b"):
+        _one_after_another(ufunc, a, indices, values)
+    else:
+        combine_at(a, indices, b, operation)
+
+
+def _one_after_another(ufunc: np.ufunc, a: TracedArray, indices: Any, values: Sequence[Any]) -> None:
+    """`ufunc.at` as a loop over the chosen elements."""
+    from xlalite.tracing.control_flow import fori_loop  # which stands on NumPy's names
+
+    places = traced_array(np.arange(a.size).reshape(a.shape))[indices]
+    others = [
+        traced_array(np.broadcast_to(each, places.shape)).ravel() if len(sizes(each)) else each for each in values
+    ]
+    places = places.ravel()
+
+    def step(i: Any, whole: Any) -> Any:
+        found = apply_ufunc(ufunc, (whole[places[i]], *[each[i] if len(sizes(each)) else each for each in others]))
+        whole[places[i]] = found
+        return whole
+
+    start: Any = a.flatten()
+    a[...] = fori_loop(0, places.size, step, start).reshape(a.shape)
 
 
 def _reduced_type(ufunc: np.ufunc, a: Any, dtype: Any) -> np.dtype[Any]:
@@ -190,12 +213,35 @@ def _reduced_type(ufunc: np.ufunc, a: Any, dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         wanted: np.dtype[Any] = np.dtype(dtype)
         return wanted
-    own: np.dtype[Any] = numpy_dtype(a)
-    if ufunc in (np.add, np.multiply) and own.kind in "iub" and own.itemsize < 8:
-        return np.dtype(np.uint64) if own.kind == "u" else np.dtype(np.int64)
-    if ufunc in (np.logical_and, np.logical_or, np.logical_xor):
-        return np.dtype(np.bool_)
-    return own
+    found: np.dtype[Any] = ufunc.resolve_dtypes((None, numpy_dtype(a), None), reduction=True)[0]
+    return found
+
+
+def _value(number: Any, like: Tensor) -> Tensor:
+    """What a reduction begins with, in its element type; -1 is all bits of a number without a sign."""
+    dtype = like.dtype.numpy_dtype
+    return as_tensor(np.asarray(number).astype(dtype)) if isinstance(number, int) else converted(number, like.dtype)
+
+
+def _one_by_one(ufunc: np.ufunc, x: Tensor, axes: tuple[int, ...], initial: Any, mask: Tensor | None) -> TracedArray:
+    """A reduction along at most one dimension, in the order of its elements."""
+    if not axes:
+        return TracedArray(x)
+    rows, chosen = _axis_first(x, axes[0]), None if mask is None else _axis_first(mask, axes[0])
+    if initial is None:
+        first, rows = rows[0], rows[1:]
+    else:
+        first = array.broadcast_to(_value(initial, x), rows.shape.known_dims()[1:])
+    if rows.shape.known_dims()[0] == 0:
+        return TracedArray(first)
+    combine = _combined(ufunc, x)
+    if chosen is None:
+        return TracedArray(functional.foldl(combine, rows, first))
+
+    def step(total: Tensor, element: Any) -> Tensor:
+        return array.where_v2(element[1], combine(total, element[0]), total)
+
+    return TracedArray(functional.foldl(step, (rows, chosen), first))
 
 
 def _reduce_axes(ufunc: np.ufunc, x: Tensor, axes: tuple[int, ...], start: Any) -> TracedArray:
@@ -215,11 +261,7 @@ def _reduce_axes(ufunc: np.ufunc, x: Tensor, axes: tuple[int, ...], start: Any) 
     )
     length = rows.shape.known_dims()[0]
     if length == 0:
-        return TracedArray(array.broadcast_to(converted(start, x.dtype), [dims[i] for i in kept]))
-    if ufunc not in _ASSOCIATIVE:
-        if length == 1:
-            return TracedArray(rows[0])
-        return TracedArray(functional.foldl(_combined(ufunc, x), rows[1:], rows[0]))
+        return TracedArray(array.broadcast_to(_value(start, x), [dims[i] for i in kept]))
     found = TracedArray(rows)
     while found.shape[0] > 1:
         whole = found.shape[0] // 2

@@ -122,6 +122,9 @@ def spacing(x: Tensor) -> Tensor:
     """The distance to the next number away from zero, with the sign of x."""
     size = math.abs(x)
     step = nextafter(size, array.zeros_like(x) + _number(np.inf, x)) - size
+    if x.dtype.size == 2:  # NumPy's distance of half precision is the one towards +infinity
+        inward = array.where_v2(math.is_inf(x), step, size - nextafter(size, array.zeros_like(x)))
+        return array.where_v2(math.less(x, 0), inward, step)
     return copysign(array.where_v2(math.is_inf(x), step * 0 / _number(0.0, x), step), x)
 
 
@@ -134,16 +137,16 @@ def heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
 
 def remainder(x: Tensor, y: Tensor) -> Tensor:
     """The remainder with the sign of y, also where it is zero."""
-    found: Tensor = x % y
     if not x.dtype.is_floating:
-        return found
+        return _zero_for_zero(math.floormod, x, y)
+    found: Tensor = x % y
     return array.where_v2(math.equal(found, 0), _zero_like_sign_of(y), found)
 
 
 def floor_divide(x: Tensor, y: Tensor) -> Tensor:
-    """The integer nearest to (x - x mod y) / y: 1 // 0.1 is 9, although 1 / 0.1 is 10."""
+    """The integer nearest to (x - x mod y) / y: 1 // 0.1 is 9, although 1 / 0.1 is 10; by a whole zero it is zero."""
     if not x.dtype.is_floating:
-        return math.floordiv(x, y)
+        return _zero_for_zero(math.floordiv, x, y)
     rest = math.truncatemod(x, y)
     quotient = (x - rest) / y
     below = math.logical_and(math.not_equal(rest, 0), math.not_equal(math.less(y, 0), math.less(rest, 0)))
@@ -153,6 +156,11 @@ def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     ratio = x / y
     whole = array.where_v2(math.equal(quotient, 0), ratio * 0, whole)
     return array.where_v2(math.equal(y, 0), ratio, whole)
+
+
+def fmod(x: Tensor, y: Tensor) -> Tensor:
+    """The remainder with the sign of x."""
+    return math.truncatemod(x, y) if x.dtype.is_floating else _zero_for_zero(math.truncatemod, x, y)
 
 
 def power(x: Tensor, y: Tensor, exponent: float) -> Any:
@@ -254,7 +262,9 @@ def log10(x: Tensor) -> Any:
         return _complex_scaled(math.log(x), 1 / numbers.log(10))
     found = math.log(x) * _number(1 / numbers.log(10), x)
     whole = math.rint(found)
-    return array.where_v2(math.equal(_number(10.0, x) ** whole, x), whole, found)
+    is_power = math.equal(_number(10.0, x) ** whole, x)
+    is_normal = math.greater_equal(x, _number(float(np.finfo(x.dtype.numpy_dtype).tiny), x))
+    return array.where_v2(math.logical_and(is_power, is_normal), whole, found)
 
 
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
@@ -316,12 +326,14 @@ def gcd(x: Tensor, y: Tensor) -> Tensor:
     return math.abs(found[0]) if not x.dtype.is_unsigned else found[0]
 
 
-def lcm(x: Tensor, y: Tensor) -> Tensor:
-    """The least common multiple; 0 if either is 0."""
+def lcm(x: Tensor, y: Tensor) -> Any:
+    """The least common multiple; 0 if either is 0. The smallest number with a sign has no positive one."""
+    if not x.dtype.is_unsigned:
+        bits = as_dtype(np.dtype(f"u{x.dtype.size}"))
+        return cast_to(lcm(cast_to(math.abs(x), bits), cast_to(math.abs(y), bits)), x.dtype)
     divisor = gcd(x, y)
     safe = array.where_v2(math.equal(divisor, 0), array.ones_like(divisor), divisor)
-    found = math.floordiv(x, safe) * y
-    return found if x.dtype.is_unsigned else math.abs(found)
+    return math.floordiv(x, safe) * y
 
 
 def vecdot(x: Tensor, y: Tensor) -> Tensor:
@@ -334,6 +346,12 @@ def vecdot(x: Tensor, y: Tensor) -> Tensor:
     if lengths[0] != lengths[1]:
         raise ValueError(f"vecdot: the last dimensions have the sizes {lengths[0]} and {lengths[1]}")
     return math.reduce_sum(math.conj(x) * y if x.dtype.is_complex else x * y, -1)
+
+
+def _zero_for_zero(rule: Rule, x: Tensor, y: Tensor) -> Tensor:
+    """A division of whole numbers; by zero it gives zero."""
+    is_zero = math.equal(y, 0)
+    return array.where_v2(is_zero, array.zeros_like(x), rule(x, array.where_v2(is_zero, array.ones_like(y), y)))
 
 
 def _is_out(x: Tensor, count: Tensor) -> Tensor:

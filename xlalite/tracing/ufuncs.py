@@ -92,7 +92,7 @@ UFUNCS: Mapping[np.ufunc, UfuncRule] = {
     np.true_divide: math.truediv,
     np.floor_divide: rules.floor_divide,
     np.remainder: rules.remainder,
-    np.fmod: math.truncatemod,
+    np.fmod: rules.fmod,
     np.divmod: lambda x, y: (rules.floor_divide(x, y), rules.remainder(x, y)),
     np.power: lambda x, y: x**y,
     np.float_power: lambda x, y: x**y,
