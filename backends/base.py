@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +17,7 @@ from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.late import imported
+from xlalite.hlo.record_tables import html_table, html_text
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
@@ -104,6 +105,12 @@ class MemoryAnalysis:
             + self.temp_size_bytes
             + self.constant_size_bytes
         )
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        sizes = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name != "report"]
+        rows = [(name.replace("_", " "), size) for name, size in [*sizes, ("peak_bytes", self.peak_bytes)]]
+        return html_table(("memory", "bytes"), rows) + html_text(self.report)
 
 
 class Executable(ABC):

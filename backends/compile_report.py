@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from xlalite.hlo.record_tables import RecordTable, html_table, html_text
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.pass_record import PassRecord, time_table
 
@@ -33,6 +34,12 @@ class CompileReport:
         total = self.total_ms
         rows = [*self.phases.items(), ("total", total)]
         return "\n".join(f"{name:20} {ms:10.3f} ms {ms / total if total else 1:6.1%}" for name, ms in rows)
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        rows = [(name, ms, f"{ms / self.total_ms:.1%}") for name, ms in self.phases.items()]
+        phases = html_table(("phase", "ms", "share"), [*rows, ("total", self.total_ms, "")])
+        return html_text(f"compilation of {self.name}") + phases + RecordTable(self.pass_records)._repr_html_()
 
     def __str__(self) -> str:
         """The phases, then the passes."""

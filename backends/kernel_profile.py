@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from xlalite.hlo.record_tables import RecordTable
 from xlalite.hlo.records import dataclass
 
 
@@ -118,6 +119,10 @@ class KernelProfile:
                 f"{share:6.1%} {one.gbytes:7.2f} {one.gflops:8.2f}{roof}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        return RecordTable((*self.kernels, self.total))._repr_html_()
 
     def __str__(self) -> str:
         """The table."""

@@ -31,6 +31,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "garbage",
             "late",
             "log",
+            "record_tables",
             "records",
             "wording",
         ),

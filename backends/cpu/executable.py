@@ -26,6 +26,7 @@ from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.backends.watch import note_program
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
+from xlalite.hlo.record_tables import FigureTable, RecordTable
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
@@ -168,7 +169,7 @@ class CpuExecutable(Executable):
         """Work of one call of the optimised module."""
         from xlalite.passes.analysis.cost_analysis import cost_analysis
 
-        return cost_analysis(self._compiled_again().optimized).as_dict()
+        return FigureTable(cost_analysis(self._compiled_again().optimized).as_dict())
 
     def clocked(self) -> CpuExecutable:
         """The same program with clocks."""
@@ -210,11 +211,11 @@ class CpuExecutable(Executable):
 
     def decisions(self) -> Sequence[Decision]:
         """Decisions of the passes, then of the kernel planner."""
-        return self._compiled_again().decisions
+        return RecordTable(self._compiled_again().decisions)
 
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did."""
-        return tuple(self._compiled_again().instrumentation.records)
+        return RecordTable(self._compiled_again().instrumentation.records)
 
     def compile_report(self) -> CompileReport:
         """Time of each phase, from the copy of the module to the call."""

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
-from html import escape
 
 from xlalite.backends.compile_report import CompileReport
 from xlalite.backends.kernel_profile import KernelProfile, KernelTime
 from xlalite.backends.watch import Watch
 from xlalite.framework.meaning.signatures import clocked_entries
+from xlalite.hlo.record_tables import html_text
 from xlalite.hlo.records import dataclass
 
 
@@ -56,7 +56,7 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """As notebooks show it: the tables, and the roofline."""
-        return f"<pre>{escape(self.report())}</pre>{self.roofline_svg() if self.programs else ''}"
+        return html_text(self.report()) + (self.roofline_svg() if self.programs else "")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from xlalite.framework.graph.default_session import default_session, push_defaul
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.meaning.host import Array
 from xlalite.hlo.garbage import few_collections
+from xlalite.hlo.record_tables import RecordTable
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.runtime.cluster_report import ClusterReport
@@ -214,7 +215,7 @@ class Session:
 
     def decisions(self) -> tuple[Decision, ...]:
         """What clustering and compilation decided so far."""
-        return tuple(decision for plan in self._plans() for decision in plan.decisions)
+        return RecordTable(decision for plan in self._plans() for decision in plan.decisions)
 
     @property
     def compilation_cache(self) -> Any:

@@ -27,6 +27,7 @@ from xlalite.framework.meaning.signatures import Signature, SignatureCache
 from xlalite.framework.structure import LEAF, flatten, rebuild
 from xlalite.hlo.errors import TracingError
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.record_tables import RecordTable
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import Shape
@@ -155,9 +156,9 @@ class JitFunction:
         return compiled.assemble(compiled.function(*arrays))
 
     @property
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> Sequence[Decision]:
         """What was compiled, and which argument differed from the nearest signature."""
-        return self._history.decisions
+        return RecordTable(self._history.decisions)
 
     def __repr__(self) -> str:
         programs = dict.fromkeys(compiled.executable for compiled in self._cache.made())
