@@ -10,6 +10,8 @@ from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuil
 def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
     """`void convert(ptr sums, ptr result, i64 height, i64 width, i64 sums_line, i64 line)`, shared by all programs.
 
+    Lines of sums are whole vectors, of which the part beyond the width has no meaning.
+
     Args:
         module: Where it is declared.
         numbers: The types of the product.
@@ -19,7 +21,6 @@ def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
 
     def build(fb: FunctionBuilder) -> None:
         sums, results, height, width, sums_line, line = fb.parameters
-        whole = fb.sub(width, fb.urem(width, lanes))
         if numbers.stores_sums:
             fb.only_calls()
         else:
@@ -30,15 +31,23 @@ def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
             if numbers.stores_sums:
                 fb.memcpy(write, read, fb.mul(width, kept.size_bytes))
             else:
-                with fb.loop(0, whole, lanes) as column:
-                    convert(fb, fb.gep(kept, read, column), fb.gep(memory, write, column), lanes)
-                with fb.loop(whole, width) as column:
-                    convert(fb, fb.gep(kept, read, column), fb.gep(memory, write, column), 1)
+                convert(fb, read, write, width)
         fb.ret()
 
-    def convert(fb: FunctionBuilder, read: Value, write: Value, count: int) -> None:
-        total = fb.load(vector(kept, lanes) if count > 1 else kept, read, kept.size_bytes)
-        fb.store(to_memory(fb, numbers.result, numbers.finish(fb, total)), write, memory.size_bytes)
+    def convert(fb: FunctionBuilder, read: Value, write: Value, width: Value) -> None:
+        part = fb.alloca(vector(memory, lanes), align=memory.size_bytes)
+        with fb.loop(0, width, lanes) as column:
+            total = fb.load(vector(kept, lanes), fb.gep(kept, read, column), kept.size_bytes)
+            found = to_memory(fb, numbers.result, numbers.finish(fb, total))
+            place, left = fb.gep(memory, write, column), fb.sub(width, column)
+            branch = fb.if_else(fb.icmp("sge", left, lanes))
+            with branch.then():
+                fb.store(found, place, memory.size_bytes)
+                branch.yield_()
+            with branch.otherwise():
+                fb.store(found, part, memory.size_bytes)
+                fb.memcpy(place, part, fb.mul(left, memory.size_bytes))
+                branch.yield_()
 
     key = ("converter", kept, numbers.result, lanes)
     kinds = ("noalias readonly", "noalias", *("",) * 4)

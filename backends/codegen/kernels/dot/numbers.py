@@ -58,6 +58,11 @@ class Numbers:
         return replace(self, words=Words.WIDENED_BF16_PAIRS) if self.words is Words.BF16_PAIRS else None
 
     @property
+    def is_rare(self) -> bool:
+        """Whether these are the widened ones of others: their tiles are compiled with each, and seldom called."""
+        return self.words is Words.WIDENED_BF16_PAIRS
+
+    @property
     def flips(self) -> bool:
         """Whether bytes of the left operand have their signs turned round: one factor must be u8, the other s8."""
         if self.words is not Words.BYTES or self.lhs.is_signed != self.rhs.is_signed:

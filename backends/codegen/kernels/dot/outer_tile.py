@@ -7,12 +7,16 @@ so that an element does not depend on the tile that it lies in.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Value, vector
 from xlalite.hlo.records import dataclass
+
+_FEW_ROWS = 4
+"""Rows of a tile below which half a tile is no less code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,25 @@ class OuterTile(Tile):
         ends = (*(start + self.lanes for start in self._starts[:-1]), width)
         masks = tuple(map(builder.below, self._starts, ends))
         call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, masks)
+        if not builder.numbers.is_rare or self.rows < _FEW_ROWS:
+            self._compute(builder, call, (a, b, c), depth, adds)
+            return
+        math, half = Scalars(fb), replace(self, rows=-(-self.rows // 2), shortens=True)
+        with fb.loop(0, height, half.rows) as row:
+            places = (
+                math.address(builder.kept, a, math.multiply(row, a_row)),
+                b,
+                math.address(builder.kept, c, math.multiply(row, c_row)),
+            )
+            left = math.least(math.subtract(height, row), half.rows)
+            half._compute(builder, replace(call, height=left), places, depth, adds)
+
+    def _compute(
+        self, builder: TileBuilder, call: _Arguments, places: tuple[Value, Value, Value], depth: Value, adds: Value
+    ) -> None:
+        """Stores the sums of all rows, or adds to them."""
+        fb = builder.fb
+        a, b, c = places
         if not self.begins_anew:
             _, _, *sums = self._sums(builder, call, a, b, depth)
             self._store(builder, c, call, sums, adds)

@@ -5,7 +5,6 @@ The last word of a dimension is filled up with zeros; what the other operand has
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -35,16 +34,12 @@ class WordPacker(Packer):
         if self._numbers.widened is None:
             self._copy()
             return None
-        sizes = {1, self._packing.lanes}
-        self._least = {size: fb.alloca(vector(I16, self._packing.word * size), align=4) for size in sizes}
-        for size, place in self._least.items():
-            fb.store(constant(vector(I16, self._packing.word * size), -1), place, 4)
+        self._parts_of_vector = type_ = vector(I16, self._packing.word * self._packing.lanes)
+        self._least = fb.alloca(type_, align=4)
+        fb.store(constant(type_, -1), self._least, 4)
         self._copy()
-        least = [
-            fb.reduce(fb.load(vector(I16, self._packing.word * size), place, 4), fb.umin)
-            for size, place in self._least.items()
-        ]
-        return exponent_of(fb, functools.reduce(fb.umin, least))
+        least = fb.load(type_, self._least, 4)
+        return exponent_of(fb, fb.intrinsic("vector.reduce.umin", I16, (least,), (type_,)))
 
     def _copy(self) -> None:
         fb, packing = self._fb, self._packing
@@ -64,12 +59,11 @@ class WordPacker(Packer):
             return fb.xor(words, _SIGNS)
         if self._numbers.widened is None:
             return words
-        lanes = words.type.lanes
-        if self._least_of_vectors is not None and lanes == self._packing.lanes:
+        if self._least_of_vectors is not None:
             self._least_of_vectors = least_exponents(fb, words, self._least_of_vectors)
         else:
-            place, type_ = self._least[lanes], vector(I16, self._packing.word * lanes)
-            fb.store(least_exponents(fb, words, fb.load(type_, place, 4)), place, 4)
+            before = fb.load(self._parts_of_vector, self._least, 4)
+            fb.store(least_exponents(fb, fb.splat(words, self._packing.lanes), before), self._least, 4)
         return words
 
     @contextmanager
@@ -80,15 +74,14 @@ class WordPacker(Packer):
             with fb.loop(start, stop, step) as index:
                 yield index
             return
-        place, type_ = self._least[self._packing.lanes], vector(I16, self._packing.word * self._packing.lanes)
-        initial = fb.load(type_, place, 4) if before is None else before
+        initial = fb.load(self._parts_of_vector, self._least, 4) if before is None else before
         with fb.carried_loop(start, stop, step, [initial]) as loop:
             self._least_of_vectors = loop.values[0]
             yield loop.index
             loop.yield_(self._least_of_vectors)
         (self._least_of_vectors,) = loop.results
         if before is None:
-            fb.store(self._least_of_vectors, place, 4)
+            fb.store(self._least_of_vectors, self._least, 4)
             self._least_of_vectors = None
 
     def _word_line(self, y: Value, x: Value) -> Value:
