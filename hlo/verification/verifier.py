@@ -137,24 +137,21 @@ class _ModuleVerifier:
                 raise self._fault(f"{where}: the name {name!r} cannot be written as HLO text")
             names.add(name)
             parameters += instruction.opcode == "parameter"
-            for what, others in (
-                ("operand", instruction.operands),
-                ("control predecessor", instruction.control_predecessors),
-            ):
-                for other in others:
-                    if other.parent is not computation:
-                        home = other.parent.name if other.parent is not None else "no computation"
-                        raise self._error(instruction, f"its {what} %{other.name} is in {home}")
             for operand in instruction.operands:
+                if operand.parent is not computation:
+                    raise self._stranger(instruction, "operand", operand)
                 slots = uses.setdefault(operand, {})
                 slots[instruction] = slots.get(instruction, 0) + 1
+            for predecessor in instruction.control_predecessors:
+                if predecessor.parent is not computation:
+                    raise self._stranger(instruction, "control predecessor", predecessor)
         self._require(
             parameters == len(computation.parameters),
             f"{where}: found {parameters} parameter instructions, expected {len(computation.parameters)}",
         )
         for instruction in computation.instructions:
             found = uses.get(instruction, {})
-            if set(instruction.users) != set(found) or instruction.use_count != sum(found.values()):
+            if found.keys() != set(instruction.users) or instruction.use_count != sum(found.values()):
                 raise self._error(
                     instruction,
                     f"its users are recorded as {_names(instruction.users)}, found {_names(tuple(found))}",
@@ -164,6 +161,10 @@ class _ModuleVerifier:
                     raise self._error(
                         instruction, f"its control successor %{successor.name} does not know it as predecessor"
                     )
+
+    def _stranger(self, instruction: HloInstruction, what: str, other: HloInstruction) -> VerificationError:
+        home = other.parent.name if other.parent is not None else "no computation"
+        return self._error(instruction, f"its {what} %{other.name} is in {home}")
 
     def _check_schedule(self, computation: HloComputation) -> None:
         done: set[HloInstruction] = set()

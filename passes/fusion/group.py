@@ -87,12 +87,15 @@ class KernelGroup:
         found: set[Place] = set()
         others = 0
         for user in self.readers(producer):
-            if user not in self.places:
+            at = self.places.get(user)
+            if at is None:
                 continue
             for number in user.operand_positions(producer):
-                place = operand_place(user, number, self.places[user], self.domain)
+                place = operand_place(user, number, at, self.domain)
                 found.add(place)
                 others += place is Place.OTHER
+        if len(found) == 1:
+            return place, others or 1
         reads = others + (1 if found - {Place.OTHER} else 0)
         if len(found - {Place.SCALAR}) > 1:
             return None, reads

@@ -49,10 +49,12 @@ def _events(blocks: Sequence[Block]) -> list[tuple[int, bool, int]]:
 
 def _best_fit(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
     offsets = [0] * len(blocks)
+    places = [(0, 0)] * len(blocks)
     earlier = _placed_earlier(blocks, order)
     for number in order:
-        busy = sorted((offsets[other], offsets[other] + blocks[other].size) for other in earlier[number])
-        offsets[number] = _best_gap(busy, blocks[number].size)
+        size = blocks[number].size
+        offsets[number] = offset = _best_gap(sorted([places[other] for other in earlier[number]]), size)
+        places[number] = (offset, offset + size)
     return offsets
 
 
@@ -67,9 +69,12 @@ def _placed_earlier(blocks: Sequence[Block], order: Sequence[int]) -> list[list[
         if not is_start:
             del alive[number]
             continue
+        own, before = rank[number], found[number]
         for other in alive:
-            earlier, later = (other, number) if rank[other] < rank[number] else (number, other)
-            found[later].append(earlier)
+            if rank[other] < own:
+                before.append(other)
+            else:
+                found[other].append(number)
         alive[number] = None
     return found
 
@@ -82,7 +87,8 @@ def _best_gap(busy: Sequence[tuple[int, int]], size: int) -> int:
         gap = low - free_from
         if gap >= size and (best is None or gap < best[0]):
             best = (gap, free_from)
-        free_from = max(free_from, high)
+        if high > free_from:
+            free_from = high
     return best[1] if best is not None else free_from
 
 

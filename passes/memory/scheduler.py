@@ -51,12 +51,13 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
         for follower in followers:
             waiting[follower] += 1
     uses_left = {instruction: instruction.user_count for instruction in post_order}
+    sizes = {instruction: _bytes(instruction) for instruction in post_order}
+    reads = {instruction: tuple(dict.fromkeys(instruction.operands)) for instruction in post_order}
     # Priorities of waiting instructions change as others run; stale heap entries are recognised by their priority.
     ready: list[tuple[int, int, HloInstruction]] = []
 
     def priority(instruction: HloInstruction) -> int:
-        freed = sum(_bytes(operand) for operand in dict.fromkeys(instruction.operands) if uses_left[operand] == 1)
-        return _bytes(instruction) - freed
+        return sizes[instruction] - sum([sizes[operand] for operand in reads[instruction] if uses_left[operand] == 1])
 
     def push(instruction: HloInstruction) -> None:
         heapq.heappush(ready, (priority(instruction), rank[instruction], instruction))
@@ -76,7 +77,7 @@ def schedule(computation: HloComputation) -> list[HloInstruction]:
             continue
         done.add(instruction)
         order.append(instruction)
-        for operand in dict.fromkeys(instruction.operands):
+        for operand in reads[instruction]:
             uses_left[operand] -= 1
             if uses_left[operand] == 1:
                 for user in operand.users:
