@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from xlalite.hlo.ops import OPS
 from xlalite.passes.core.late_pass import late
 from xlalite.passes.core.pipeline import FixPoint, Pipeline
-from xlalite.passes.normalization.async_expander import AsyncExpander
-from xlalite.passes.normalization.collective_expander import CollectiveExpander
 from xlalite.passes.normalization.computation_deduplicator import ComputationDeduplicator
 from xlalite.passes.normalization.layout_normalization import LayoutNormalization
 from xlalite.passes.normalization.mixed_precision_expander import MixedPrecisionExpander
@@ -21,8 +20,17 @@ from xlalite.passes.simplify.dce import DeadCodeElimination
 from xlalite.passes.simplify.reshape_mover import ReshapeMover
 from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 
+_HALVES = tuple(name for name in OPS if name.endswith(("-start", "-update", "-done")))
+_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
 _BATCH_NORMS = ("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
 
+AsyncExpander = late("xlalite.passes.normalization.async_expander:AsyncExpander", *_HALVES)
+CollectiveExpander = late(
+    "xlalite.passes.normalization.collective_expander:CollectiveExpander",
+    *(name for name in OPS if name.startswith(_COLLECTIVES)),
+    "partition-id",
+    "replica-id",
+)
 ScanExpander = late("xlalite.passes.normalization.scan_expander:ScanExpander", "scan")
 RaggedDotExpander = late("xlalite.passes.normalization.ragged_dot_expander:RaggedDotExpander", "ragged-dot")
 ScaledDotExpander = late("xlalite.passes.normalization.scaled_dot_expander:ScaledDotExpander", "scaled-dot")

@@ -1,64 +1,78 @@
-"""The operations of HLO, declared once each: one table a family, merged here."""
+"""The operations of HLO, declared once each: a table a family.
+
+A family is imported when one of its operations is first asked for: most programs have few.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from xlalite.hlo.ir.op import OpDef
-from xlalite.hlo.ops import (
-    asynchronous,
-    batch_norm,
-    collectives,
-    comparison,
-    control_flow,
-    conversion,
-    convolution,
-    custom,
-    dot,
-    dynamic_shapes,
-    elementwise_binary,
-    elementwise_ternary,
-    elementwise_unary,
-    fourier,
-    gathering,
-    host_transfer,
-    linear_algebra,
-    random,
-    reduction,
-    reshaping,
-    scanning,
-    slicing,
-    sorting,
-    special_dots,
-    structural,
-    windows,
-)
+from xlalite.hlo.late import imported
 
-FAMILIES: tuple[tuple[OpDef, ...], ...] = (
-    structural.OPS,
-    reshaping.OPS,
-    slicing.OPS,
-    reduction.OPS,
-    dot.OPS,
-    control_flow.OPS,
-    fourier.OPS,
-    linear_algebra.OPS,
-    batch_norm.OPS,
-    scanning.OPS,
-    dynamic_shapes.OPS,
-    asynchronous.OPS,
-    host_transfer.OPS,
-    custom.OPS,
-    collectives.OPS,
-    special_dots.OPS,
-    windows.OPS,
-    convolution.OPS,
-    gathering.OPS,
-    sorting.OPS,
-    elementwise_unary.OPS,
-    elementwise_binary.OPS,
-    elementwise_ternary.OPS,
-    comparison.OPS,
-    conversion.OPS,
-    random.OPS,
-)
+_FAMILIES = {
+    "structural": "parameter constant tuple get-tuple-element",
+    "reshaping": "iota broadcast reshape transpose reverse",
+    "slicing": "slice dynamic-slice dynamic-update-slice pad concatenate",
+    "reduction": "reduce map",
+    "dot": "dot",
+    "control_flow": "while conditional call fusion",
+    "fourier": "fft",
+    "linear_algebra": "cholesky triangular-solve",
+    "batch_norm": "batch-norm-training batch-norm-inference batch-norm-grad",
+    "scanning": "scan",
+    "dynamic_shapes": "get-dimension-size set-dimension-size dynamic-reshape",
+    "asynchronous": "copy-start copy-done async-start async-update async-done after-all domain",
+    "host_transfer": "infeed outfeed send send-done recv recv-done",
+    "custom": "custom-call",
+    "collectives": (
+        "all-reduce all-reduce-start all-reduce-done all-gather all-gather-start all-gather-done "
+        "reduce-scatter all-to-all ragged-all-to-all collective-permute collective-permute-start "
+        "collective-permute-done collective-broadcast partition-id replica-id"
+    ),
+    "special_dots": "ragged-dot scaled-dot",
+    "windows": "reduce-window select-and-scatter",
+    "convolution": "convolution",
+    "gathering": "gather scatter",
+    "sorting": "sort topk",
+    "elementwise_unary": (
+        "abs negate sign not popcnt count-leading-zeros ceil floor round-nearest-afz round-nearest-even "
+        "is-finite exponential exponential-minus-one log log-plus-one logistic tanh tan sine cosine asin acos "
+        "atan asinh acosh atanh sinh cosh sqrt rsqrt cbrt erf real imag"
+    ),
+    "elementwise_binary": (
+        "add subtract multiply divide remainder mulhi power maximum minimum atan2 and or xor shift-left "
+        "shift-right-logical shift-right-arithmetic complex add-dependency"
+    ),
+    "elementwise_ternary": "select clamp",
+    "comparison": "compare",
+    "conversion": "convert bitcast-convert bitcast reduce-precision copy opt-barrier",
+    "random": "rng rng-bit-generator rng-get-and-update-state stochastic-convert",
+}
+"""The operations that each file declares, in its order."""
 
-OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES for op in family}
+
+class _Operations(Mapping[str, OpDef]):
+    """Declarations by name."""
+
+    def __init__(self, families: Mapping[str, str]) -> None:
+        """Nothing is imported yet."""
+        self._family_of = {name: family for family, names in families.items() for name in names.split()}
+        self._known: dict[str, OpDef] = {}
+
+    def __getitem__(self, name: str) -> OpDef:
+        if name not in self._known:
+            self._known |= {op.name: op for op in imported(f".{self._family_of[name]}:OPS", __name__)}
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._family_of
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._family_of)
+
+    def __len__(self) -> int:
+        return len(self._family_of)
+
+
+OPS: Mapping[str, OpDef] = _Operations(_FAMILIES)

@@ -7,8 +7,7 @@ from typing import ClassVar
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops import collectives
 from xlalite.hlo.ops.rules.collective_groups import attendance
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.devices import LoneDevice
@@ -27,9 +26,7 @@ class CollectiveExpander(OpExpander):
     """
 
     name: ClassVar[str] = "collective-expander"
-    opcodes: ClassVar[frozenset[str]] = frozenset(
-        name for name, op in OPS.items() if op.has(Trait.COLLECTIVE) or name in _COUNTS
-    ) - {"ragged-all-to-all"}
+    opcodes: ClassVar[frozenset[str]] = frozenset(op.name for op in collectives.OPS) - {"ragged-all-to-all"}
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether there is one device, and it needs no other."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops import comparison, elementwise_binary, random
 from xlalite.hlo.ops.rules.elementwise_rules import common_dtype
 from xlalite.hlo.records import dataclass
 from xlalite.passes.rewriting.expander import OpExpander
@@ -19,7 +19,9 @@ class MixedPrecisionExpander(OpExpander):
 
     name: ClassVar[str] = "mixed-precision-expander"
     opcodes: ClassVar[frozenset[str]] = frozenset(
-        name for name, op in OPS.items() if op.arity == 2 and op.has(Trait.ELEMENTWISE)
+        op.name
+        for op in (*elementwise_binary.OPS, *comparison.OPS, *random.OPS)
+        if op.arity == 2 and op.has(Trait.ELEMENTWISE)
     )
 
     def may_expand(self, instruction: HloInstruction) -> bool:

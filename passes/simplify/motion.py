@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xlalite.hlo.building.construct import broadcast, reshape, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops import OPS
+from xlalite.hlo.ops import comparison, conversion, elementwise_binary, elementwise_ternary, elementwise_unary, random
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.patterns import splat_literal
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
@@ -141,10 +141,12 @@ def _splat_at(operand: HloInstruction, dims: Sequence[int], instruction: HloInst
     return broadcast(operand, dims)
 
 
-_ELEMENTWISE = tuple(name for name, op in OPS.items() if op.is_elementwise)
+_FAMILIES = (elementwise_unary, elementwise_binary, elementwise_ternary, comparison, conversion, random)
 
 RULES: tuple[RewriteRule, ...] = tuple(
-    RewriteRule(opcode, rule)
-    for opcode in _ELEMENTWISE
+    RewriteRule(op.name, rule)
+    for family in _FAMILIES
+    for op in family.OPS
+    if op.is_elementwise
     for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
 )

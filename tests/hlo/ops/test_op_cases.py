@@ -1,9 +1,13 @@
 """The records of all operations: complete, valid, unchanged by a trip through text, evaluable, and as XLA has them."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from nested_arrays import leaves
 
+from xlalite.hlo import ops
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.fingerprint import fingerprint
@@ -18,6 +22,15 @@ from xlalite.hlo.verification.verifier import verify
 def test_every_operation_has_a_record(op_cases):
     missing = sorted(set(OPS) - {case.opcode for case in op_cases})
     assert not missing, f"tests/op_cases.txt has no record for {missing}"
+
+
+def test_every_family_is_listed_with_its_operations():
+    names = {path.stem for path in Path(ops.__file__).parent.glob("[a-z]*.py")}
+    families = [importlib.import_module(f"{ops.__name__}.{name}") for name in sorted(names)]
+    declared = {op.name: op for family in families for op in family.OPS}
+    assert declared == dict(OPS)
+    assert "no-such-operation" not in OPS
+    assert OPS.get("no-such-operation") is None
 
 
 def test_records_are_about_what_they_say(op_cases):
