@@ -25,6 +25,8 @@ _SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {
 _MOST_SHARED_TEXTS = 512
 _FEWEST_LINES = 100
 """Of a module that is cut for several threads: some work is done for each piece."""
+_LINES_WORTH_A_CALL = 30
+"""Of an internal function: shorter ones stand in every piece that calls them."""
 _LINES_WORTH_A_PIECE = 256
 _MANY_PIECES = 32
 
@@ -210,7 +212,7 @@ class ModuleBuilder(ModuleSymbols):
             line_count = sum(function.line_count for function in self._functions if not function.is_caller)
             most_lines = min(most_lines, _lines_of_piece(line_count, threads))
             for function in self._functions:
-                if function.line_count >= _FEWEST_LINES:
+                if function.line_count >= _LINES_WORTH_A_CALL:
                     function.share()
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
