@@ -413,5 +413,7 @@ class Driver:
         function = self._callee(tile.function(self._module, numbers))
         if self._is_exact is None or numbers.widened is None:
             return function
+        # One for all numbers of rows.
+        tile = tile_of(self._plan, self._layout, self._plan.rows, columns)
         widened = self._callee(tile.function(self._module, numbers.widened))
         return self._fb.select(self._is_exact, function, widened)

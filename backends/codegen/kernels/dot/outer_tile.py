@@ -15,9 +15,6 @@ from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Value, vector
 from xlalite.hlo.records import dataclass
 
-_FEW_ROWS = 4
-"""Rows of a tile below which half a tile is no less code."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
@@ -89,7 +86,8 @@ class OuterTile(Tile):
         fb.as_written()
         fb.is_strength_reduced = self.run > 0
         a, b, c, depth, adds, *arguments = fb.parameters
-        sizes = None if self.narrows else self.columns, None if self.shortens else self.rows
+        is_rare = builder.numbers.is_rare
+        sizes = None if self.narrows else self.columns, None if self.shortens or is_rare else self.rows
         known = (self.a_row, self.a_depth, self.b_depth, None, None, *sizes)
         a_row, a_depth, b_depth, c_row, piece, width, height = (
             number if one is None else one for one, number in zip(known, arguments, strict=True)
@@ -97,7 +95,7 @@ class OuterTile(Tile):
         ends = (*(start + self.lanes for start in self._starts[:-1]), width)
         masks = tuple(map(builder.below, self._starts, ends))
         call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, masks)
-        if not builder.numbers.is_rare or self.rows < _FEW_ROWS:
+        if not is_rare:
             self._compute(builder, call, (a, b, c), depth, adds)
             return
         math, half = Scalars(fb), replace(self, rows=-(-self.rows // 2), shortens=True)
