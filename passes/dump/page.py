@@ -166,15 +166,20 @@ class _Page:
         return f"<details><summary>{head}</summary>{table}</details>"
 
     def _picture(self, title: str, file: str) -> str:
-        """The program in a text file as a graph, if it can be read and is not too large."""
+        """The program in a text file as a graph, if it can be read; a large one folded for good."""
         try:
-            drawn = graph_svg(parse(self._read(file)), foldable=True, style=False)
+            module = parse(self._read(file))
+            drawn = graph_svg(module, foldable=True, style=False)
         except XlaliteError:
             return ""
+        hint = "Click an instruction to see what it is, who reads it, and what became of it."
+        if len(drawn) > self._room:
+            drawn = graph_svg(module, style=False)
+            hint = 'Too large to open here: "xlalite graph FILE -o graph.html" makes a page of it.'
         if len(drawn) > self._room:
             return f'<p class="faint">{title}: too large for a page; "xlalite graph" draws parts of it.</p>'
         self._room -= len(drawn)
-        hint = '<p class="faint">Click an instruction to see what it is, who reads it, and what became of it.</p>'
+        hint = f'<p class="faint">{hint}</p>'
         head = f"<summary>{title}</summary>"
         return f'<details class="picture" data-of="{escape(file)}">{head}{hint}{_later(drawn)}</details>'
 

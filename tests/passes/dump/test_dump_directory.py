@@ -40,10 +40,10 @@ ENTRY e {
 STAGES = (DeadCodeElimination(), CommonSubexpressionElimination(), AlgebraicSimplifier())
 
 
-def dump(directory: Path, pattern: str | None, name: str = "m") -> ModuleEntry:
+def dump(directory: Path, pattern: str | None, name: str = "m", text: str = TEXT) -> ModuleEntry:
     """Runs passes with dumps, and gives the record that they left."""
     options = DebugOptions(dump_to=str(directory), dump_hlo_pass_re=pattern)
-    module = parse(TEXT)
+    module = parse(text)
     dumper = module_dumper(options, name)
     assert dumper is not None
     with dumper:
@@ -152,6 +152,22 @@ def test_page_is_limited(tmp_path: Path) -> None:
     assert "%two" not in render_page(contents, tmp_path, limits=PageLimits(page_bytes=0))
     assert "too long to compare" not in whole
     assert "too long to compare" in render_page(contents, tmp_path, limits=PageLimits(diff_lines=3))
+
+
+def test_a_picture_is_folded_for_good_where_boxes_that_open_have_no_room(tmp_path: Path) -> None:
+    lines = [f"  x{i} = f32[4] negate(x{i - 1})" for i in range(1, 600)]
+    contents = DumpContents(
+        (dump(tmp_path, None, text="\n".join(["ENTRY e {", "  x0 = f32[4] parameter(0)", *lines, "}"])),)
+    )
+
+    def page(size: int) -> str:
+        return render_page(contents, tmp_path, limits=PageLimits(text_bytes=1000, page_bytes=size))
+
+    folded = "Too large to open here"
+    assert "Click an instruction" in page(1 << 23)
+    assert folded not in page(1 << 23)
+    assert folded in page(1 << 17)
+    assert "too large for a page" in page(1 << 12)
 
 
 def test_texts_of_errors_are_no_markup(tmp_path: Path) -> None:
