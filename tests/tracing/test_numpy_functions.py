@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import xlalite as xl
+from xlalite.hlo.errors import TracingError
 
 _RANDOM = np.random.default_rng(0)
 _S = _RANDOM.normal(size=(4, 4))
@@ -426,7 +427,27 @@ x y | np.polyadd(x, y[:3])
 x y | np.polymul(x, y)
 x | np.polyder(x)
 x | np.polyint(x)
+A | np.compress([True, False, True, True], A, axis=0)
+A | (np.extract(np.eye(4, 5) > 0, A), A.compress([False, True], axis=1))
+x b | np.place(x, b, [1, 2, 3]); np.putmask(x, x > 0, np.array([7.0, 8.0])); x
+A | [np.linspace(each, 2, 4) for each in (A.astype(np.float32), A)]
+n | np.geomspace(n + np.int8(1), 300, 5)
+x | [np.logspace(each, 1, 4) for each in (x.astype(np.float32), x)]
+x n | (np.vander(n), np.vander(x.astype(np.float32), 3))
+x | np.histogram(x.astype(np.float32), 4)
+x | np.histogram(x, [-1, 0, 0.5, 2])
+x | np.histogram(x.astype(np.float32), 3, (0, 1))
+x n | [np.quantile(each, 0.4, method=how) for each in (x, n) for how in ("lower", "nearest", "linear")]
+x | (np.percentile(x.astype(np.float32), [10, 50]), np.percentile(x.astype(np.float32), 50))
+A | (np.nanstd(A.astype(np.float32), axis=1), np.nanvar(A.astype(np.complex64)))
+M | (M @ M.T, np.dot(M, M[0]), np.vdot(M, M), np.einsum("ij,ij->i", M, M), np.vecdot(M, M), np.inner(M, M))
+u | (np.vdot(u, u), np.vecmat(u, u[:, None]), np.r_[u, 1])
+b | (np.isclose(b, b), np.allclose(b, ~b), b.conj(), np.correlate(b, b, "full"))
+z | [np.linalg.eigvalsh(np.outer(z, z.conj())), np.linalg.eigh(np.outer(z, z.conj()))[0]]
 # methods and operators
+A | A.strides
+A | A.to_device("cpu")
+A | A.__array_namespace__().sum(A)
 n m | n >> 2
 x | x.round()
 A | [r.sum() for r in A]
@@ -498,3 +519,19 @@ def _assert_same(found: Any, expected: Any) -> None:
     one, other = np.asarray(found), np.asarray(expected)
     assert (one.dtype, one.shape) == (other.dtype, other.shape)
     np.testing.assert_allclose(one, other, rtol=1e-11 if other.dtype.itemsize >= 8 else 1e-5, atol=1e-13)
+
+
+def test_the_median_of_nothing_is_no_number() -> None:
+    found = xl.jit(lambda x: (np.nanmedian(x[:0]), np.nanmedian(x[:, :0], axis=1, keepdims=True)))(ARRAYS["A"])
+    _assert_same(found, (np.float64(np.nan), np.full((4, 1), np.nan)))
+
+
+def test_attributes_of_memory_are_refused_by_name() -> None:
+    with pytest.raises(AttributeError, match=r"has no \.flags: it has no memory while the function is traced"):
+        xl.jit(lambda x: x.flags)(ARRAYS["x"])
+    assert xl.jit(lambda x: 2 * hasattr(x, "ctypes"))(ARRAYS["x"]) == 0
+
+
+def test_what_a_mask_chooses_needs_a_known_mask() -> None:
+    with pytest.raises(TracingError, match=r"numpy.compress .* how many elements are chosen is not known"):
+        xl.jit(lambda x: x.compress(x > 0))(ARRAYS["x"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,9 +121,16 @@ def matrix_product(x: Tensor, y: Tensor) -> Tensor:
     """NumPy's matmul: a vector is a row on the left, a column on the right, and its dimension goes away again."""
     left = array.expand_dims(x, 0) if x.shape.rank == 1 else x
     right = array.expand_dims(y, 1) if y.shape.rank == 1 else y
-    product = math.matmul(left, right)
+    product = of_truth_values(math.matmul, left, right)
     dropped = [axis for axis, operand in ((-2, x), (-1, y)) if operand.shape.rank == 1]
     return array.squeeze(product, dropped) if dropped else product
+
+
+def of_truth_values(product: Callable[..., Tensor], *operands: Tensor) -> Tensor:
+    """A sum of products; of truth values it is whether one of the products is true."""
+    if not operands[0].dtype.is_bool:
+        return product(*operands)
+    return math.not_equal(product(*[math.cast(each, np.int32) for each in operands]), 0)
 
 
 def traced(*tensors: Tensor) -> Any:

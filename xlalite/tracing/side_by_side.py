@@ -8,7 +8,7 @@ import numpy
 
 from xlalite.hlo.errors import TracingError
 from xlalite.tracing.duck_numpy import np
-from xlalite.tracing.promotion import contains_traced, sizes
+from xlalite.tracing.promotion import contains_traced, promoted, sizes, traced
 
 
 class Concatenation:
@@ -28,7 +28,7 @@ class Concatenation:
             raise TracingError(f"np.r_ with {parts[0]!r} cannot be recorded by xlalite.jit; use np.concatenate")
         arrays = [self._of_numpy[each] if isinstance(each, slice) else each for each in parts]
         if self._of_numpy is numpy.r_:
-            return np.concatenate([np.atleast_1d(each) for each in arrays], axis=0)
+            return np.concatenate([np.atleast_1d(traced(each)) for each in promoted(*arrays)], axis=0)
         return np.concatenate([_columns(each) for each in arrays], axis=-1)
 
 

@@ -159,6 +159,11 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.size * self.itemsize
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next in each dimension of a row-major array."""
+        return tuple(self.itemsize * int(np.prod(self.shape[i + 1 :])) for i in range(self.ndim))
+
+    @property
     def device(self) -> str:
         """Where NumPy says that its arrays are."""
         return "cpu"
@@ -237,6 +242,16 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The bytes of the elements, if they are known."""
         return self.__array__().tobytes(order)
 
+    def to_device(self, device: str, /, *, stream: Any = None) -> TracedArray:
+        """The array, which is where NumPy says."""
+        if device != self.device:
+            raise ValueError(f"arrays are on the device 'cpu', not on {device!r}")
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """NumPy, whose functions are recorded."""
+        return np
+
     def fill(self, value: Any) -> None:
         """Assigns a value to all elements."""
         self[...] = value
@@ -255,9 +270,13 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def conj(self) -> Any:
         """The complex conjugate."""
-        return np.conjugate(self)
+        return np.conjugate(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """The parts along a dimension that a known condition chooses."""
+        return np.compress(condition, self, axis, out)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Puts the elements along a dimension in order."""
@@ -275,7 +294,6 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     argsort = _method("argsort")
     choose = _method("choose")
     clip = _method("clip")
-    compress = _method("compress")
     cumprod = _method("cumprod")
     cumsum = _method("cumsum")
     diagonal = _method("diagonal")
@@ -297,6 +315,14 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     take = _method("take")
     trace = _method("trace")
     var = _method("var")
+
+    def __getattr__(self, name: str) -> Any:
+        """Nothing; says so of what NumPy's arrays have."""
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"{self!r} has no .{name}: it has no memory while the function is traced, only elements that are computed"
+        )
 
     def __getitem__(self, key: Any) -> Any:
         from xlalite.tracing.indexing import known_view, taken

@@ -29,7 +29,7 @@ _REDUCTIONS: Mapping[np.ufunc, Callable[..., Tensor]] = {
 _ASSOCIATIVE = frozenset(
     {
         *(np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or, np.logical_xor),
-        *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logaddexp, np.logaddexp2, np.gcd, np.lcm, np.hypot),
+        *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logaddexp, np.logaddexp2, np.gcd, np.hypot),
     }
 )
 _EXTREMES: Mapping[np.ufunc, str] = {np.maximum: "_Cummax", np.minimum: "_Cummin"}
@@ -74,7 +74,7 @@ def reduce(
     """
     rank = len(sizes(a))
     axes = normal_axes(axis, rank)
-    if len(axes) > 1 and (ufunc not in _ASSOCIATIVE or ufunc is np.lcm):
+    if len(axes) > 1 and ufunc not in _ASSOCIATIVE:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
         )

@@ -345,6 +345,8 @@ def vecdot(x: Tensor, y: Tensor) -> Tensor:
     lengths = x.shape.known_dims()[-1], y.shape.known_dims()[-1]
     if lengths[0] != lengths[1]:
         raise ValueError(f"vecdot: the last dimensions have the sizes {lengths[0]} and {lengths[1]}")
+    if x.dtype.is_bool:
+        return math.reduce_any(math.logical_and(x, y), -1)
     return math.reduce_sum(math.conj(x) * y if x.dtype.is_complex else x * y, -1)
 
 

@@ -85,6 +85,10 @@ def _as_bool(rule: Callable[..., Tensor]) -> UfuncRule:
     return lambda *tensors: rule(*[math.cast(tensor, np.bool_) for tensor in tensors])
 
 
+def _conjugate(x: Tensor) -> Tensor:
+    return math.conj(x) if x.dtype.is_complex else x
+
+
 UFUNCS: Mapping[np.ufunc, UfuncRule] = {
     np.add: lambda x, y: x + y,
     np.subtract: lambda x, y: x - y,
@@ -170,11 +174,11 @@ UFUNCS: Mapping[np.ufunc, UfuncRule] = {
     np.isnan: rules.of_parts(math.is_nan, math.logical_or),
     np.isinf: rules.of_parts(math.is_inf, math.logical_or),
     np.isfinite: rules.of_parts(math.is_finite, math.logical_and),
-    np.conjugate: lambda x: math.conj(x) if x.dtype.is_complex else x,
+    np.conjugate: _conjugate,
     np.matmul: matrix_product,
     np.vecdot: rules.vecdot,
     np.matvec: lambda x, y: matrix_product(x, y[..., None])[..., 0],
-    np.vecmat: lambda x, y: matrix_product(math.conj(x)[..., None, :], y)[..., 0, :],
+    np.vecmat: lambda x, y: matrix_product(_conjugate(x)[..., None, :], y)[..., 0, :],
 }
 """What each ufunc records, given operands of the element types of NumPy's loop."""
 

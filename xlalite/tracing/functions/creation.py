@@ -46,7 +46,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
-    wanted = np.result_type(common_type(start, stop, float(num)), np.float64) if dtype is None else np.dtype(dtype)
+    wanted = common_type(start, stop, float(num)) if dtype is None else np.dtype(dtype)
     working = wanted if wanted.kind in "fc" else np.dtype(np.float64)
     first, last = (TracedArray(cast_to(as_tensor(each), as_dtype(working))) for each in (start, stop))
     gaps = num - 1 if endpoint else num
@@ -72,8 +72,15 @@ def logspace(
 
 @records(np.geomspace)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    sign = np.sign(start)
-    found = sign * 10.0 ** np.linspace(np.log10(start * sign), np.log10(stop * sign), num, endpoint, axis=axis)
+    kind = as_dtype(np.result_type(common_type(start, stop, float(num)), np.float64))
+    first, last = (traced(cast_to(as_tensor(each), kind)) for each in (start, stop))
+    sign = np.sign(first)
+    found = sign * 10.0 ** np.linspace(np.log10(first * sign), np.log10(last * sign), num, endpoint)
+    if num > 0:
+        found[0] = first
+    if num > 1 and endpoint:
+        found[-1] = last
+    found = np.moveaxis(found, 0, axis)
     return found if dtype is None else found.astype(dtype)
 
 
@@ -107,6 +114,7 @@ def triu(m: Any, k: int = 0) -> Any:
 @records(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # NumPy's name
     count = sizes(x)[0] if N is None else N
+    x = x.astype(np.promote_types(numpy_dtype(x), int))
     columns = np.ones_like(x)[:, None] * np.ones((1, count), numpy_dtype(x))
     powers = np.concatenate([columns[:, :1], np.cumprod(x[:, None] * columns[:, 1:], axis=1)], axis=1)[:, :count]
     return powers if increasing else powers[:, ::-1]

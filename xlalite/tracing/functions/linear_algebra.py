@@ -81,12 +81,13 @@ def svdvals(x: Any, /) -> Any:
 
 @records(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:  # NumPy's name
-    return _EighResult(*traced(*linalg.eigh(_hermitian(a, UPLO))))
+    values, vectors = traced(*linalg.eigh(_hermitian(a, UPLO)))
+    return _EighResult(values.real, vectors)
 
 
 @records(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # NumPy's name
-    return traced(linalg.eigvalsh(_hermitian(a, UPLO)))
+    return traced(linalg.eigvalsh(_hermitian(a, UPLO))).real
 
 
 refuse(

@@ -9,12 +9,14 @@ from xlalite.ops.functions import array as arrays, ordering
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.reductions import floating_array
 from xlalite.tracing.functions.registry import records, refuse
-from xlalite.tracing.promotion import normal_axes, normal_axis, promoted, sizes, traced, traced_array
+from xlalite.tracing.promotion import normal_axes, normal_axis, numpy_dtype, promoted, sizes, traced, traced_array
 from xlalite.tracing.traced_array import TracedArray
 from xlalite.tracing.ufunc_methods import finished
 
 _EXCHANGED = 9
 """Rows of at most so many elements are put in order side by side."""
+_OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf")
+"""Methods of quantiles that choose an element."""
 _LOOKED_THROUGH = 64
 """Sequences of at most so many elements are compared with all of them, in vectors."""
 
@@ -136,9 +138,10 @@ def quantile(
     rows, dims = _rows(floating_array(a, None), axis)
     ordered = np.sort(rows)
     length = rows.shape[-1]
-    share = (
-        np.asarray(q, rows.dtype) if not isinstance(q, TracedArray) else q.astype(np.result_type(q.dtype, rows.dtype))
-    )
+    if isinstance(q, TracedArray):
+        share = q.astype(np.result_type(q.dtype, rows.dtype))
+    else:
+        share = np.asarray(q, rows.dtype if type(q) in (int, float) else None)
     low, high, weight = _neighbours(share, length, method)
     flat = [np.reshape(each, -1) for each in (low, high, weight)]
     first, second = (np.moveaxis(np.take(ordered, each, axis=-1), -1, 0) for each in flat[:2])
@@ -146,8 +149,9 @@ def quantile(
     # As NumPy interpolates: from the nearer end, so that equal neighbours give themselves.
     distance = second - first
     found = np.where(np.less(factor, 0.5), first + distance * factor, second - distance * (1 - factor))
-    found = np.where(np.isnan(ordered[..., -1]), ordered[..., -1], found).astype(rows.dtype)
-    found = np.reshape(found, (*sizes(q), *(dims if keepdims else rows.shape[:-1])))
+    found = np.where(np.isnan(ordered[..., -1]), ordered[..., -1], found)
+    own = numpy_dtype(a) if method in _OF_ELEMENTS else np.result_type(rows.dtype, share.dtype)
+    found = np.reshape(found.astype(own), (*sizes(q), *(dims if keepdims else rows.shape[:-1])))
     return finished(found, out)
 
 
@@ -163,13 +167,15 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Any:
-    share = np.true_divide(q, 100)
+    share = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
     return quantile(a, share, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 @records(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     rows, dims = _rows(floating_array(a, None), axis)
+    if not rows.shape[-1]:
+        return np.mean(a, axis, None, out, keepdims is True)
     ordered = np.sort(rows)
     count = np.sum(~np.isnan(rows), axis=-1)
     low, high = np.maximum((count - 1) // 2, 0), np.maximum(count // 2, 0)
@@ -231,7 +237,7 @@ refuse(
 refuse(
     "how many elements are chosen is not known while the function is traced, and so not the size of the result; use "
     "np.where(condition, x, y), x[condition], or a reduction with where=condition",
-    *(np.extract, np.compress, np.trim_zeros),
+    np.trim_zeros,
 )
 refuse(
     "how many different elements there are is not known while the function is traced, and so not the size of the "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from xlalite.ops.functions import products
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.registry import records
-from xlalite.tracing.promotion import normal_axis, promoted, sizes, traced, traced_array
+from xlalite.tracing.promotion import normal_axis, of_truth_values, promoted, sizes, traced, traced_array
 from xlalite.tracing.ufunc_methods import finished
 
 
@@ -21,7 +22,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @records(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return np.sum(np.ravel(np.conjugate(traced_array(a))) * np.ravel(traced_array(b)))
+    return np.vecdot(np.ravel(traced_array(a)), np.ravel(traced_array(b)))
 
 
 @records(np.inner)
@@ -66,7 +67,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, dtype: Any = 
     else:
         equation, arrays = _equation_of(operands)
     tensors = promoted(*arrays)
-    found = traced(products.einsum(equation.replace(" ", ""), *tensors))
+    found = traced(of_truth_values(partial(products.einsum, equation.replace(" ", "")), *tensors))
     return finished(found if dtype is None else found.astype(dtype), out)
 
 

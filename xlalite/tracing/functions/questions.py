@@ -6,7 +6,7 @@ from typing import Any
 
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.registry import records
-from xlalite.tracing.promotion import common_type, numpy_dtype, sizes, traced_array
+from xlalite.tracing.promotion import common_type, floating, numpy_dtype, sizes, traced, traced_array
 from xlalite.tracing.ufunc_methods import finished
 
 
@@ -42,6 +42,7 @@ def isreal(x: Any) -> Any:
 
 @records(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Any:
+    b = traced(floating(b))
     near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
     found = near | np.equal(a, b)
     return found | (np.isnan(a) & np.isnan(b)) if equal_nan else found

@@ -104,7 +104,7 @@ def var(
         squares = squares + np.square(np.imag(distance))
     count = count_of(x, axis, keepdims, where) - ddof
     found = np.sum(squares, axis, keepdims=keepdims, where=where)
-    found = found / (np.maximum(count, 0) if isinstance(count, TracedArray) else max(count, 0))
+    found = found / (np.maximum(count, 0).astype(found.dtype) if isinstance(count, TracedArray) else max(count, 0))
     return finished(found.astype(own if own == np.float16 else found.dtype), out)
 
 

@@ -10,7 +10,7 @@ from xlalite.ops.functions import array, math
 from xlalite.tracing import views
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.registry import records
-from xlalite.tracing.promotion import as_tensor, normal_axis, promoted, sizes, traced, traced_array
+from xlalite.tracing.promotion import as_tensor, normal_axis, promoted, traced, traced_array
 from xlalite.tracing.traced_array import TracedArray
 from xlalite.tracing.ufunc_methods import finished
 
@@ -99,15 +99,48 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     flat[index] = np.resize(v, np.shape(index)) if np.ndim(v) else v
 
 
-@records(np.place, np.putmask)
+@records(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    target = _target(a, "putmask")
-    if np.ndim(values) and int(np.prod(sizes(values))) != 1:
-        if sizes(values) != target.shape:
-            raise TracingError("numpy.putmask: xlalite.jit records it with one value, or as many as the array has")
-        target[...] = np.where(mask, values, target)
-        return
-    target[...] = np.where(mask, np.reshape(traced_array(values), ()).astype(target.dtype), target)
+    """Values by the places in the array, again and again."""
+    target, given = _target(a, "putmask"), np.ravel(traced_array(values))
+    if given.size:
+        spread = given[np.arange(target.size) % given.size] if given.size > 1 else given[0]
+        _replace(target, mask, np.reshape(spread, target.shape if given.size > 1 else ()))
+
+
+@records(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """One value after the other, again and again."""
+    target, given = _target(arr, "place"), np.ravel(traced_array(vals))
+    if not given.size:
+        raise ValueError("Cannot insert from an empty array!")
+    chosen = np.reshape(np.asarray(mask) if not isinstance(mask, TracedArray) else mask, target.shape).astype(bool)
+    numbers = np.reshape(np.cumsum(traced_array(chosen)) - 1, target.shape)
+    _replace(target, chosen, given[np.maximum(numbers, 0) % given.size])
+
+
+def _replace(target: TracedArray, mask: Any, values: Any) -> None:
+    target[...] = np.where(mask, values.astype(target.dtype), target)
+
+
+@records(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    return finished(np.take(a, _chosen("compress", condition), axis), out)
+
+
+@records(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    return np.take(arr, _chosen("extract", condition))
+
+
+def _chosen(name: str, condition: Any) -> Any:
+    if isinstance(condition, TracedArray) and condition.known is None:
+        raise TracingError(
+            f"numpy.{name} cannot be recorded by xlalite.jit: how many elements are chosen is not known while the "
+            "function is traced, and so not the size of the result; use np.where(condition, x, y), x[condition], or a "
+            "reduction with where=condition"
+        )
+    return np.flatnonzero(np.asarray(condition))
 
 
 @records(np.copyto)

@@ -68,7 +68,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     first, second = traced_array(a), traced_array(v)
     if second.shape[0] > first.shape[0]:
         return np.flip(np.conjugate(_correlated(second, np.conjugate(first), mode)))
-    return _correlated(first, np.conjugate(second), mode)
+    return _correlated(first, second.conj(), mode)
 
 
 def _correlated(a: Any, v: Any, mode: str) -> Any:

@@ -105,9 +105,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if isinstance(bins, str):
         raise TracingError(f"numpy.histogram: the number of bins={bins!r} depends on values that are not known")
     if np.ndim(bins):
-        return bins
+        return bins if isinstance(bins, TracedArray) else np.asarray(bins)
     if range is not None and not any(isinstance(each, TracedArray) for each in range):
-        return np.histogram_bin_edges(np.zeros(0), bins, range)
+        return np.histogram_bin_edges(np.zeros(0, numpy_dtype(a)), bins, range)
     x = floating_array(a, None)
     low, high = (np.min(x), np.max(x)) if range is None else range
     is_point = np.equal(low, high)
