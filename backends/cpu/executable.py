@@ -24,7 +24,7 @@ from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import get_pool
 from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.backends.watch import note_program
-from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
+from xlalite.hlo.errors import ArgumentError, ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
 from xlalite.hlo.record_tables import FigureTable, RecordTable
 from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
@@ -103,7 +103,10 @@ class CpuExecutable(Executable):
 
     def __call__(self, *arguments: object) -> object:
         """Runs the module."""
-        return self._run(*arguments)
+        try:
+            return self._run(*arguments)
+        except ArgumentError as error:
+            raise error.with_traceback(None) from None  # who called is at fault; the way to the check helps nobody
 
     def run_on_devices(
         self, arguments: Sequence[Sequence[object]], *, transfers: Sequence[HostTransfers] = ()

@@ -6,6 +6,7 @@ The page is a view of the records and of the text files; what is too large to sh
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -130,8 +131,8 @@ class _Page:
             f' data-changed="{"yes" if entry.changed else "no"}" data-words="{escape(words)}">'
             f'<td class="n"><a href="#{place}">{entry.number}</a></td><td>{escape(entry.pipeline)}</td>'
             f"<td>{escape(entry.name)}</td><td>{'changed' if entry.changed else 'unchanged'}</td>"
-            f'<td class="n time">{entry.time_ms:.3f}<i style="width:{100 * entry.time_ms / longest:.0f}%"></i></td>'
-            f'<td class="n">{entry.verification_ms:.3f}</td><td class="n">{_change(before, after)}</td>'
+            f'<td class="n time">{_ms(entry.time_ms)}<i style="width:{_bar(entry.time_ms, longest):.0f}%"></i></td>'
+            f'<td class="n">{_ms(entry.verification_ms)}</td><td class="n">{_change(before, after)}</td>'
             f'<td class="n">{_change(*entry.computations)}</td></tr>\n'
         )
         return row + self._diff_row(entry)
@@ -232,7 +233,7 @@ def _header(contents: DumpContents, name: str, index: str) -> str:
     return (
         f"<header><h1>{escape(name)}</h1><span class='faint'>{counted(len(contents.modules), 'module')}, "
         f"{ran} pass runs of which {changed} changed something, {total:.1f} ms of compilation with dumps</span> "
-        f"{index}</header>"
+        f"{index}</header>{_asset('about.html')}"
     )
 
 
@@ -308,6 +309,15 @@ def _later(drawn: str) -> str:
     return f'<div class="scroll"><script type="image/svg+xml">{drawn}</script></div>'
 
 
+def _ms(time_ms: float) -> str:
+    return "&lt; 0.01" if 0 < time_ms < _SHORTEST_MS else f"{time_ms:.2f}"
+
+
+def _bar(time_ms: float, longest_ms: float) -> float:
+    """Per cent of a bar's room, on a logarithmic scale: most passes are a thousand times shorter than the longest."""
+    return 100 * math.log1p(time_ms / _SHORTEST_MS) / math.log1p(longest_ms / _SHORTEST_MS)
+
+
 def _change(before: int, after: int) -> str:
     return str(after) if before == after else f"{before} → {after}"
 
@@ -326,6 +336,7 @@ def _table_head(columns: Mapping[str, bool]) -> str:
     return f"<table><tr>{''.join(cells())}</tr>\n"
 
 
+_SHORTEST_MS = 0.01
 _OVERVIEW_HEAD = _table_head(
     {"module": False, "status": False, "ms": True, "passes": True, "changed": True, "instructions": True}
 )

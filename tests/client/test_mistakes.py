@@ -133,3 +133,10 @@ def test_what_things_are_is_said_in_a_line() -> None:
     assert repr(double) == "<jit of double, compiled for nothing yet>"
     double(np.ones(3, np.float32))
     assert repr(double) == "<jit of double, compiled for (f32[3]) -> (f32[3])>"
+
+
+def test_a_wrong_feed_shows_one_frame_of_ours() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    with tf.Session() as session, pytest.raises(ValueError, match=r"Cannot feed value of shape \(4,\)") as caught:
+        session.run(x + 1, {x: np.ones(4)})
+    assert len(caught.traceback) == 2

@@ -149,12 +149,15 @@ class Session:
             if found is None and (parts := feeds_of_parts(feed_dict)) is not None:
                 return self.run(fetches, parts, options, run_metadata)
             prepared = found or self._prepare(key, fetches, feeds)
-            arrays = [
-                value
-                if type(value) is np.ndarray and value.dtype is feed.dtype and value.shape == feed.accepted
-                else feed.convert(value)
-                for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)
-            ]
+            try:
+                arrays = [
+                    value
+                    if type(value) is np.ndarray and value.dtype is feed.dtype and value.shape == feed.accepted
+                    else feed.convert(value)
+                    for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)
+                ]
+            except FeedError as error:
+                raise error.with_traceback(None) from None  # as in `Executable.__call__`
         if options is None and self._runs_plainly:  # the usual run, with one call less
             return prepared.fetches.assemble(prepared.plan.run(arrays, self._store))
         return self._run_prepared(prepared, arrays, options, run_metadata)

@@ -216,3 +216,9 @@ ENTRY e {{ x = s8[{count}] parameter(0)
     assert result[-1] == 6
     assert result[2**31] == 1
     assert int(result[::4096].sum(dtype=np.int64)) == len(result[::4096])
+
+
+def test_wrong_arguments_are_the_callers_and_show_one_frame_of_ours(compile_text: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"argument 0 is f64\[6,5\]; expected f32\[6,5\]") as caught:
+        compile_text(ADD)(GRID.astype(np.float64) + 0.1, GRID)
+    assert len(caught.traceback) == 2

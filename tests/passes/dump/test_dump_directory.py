@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -320,3 +321,16 @@ ENTRY e {
     assert "computation body:" in text
     assert "computation condition:" in text
     assert text.index("%w = ") < text.index("%l = ")
+
+
+def test_times_of_passes_are_seen_on_one_scale(tmp_path: Path) -> None:
+    passes = [replace(entry, time_ms=ms) for entry, ms in zip(dump(tmp_path, None).passes, (100, 1, 0), strict=False)]
+    page = render_page(
+        DumpContents((ModuleEntry("module_0000.m", "m", Status.COMPILED, passes=tuple(passes)),)), tmp_path
+    )
+    assert re.findall(r'time">([^<]*)<i style="width:(\d+)%', page) == [
+        ("100.00", "100"),
+        ("1.00", "50"),
+        ("0.00", "0"),
+    ]
+    assert "what is this?" in page
