@@ -319,16 +319,21 @@ class Driver:
 
     def _seen_tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
         """One tile, if there are columns of the result among its own."""
-        math, seen, area = self._math, self._plan.view.seen, tile.area
+        math, plan, seen, area = self._math, self._plan, self._plan.view.seen, tile.area
         if seen is None:
             self._tile(piece, tile, lhs, rhs, area)
             return
         first = math.add(piece.area.column, area.column)
         column, end = (seen.count_before(math, place) for place in (first, math.add(first, area.width)))
         width = math.subtract(end, column)
+        whole = area
+        if plan.overlaps_columns:
+            last = math.subtract(plan.view.n - plan.columns, piece.area.column)
+            whole = replace(area, column=math.least(area.column, last), width=plan.columns)
         with self._fb.if_(self._fb.icmp("ne", math.value(width), 0)):
             column = math.subtract(column, piece.area.column)
-            self._tile(piece, tile, lhs, rhs, replace(area, column=column, width=width))
+            seen_area = replace(area, column=column, width=width)
+            self._tile(piece, replace(tile, area=whole), lhs, rhs, seen_area)
 
     def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value, seen: Area) -> None:
         """One tile: sums, then results."""
@@ -401,7 +406,8 @@ class Driver:
                 return self._function(plan.rows, columns)
             return self._choice(height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns))
 
-        return self._choice(width, plan.columns, view.n % plan.columns, of_columns)
+        rest = 0 if plan.overlaps_columns else view.n % plan.columns
+        return self._choice(width, plan.columns, rest, of_columns)
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:

@@ -137,6 +137,11 @@ class DotPlan:
         return _packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
 
     @property
+    def overlaps_columns(self) -> bool:
+        """Whether the last tile of columns begins in the one before: of either, only its own results are stored."""
+        return self.view.seen is not None and self.view.n > self.columns
+
+    @property
     def row_units(self) -> int:
         """Pieces along the rows."""
         return -(-self.view.m // self.unit_rows)

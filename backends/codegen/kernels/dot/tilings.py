@@ -97,7 +97,9 @@ def outer_tilings(
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
-            yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (len(pieces) - 1)), overlaps)
+            # Among other columns, the last tile begins in the one before.
+            functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
+            yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps)
 
 
 def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:

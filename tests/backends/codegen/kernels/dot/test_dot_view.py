@@ -359,6 +359,7 @@ def test_pixels_behind_their_features_are_read_where_they_lie(
     assert (plan.packs_lhs, plan.packs_rhs, plan.unit_depth) == (False, False, plan.view.k)
     assert plan.view.seen == (None if seen is None else Walk(seen))
     assert plan.view.n == (292 if seen is None else Walk(seen).span)
+    assert plan.overlaps_columns == (seen is not None)
 
 
 @pytest.mark.parametrize(("size", "window"), [("57,57", "3x3 stride=2x2"), ("9,9", "3x3")])
