@@ -108,8 +108,8 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.signal": "fft, fft2d, fft3d, ifft, ifft2d, ifft3d",
     "xlalite.ops.functions.sparse": (
-        "sparse_concat, sparse_placeholder, sparse_reduce_sum, sparse_reorder, sparse_reshape, sparse_retain, "
-        "sparse_tensor_dense_matmul, sparse_tensor_to_dense, sparse_to_dense, SparseTensor"
+        "sparse_concat, sparse_merge, sparse_placeholder, sparse_reduce_sum, sparse_reorder, sparse_reshape, "
+        "sparse_retain, sparse_tensor_dense_matmul, sparse_tensor_to_dense, sparse_to_dense, SparseTensor"
     ),
     "xlalite.ops.functions.special": (
         "acosh, angle, approximate_equal, asinh, atanh, betainc, check_numerics, complex, digamma, erfc, igamma, "
@@ -124,9 +124,9 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",
     "xlalite.ops.functions.text": "edit_distance",
+    "xlalite.ops.data.features": "FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature",
     "xlalite.ops.data.parsing": (
-        "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
-        "parse_single_example, parse_single_sequence_example"
+        "decode_csv, decode_raw, parse_example, parse_single_example, parse_single_sequence_example"
     ),
     "xlalite.ops.functions.custom_gradients": "hessians",
     "xlalite.ops.helpers.gradient_registry": (

@@ -39,9 +39,12 @@ from xlalite.messages.classes import (
     NodeDef as NodeDef, Summary as Summary
 )
 from xlalite.notebook import load_ipython_extension as load_ipython_extension
-from xlalite.ops.data.parsing import (
+from xlalite.ops.data.features import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
-    VarLenFeature as VarLenFeature, decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
+    SparseFeature as SparseFeature, VarLenFeature as VarLenFeature
+)
+from xlalite.ops.data.parsing import (
+    decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
     parse_single_example as parse_single_example, parse_single_sequence_example as parse_single_sequence_example
 )
 from xlalite.ops.functions import raw_ops as raw_ops
@@ -175,10 +178,11 @@ from xlalite.ops.functions.space_blocks import (
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
 from xlalite.ops.functions.sparse import (
-    SparseTensor as SparseTensor, sparse_concat as sparse_concat, sparse_placeholder as sparse_placeholder,
-    sparse_reduce_sum as sparse_reduce_sum, sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape,
-    sparse_retain as sparse_retain, sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
-    sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense
+    SparseTensor as SparseTensor, sparse_concat as sparse_concat, sparse_merge as sparse_merge,
+    sparse_placeholder as sparse_placeholder, sparse_reduce_sum as sparse_reduce_sum, sparse_reorder as sparse_reorder,
+    sparse_reshape as sparse_reshape, sparse_retain as sparse_retain,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul, sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense
 )
 from xlalite.ops.functions.special import (
     acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,
@@ -225,9 +229,9 @@ from xlalite.passes.core.extensions import register_pass as register_pass
 from xlalite.passes.simplify.added_rules import register_rule as register_rule
 from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
-    estimator as estimator, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
-    io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
-    manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python_io as python_io,
+    estimator as estimator, feature_column as feature_column, gfile as gfile, graph_util as graph_util, image as image,
+    initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup,
+    losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python_io as python_io,
     quantization as quantization, random as random, saved_model as saved_model, signal as signal, sparse as sparse,
     spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
 )

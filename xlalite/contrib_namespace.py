@@ -76,6 +76,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
             "fully_connected, layer_norm, max_pool2d, model_variable, one_hot_encoding, repeat, separable_conv2d, "
             "separable_conv2d as separable_convolution2d, softmax, stack"
         ),
+        "xlalite.ops.functions.sparse": "safe_embedding_lookup_sparse",
         "xlalite.ops.training.initializers": (
             "contrib_variance_scaling_initializer as variance_scaling_initializer, xavier_initializer, "
             "xavier_initializer as xavier_initializer_conv2d"

@@ -39,6 +39,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "ResourceExhaustedError, UnavailableError, UnimplementedError, UninitializedError, UnknownError"
         ),
     },
+    "feature_column": {
+        "xlalite.ops.data.feature_columns": (
+            "bucketized_column, categorical_column_with_hash_bucket, categorical_column_with_identity, "
+            "categorical_column_with_vocabulary_file, categorical_column_with_vocabulary_list, crossed_column, "
+            "embedding_column, indicator_column, numeric_column, shared_embedding_columns, "
+            "weighted_categorical_column"
+        ),
+        "xlalite.ops.data.feature_layers": "input_layer, linear_model, make_parse_example_spec",
+    },
     "image": {
         "xlalite.ops.functions.image_files": (
             "decode_and_crop_jpeg, decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png, encode_jpeg, "
@@ -99,9 +108,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "encode_png, extract_jpeg_shape"
         ),
         "xlalite.files.graph_files": "write_graph",
+        "xlalite.ops.data.features": "FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature",
         "xlalite.ops.data.parsing": (
-            "FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decode_csv, decode_raw, parse_example, "
-            "parse_single_example, parse_single_sequence_example"
+            "decode_csv, decode_raw, parse_example, parse_single_example, parse_single_sequence_example"
         ),
         "xlalite.files.records": "TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator",
         "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",
@@ -241,7 +250,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "softmax_cross_entropy_with_logits_v2, softplus, softsign, sparse_softmax_cross_entropy_with_logits, "
             "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
         ),
-        "xlalite.ops.functions.sparse": "embedding_lookup_sparse",
+        "xlalite.ops.functions.sparse": "embedding_lookup_sparse, safe_embedding_lookup_sparse",
         "xlalite.ops.recurrent.networks": (
             "bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn, static_bidirectional_rnn, static_rnn"
         ),

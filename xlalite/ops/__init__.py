@@ -56,6 +56,7 @@ from xlalite.ops.declarations import (
     slicing as slicing,
     softmax as softmax,
     space_blocks as space_blocks,
+    sparse_cross as sparse_cross,
     special_functions as special_functions,
     stacks as stacks,
     stateless_random as stateless_random,

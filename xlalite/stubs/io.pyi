@@ -5,9 +5,12 @@ from xlalite.files.records import (
     TFRecordCompressionType as TFRecordCompressionType, TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter, tf_record_iterator as tf_record_iterator
 )
-from xlalite.ops.data.parsing import (
+from xlalite.ops.data.features import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
-    VarLenFeature as VarLenFeature, decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
+    SparseFeature as SparseFeature, VarLenFeature as VarLenFeature
+)
+from xlalite.ops.data.parsing import (
+    decode_csv as decode_csv, decode_raw as decode_raw, parse_example as parse_example,
     parse_single_example as parse_single_example, parse_single_sequence_example as parse_single_sequence_example
 )
 from xlalite.ops.functions.image_files import (

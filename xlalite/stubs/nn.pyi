@@ -52,7 +52,9 @@ from xlalite.ops.functions.space_blocks import (
     batch_to_space as batch_to_space, depth_to_space as depth_to_space, space_to_batch as space_to_batch,
     space_to_depth as space_to_depth
 )
-from xlalite.ops.functions.sparse import embedding_lookup_sparse as embedding_lookup_sparse
+from xlalite.ops.functions.sparse import (
+    embedding_lookup_sparse as embedding_lookup_sparse, safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+)
 from xlalite.ops.recurrent.networks import (
     bidirectional_dynamic_rnn as bidirectional_dynamic_rnn, dynamic_rnn as dynamic_rnn, raw_rnn as raw_rnn,
     static_bidirectional_rnn as static_bidirectional_rnn, static_rnn as static_rnn

@@ -18,7 +18,9 @@ from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.framework.meaning.host import Array, HostContext, HostValue
 from xlalite.hlo.errors import BinaryParseError
 from xlalite.hlo.records import dataclass
+from xlalite.ops.data.features import FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature
 from xlalite.ops.declarations.string_ops import number_in
+from xlalite.ops.functions.sparse import sparse_merge
 from xlalite.ops.helpers.constant import as_array, convert_to_tensor
 from xlalite.ops.helpers.declare import declare_on_host
 from xlalite.ops.helpers.node import node, operation
@@ -26,32 +28,6 @@ from xlalite.ops.helpers.shape_rules import require_scalar, require_type
 
 _WHY_HOST = "it takes text apart"
 _LISTS = {float32: "float_list", int64: "int64_list", string: "bytes_list"}
-
-
-class FixedLenFeature:
-    """A feature of known shape; without a default, every example must have it."""
-
-    def __init__(self, shape: Any, dtype: Any, default_value: Any = None) -> None:
-        self.shape = shape
-        self.dtype = as_dtype(dtype)
-        self.default_value = default_value
-
-
-class FixedLenSequenceFeature:
-    """A feature of rows of known shape, of which there may be any number; shorter ones are padded."""
-
-    def __init__(self, shape: Any, dtype: Any, allow_missing: bool = False, default_value: Any = None) -> None:
-        self.shape = shape
-        self.dtype = as_dtype(dtype)
-        self.allow_missing = allow_missing
-        self.default_value = default_value
-
-
-class VarLenFeature:
-    """A feature of any number of values; those of all examples become a `SparseTensor`."""
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = as_dtype(dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,16 +170,27 @@ def parse_example(
 
     Args:
         serialized: A string or several.
-        features: each a `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`, by name.
+        features: each a `FixedLenFeature`, `FixedLenSequenceFeature`, `VarLenFeature` or `SparseFeature`, by name.
         name: Name of the operation.
         unused: Accepted for compatibility.
 
     Raises:
         UnimplementedError: a feature of another sort.
     """
-    wanted = tuple(_wanted(key, features[key]) for key in sorted(features))
+    merged = {key: each for key, each in features.items() if isinstance(each, SparseFeature)}
+    read = {key: each for key, each in features.items() if key not in merged}
+    for each in merged.values():
+        for key, dtype in (*((key, int64) for key in each.index_keys), (each.value_key, each.dtype)):
+            if vars(read.setdefault(key, VarLenFeature(dtype))) != {"dtype": dtype}:
+                raise InvalidArgumentError(None, None, f"parse_example: feature {key!r} is wanted in two ways")
+    wanted = tuple(_wanted(key, read[key]) for key in sorted(read))
     made = operation("ParseExample", [convert_to_tensor(serialized)], {"features": wanted}, name)
-    return _named(wanted, iter(made.outputs))
+    found = _named(wanted, iter(made.outputs))
+    for key, each in merged.items():
+        ids, values = [found[index] for index in each.index_keys], found[each.value_key]
+        sizes = [each.size] if isinstance(each.index_key, str) else list(each.size)
+        found[key] = sparse_merge(ids, values, sizes, already_sorted=each.already_sorted)
+    return {key: found[key] for key in sorted(features)}
 
 
 def _named(wanted: Sequence[_Wanted], outputs: Iterator[Tensor]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,24 @@ from xlalite.framework.graph.sparse_tensor import SparseTensor as SparseTensorPa
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, as_shape
 from xlalite.framework.meaning.static_value import constant_value_as_shape
-from xlalite.ops.functions.array import concat, expand_dims, gather, placeholder, reshape, shape, transpose, where
+from xlalite.ops.functions.array import (
+    concat,
+    expand_dims,
+    gather,
+    placeholder,
+    reshape,
+    shape,
+    transpose,
+    where,
+    where_v2,
+)
 from xlalite.ops.functions.embedding import embedding_lookup
 from xlalite.ops.functions.math import (
     cast,
     conj,
+    div_no_nan,
+    divide,
+    logical_and,
     not_equal,
     reduce_prod,
     reduce_sum,
@@ -171,6 +185,31 @@ def sparse_concat(axis: int, sp_inputs: Any, name: str | None = None) -> SparseT
     return sparse_reorder(SparseTensorParts(places, concat([part.values for part in parts], 0), sizes))
 
 
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensorParts:
+    """The values of one sparse tensor, at the numbers of another instead of their last indices.
+
+    Args:
+        sp_ids: The numbers, or several sparse tensors of them, one for each new dimension.
+        sp_values: The values, as many and in the same order.
+        vocab_size: The size of the new dimension, or sizes.
+        name: Name of the operations.
+        already_sorted: Whether the result is in row-major order without being sorted.
+    """
+    several = isinstance(sp_ids, list | tuple) and not isinstance(sp_ids, SparseTensorValue)
+    ids = [as_sparse(each) for each in (sp_ids if several else [sp_ids])]
+    sizes = list(vocab_size) if isinstance(vocab_size, list | tuple) else [vocab_size]
+    if len(ids) != len(sizes):
+        raise GraphError(f"sparse_merge: {len(ids)} tensors of ids, but {len(sizes)} sizes")
+    with get_default_graph().name_scope(name or "SparseMerge"):
+        columns = [expand_dims(_int64(each.values), 1) for each in ids]
+        places = concat([ids[0].indices[:, :-1], *columns], 1)
+        shape = concat([ids[0].dense_shape[:-1], *(reshape(_int64(size), [1]) for size in sizes)], 0)
+        merged = SparseTensorParts(places, as_sparse(sp_values).values, shape)
+        return merged if already_sorted else sparse_reorder(merged)
+
+
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -185,22 +224,85 @@ def embedding_lookup_sparse(
     Raises:
         GraphError: the combiner is not one of these.
     """
-    how = combiner or "mean"
-    if how not in ("sum", "mean", "sqrtn"):
-        raise GraphError(f"embedding_lookup_sparse: combiner {how!r} is not one of sum, mean, sqrtn")
     ids = as_sparse(sp_ids)
+    weights = None if sp_weights is None else as_sparse(sp_weights).values
     with get_default_graph().name_scope(name or "embedding_lookup_sparse"):
         segments = cast(ids.indices[:, 0], dtypes.int32)
+
+        def summed(values: Tensor) -> Tensor:
+            return segment_sum(values, segments)
+
         rows = embedding_lookup(params, ids.values, partition_strategy, max_norm=max_norm)
-        if rows.shape.rank is None:
-            raise GraphError("embedding_lookup_sparse: the rank of the table is not known")
-        weights = node("OnesLike", [cast(ids.values, rows.dtype)])
-        if sp_weights is not None:
-            weights = cast_to(as_sparse(sp_weights).values, rows.dtype)
-        behind = [-1, *[1] * (rows.shape.rank - 1)]
-        total = segment_sum(rows * reshape(weights, behind), segments)
-        if how == "sum":
-            return total
-        divisor = segment_sum(weights, segments) if how == "mean" else sqrt(segment_sum(square(weights), segments))
-        mean: Tensor = total / reshape(divisor, behind)
-        return mean
+        return _combined(rows, ids, weights, combiner or "mean", summed, divide)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Tensor:
+    """As `embedding_lookup_sparse`, for ids that may be negative, which are left out, and for rows without any.
+
+    Args:
+        embedding_weights: The table, or its parts.
+        sparse_ids: The ids, along the last dimension.
+        sparse_weights: Their weights; those that are not positive are left out, unless the combiner is `sum`.
+        combiner: `sum`, `mean` or `sqrtn`.
+        default_id: What rows without ids get the table's row of; zeros by default.
+        name: Name of the operations.
+        partition_strategy: How the rows lie in the parts.
+        max_norm: Rows that are longer are scaled down to this length.
+    """
+    with get_default_graph().name_scope(name or "embedding_lookup"):
+        given = as_sparse(sparse_ids)
+        outer = given.dense_shape[:-1]
+        count = reduce_prod(outer)
+        flat = sparse_reshape(given, concat([reshape(count, [1]), given.dense_shape[-1:]], 0))
+        valid = flat.values >= constant(0, flat.dtype)
+        weights = None if sparse_weights is None else as_sparse(sparse_weights).values
+        if weights is not None and combiner != "sum":
+            valid = logical_and(valid, weights > constant(0, weights.dtype))
+        kept = reshape(where(valid), [-1])
+        ids = SparseTensorParts(gather(flat.indices, kept), gather(flat.values, kept), flat.dense_shape)
+        if weights is not None:
+            weights = gather(weights, kept)
+
+        def summed(values: Tensor) -> Tensor:
+            return unsorted_segment_sum(values, ids.indices[:, 0], count)
+
+        found = embedding_lookup(embedding_weights, ids.values, partition_strategy, max_norm=max_norm)
+        rows = _combined(found, ids, weights, combiner, summed, div_no_nan)
+        if default_id is not None:
+            held = summed(node("OnesLike", [ids.values]))
+            default = embedding_lookup(embedding_weights, [default_id], partition_strategy, max_norm=max_norm)
+            rows = where_v2(reshape(held > constant(0, held.dtype), [-1, *[1] * (len(rows.shape) - 1)]), rows, default)
+        return reshape(rows, concat([outer, cast(shape(rows)[1:], dtypes.int64)], 0))
+
+
+def _combined(
+    rows: Tensor,
+    ids: SparseTensorParts,
+    given_weights: Tensor | None,
+    combiner: str,
+    summed: Callable[[Tensor], Tensor],
+    divided: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """The weighted rows as the combiner has them, summed and divided as the caller says."""
+    if combiner not in ("sum", "mean", "sqrtn"):
+        raise GraphError(f"embedding_lookup_sparse: combiner {combiner!r} is not one of sum, mean, sqrtn")
+    if rows.shape.rank is None:
+        raise GraphError("embedding_lookup_sparse: the rank of the table is not known")
+    weights = node("OnesLike", [cast(ids.values, rows.dtype)])
+    if given_weights is not None:
+        weights = cast_to(given_weights, rows.dtype)
+    behind = [-1, *[1] * (rows.shape.rank - 1)]
+    total = summed(rows * reshape(weights, behind))
+    if combiner == "sum":
+        return total
+    divisor = summed(weights) if combiner == "mean" else sqrt(summed(square(weights)))
+    return divided(total, reshape(divisor, behind))
