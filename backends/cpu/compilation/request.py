@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xlalite.backends.base import CompileOptions
-from xlalite.backends.cpu.native.code_version import code_version
+from xlalite.backends.cpu.native.code_version import version_in_keys
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import cache_key
 from xlalite.backends.cpu.native.threads import resolve_num_threads
@@ -66,7 +66,7 @@ class CompileRequest:
         options = self.options
         parts = (
             "module",
-            code_version(),
+            version_in_keys(),
             module_fingerprint(self.given),
             f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
             f"donate={options.donate_arguments} winograd={options.debug.cpu_winograd}",

@@ -44,6 +44,11 @@ def code_version() -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def version_in_keys() -> str:
+    """The stamp in keys of the cache; nothing where that is of this process alone, which has one compiler."""
+    return code_version() if default_cache().directory is not None else ""
+
+
 def sources_digest(root: str) -> str:
     """The stamp of all Python files below a directory, by their places and contents."""
     digest = hashlib.blake2b(digest_size=16)

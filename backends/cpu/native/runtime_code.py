@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xlalite.backends.cpu.native.code_version import code_version
+from xlalite.backends.cpu.native.code_version import version_in_keys
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.object_cache import default_cache
@@ -29,7 +29,7 @@ def runtime_code(
         variant: What differs between interpreters.
     """
     return default_cache().get_or_compile(
-        ("runtime", name, variant, code_version()),
+        ("runtime", name, variant, version_in_keys()),
         lambda: IrSource(write(), summary=CodeSummary(f"({name})")),
         _OPTIONS,
         imports,
