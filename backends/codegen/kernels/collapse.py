@@ -27,10 +27,13 @@ def collapse(body: HloComputation) -> HloComputation:
     boundaries = find_boundaries(body)
     twin = HloComputation(body.name)
     copies: dict[HloInstruction, HloInstruction] = {}
+    runs: RunsOf = {}
     for instruction in body.post_order():
-        runs = {i: boundaries.runs(i) for i in (*instruction.operands, instruction) if i.shape.is_array}
-        shape = _merged_shape(instruction, boundaries)
-        attrs = _ATTRS.get(instruction.opcode, _same_attrs)(instruction, runs, shape)
+        if instruction.shape.is_array:
+            runs[instruction] = boundaries.runs(instruction)
+        shape = _merged_shape(instruction, boundaries, runs)
+        merged_attrs = _ATTRS.get(instruction.opcode)
+        attrs = merged_attrs(instruction, runs, shape) if merged_attrs is not None else instruction.attrs
         operands = [copies[operand] for operand in instruction.operands]
         kept = _KEPT_OPERANDS.get(instruction.opcode)
         if kept is not None:
@@ -42,17 +45,20 @@ def collapse(body: HloComputation) -> HloComputation:
     return twin
 
 
-def _merged_shape(instruction: HloInstruction, boundaries: Boundaries) -> Shape:
+def _merged_shape(instruction: HloInstruction, boundaries: Boundaries, runs: RunsOf) -> Shape:
     shape = instruction.shape
     if shape.is_tuple and instruction.opcode == "tuple":
-        return Shape.tuple([_merged_shape(operand, boundaries) for operand in instruction.operands])
+        return Shape.tuple([_merged_shape(operand, boundaries, runs) for operand in instruction.operands])
     if shape.is_tuple and instruction.opcode != "custom-call":
         # The element arrays of a variadic reduce have equal sizes; their boundaries are kept under the instruction.
-        runs = boundaries.runs(instruction)
-        return Shape.tuple([element.with_dims(_merge(element.dims, runs)) for element in shape.elements])
+        common = boundaries.runs(instruction)
+        return Shape.tuple([element.with_dims(_merge(element.dims, common)) for element in shape.elements])
     if not shape.is_array:
         return shape
-    return shape.with_dims(_merge(shape.dims, boundaries.runs(instruction)))
+    own = runs[instruction]
+    if len(own) == shape.rank and shape.layout is None and not shape.is_dynamic:
+        return shape
+    return shape.with_dims(_merge(shape.dims, own))
 
 
 def _merge(dims: tuple[int, ...], runs: DimensionRuns) -> tuple[int, ...]:
@@ -64,10 +70,6 @@ def _number_of(runs: DimensionRuns, dimension: int) -> int:
 
 
 RunsOf = dict[HloInstruction, DimensionRuns]
-
-
-def _same_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
-    return instruction.attrs
 
 
 def _constant_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
