@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xlalite.hlo.errors import ShapeError
@@ -153,6 +154,8 @@ class OpDef:
         aligned: Dimensions of operands that must have equal sizes, one group after another, for operations that are
             not elementwise; sizes known only at run time are made to fit by them.
         flops: Arithmetic operations of one execution; None means one an element for elementwise operations, else 0.
+        is_elementwise: Whether element i of the result depends on element i of each operand only.
+        computes: Whether running it does anything: the others name memory that exists, or hold none.
     """
 
     name: str
@@ -167,20 +170,17 @@ class OpDef:
     calls: Calls = Calls()
     aligned: Aligned | None = None
     flops: FlopCount | None = None
+    # Asked of every instruction by most passes.
+    is_elementwise: bool = field(init=False, repr=False)
+    computes: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_elementwise", Trait.ELEMENTWISE in self.traits)
+        object.__setattr__(self, "computes", self.memory is Memory.WRITES)
 
     def has(self, trait: Trait) -> bool:
         """Whether the operation has all of the given traits."""
         return trait in self.traits
-
-    @property
-    def is_elementwise(self) -> bool:
-        """Whether element i of the result depends on element i of each operand only."""
-        return Trait.ELEMENTWISE in self.traits
-
-    @property
-    def computes(self) -> bool:
-        """Whether running it does anything: the others name memory that exists, or hold none."""
-        return self.memory is Memory.WRITES
 
     @property
     def hands_on(self) -> bool:

@@ -176,13 +176,13 @@ class Shape:
 
     def compatible(self, other: Shape) -> bool:
         """Whether both are the same type; layouts are ignored."""
-        return (
-            self.dtype is other.dtype
-            and self.dims == other.dims
-            and self.dynamic == other.dynamic
-            and len(self.elements) == len(other.elements)
-            and all(a.compatible(b) for a, b in zip(self.elements, other.elements, strict=True))
-        )
+        if self is other:
+            return True
+        if self.dtype is not other.dtype or self.dims != other.dims or self.dynamic != other.dynamic:
+            return False
+        if not self.elements or len(self.elements) != len(other.elements):
+            return len(self.elements) == len(other.elements)
+        return all(a.compatible(b) for a, b in zip(self.elements, other.elements, strict=True))
 
     def without_layout(self) -> Shape:
         """The shape with no written layout, here and in elements."""

@@ -21,6 +21,7 @@ class Defusion(HloPass):
     """
 
     name: ClassVar[str] = "defusion"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"fusion"})
     counts_changes: ClassVar[bool] = True
 
     def run(self, module: HloModule) -> bool:

@@ -40,6 +40,8 @@ class RunTimeSizes(HloPass):
 
     def run(self, module: HloModule) -> bool:
         """Outlines in every computation; says whether there was anything."""
+        if not any(one.shape.is_dynamic or one.opcode == "get-dimension-size" for one in module.instructions()):
+            return False
         changed = _has_run_time_sizes(module.entry_computation)
         if changed:
             _bound_entry(module)

@@ -37,7 +37,7 @@ class ZeroSizedElimination(HloPass):
 
 def _is_replaceable(instruction: HloInstruction) -> bool:
     shape = instruction.shape
-    if not shape.is_array or shape.is_dynamic or shape.element_count:
+    if 0 not in shape.dims or not shape.is_array or shape.is_dynamic:
         return False
     if instruction.opcode in ("constant", "parameter") or instruction.has_side_effect:
         return False

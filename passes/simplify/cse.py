@@ -47,9 +47,10 @@ class CommonSubexpressionElimination(HloPass):
         first: dict[Hashable, HloInstruction] = {}
         for instruction in computation.post_order():
             numbers[instruction] = len(numbers)
-            if any(operand in merged for operand in instruction.operands):
+            if merged and any(operand in merged for operand in instruction.operands):
                 instruction.set_operands([merged.get(operand, operand) for operand in instruction.operands])
-            if not _is_repeatable(instruction) or not unrepeatable.isdisjoint(instruction.called_computations):
+            called = instruction.called_computations
+            if not _is_repeatable(instruction) or (called and not unrepeatable.isdisjoint(called)):
                 unrepeatable.add(computation)
                 continue
             if not _may_merge(instruction):
