@@ -9,13 +9,33 @@ import pytest
 DIFFERENT = 1
 
 
-def test_explain_lists_decisions_by_author(softmax: Path, xlalite: Callable[..., object]) -> None:
+def test_explain_lists_kernels_with_what_was_decided_about_each(softmax: Path, xlalite: Callable[..., object]) -> None:
     ran = xlalite("explain", softmax)
     assert ran.code == 0
-    assert ran.out.startswith("fusion:\n  ")
+    assert ran.out.startswith("kernels:\n  q_fusion: row: ")
+    assert "\n    fusion: " in ran.out
     assert " e, d, mb, m -> q: fused: " in ran.out
-    assert "\nkernel planner:\n" in ran.out
     assert ran.out.endswith("\nall is native code\n")
+    in_full = xlalite("explain", softmax, "--all").out
+    assert in_full.startswith("fusion:\n  ")
+    assert "\n  e -> q: fused: " in in_full
+    assert "\nkernel planner:\n  q_fusion: row: " in in_full
+
+
+def test_explain_shows_kernels_that_are_alike_once(
+    hlo_file: Callable[..., Path], xlalite: Callable[..., object]
+) -> None:
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    body = f"""  a = f32[64,64] parameter(0)
+  d0 = f32[64,64] dot(a, a), {dims}
+  d1 = f32[64,64] dot(d0, a), {dims}
+  d2 = f32[64,64] dot(d1, a), {dims}
+  ROOT d3 = f32[64,64] dot(d2, a), {dims}"""
+    out = xlalite("explain", hlo_file(body)).out
+    assert "kernels:\n  d0: dot: " in out
+    assert "\n  d1 and 2 alike (d2, ...): dot: " in out
+    assert "\n    fusion: d0 -> d1: not fused: " in out
+    assert "d1 -> d2" not in out
 
 
 def test_explain_says_what_leaves_native_code(hlo_file: Callable[..., Path], xlalite: Callable[..., object]) -> None:

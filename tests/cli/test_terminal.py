@@ -70,7 +70,7 @@ def test_a_word_that_is_too_long_stays_whole() -> None:
 def test_explain_adds_up_what_is_alike_and_shows_each_on_request(softmax: Path, xlalite: Callable[..., object]) -> None:
     short, full = xlalite("explain", softmax).out, xlalite("explain", softmax, "--all").out
     assert re.findall(r"q_fusion: (.*?): ", short) == re.findall(r"q_fusion: (.*?): ", full) == ["row"]
-    assert "\n  sb, s, e, d, mb, m -> q: fused: saves writing and reading it (bytes=1056)\n" in short
+    assert "\n    fusion: sb, s, e, d, mb, m -> q: fused: saves writing and reading it (bytes=1056)\n" in short
     assert "\n  e -> q: fused: saves writing and reading it (bytes=256)\n" in full
 
 

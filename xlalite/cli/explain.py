@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from xlalite.passes.dump.records import REPORT_SUFFIX
 
 _CODE_STAGE = "llvm-before-optimizations"
 _HLO_STAGE = "hlo-backend"
+_PLANNER = "kernel planner"
 _STANDARD_ERROR = 2
 
 
@@ -41,13 +42,14 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"platform {backend.name} decides nothing: it runs HLO as it is")
     options = compile_options(flags)
     decisions: Sequence[Decision] = backend.compile_to(_CODE_STAGE, module, options).decisions
+    optimized = parse(backend.compile_to(_HLO_STAGE, module, options).text)
     if arguments.name is None:
-        lines = list(_all_decisions(decisions, in_full=arguments.all))
+        shown = _all_decisions(decisions) if arguments.all else _by_kernel(decisions, _kernels_of(optimized))
+        lines = [*shown, *_outside(decisions)]
     else:
-        optimized = parse(backend.compile_to(_HLO_STAGE, module, options).text)
         name = arguments.name.removeprefix("%")
         places = _find(optimized, name)
-        decisions = _about({name, *_names_of_kernels(optimized, places)}, decisions)
+        decisions = _about({name, *_kernels_of(optimized).get(name, ())}, decisions)
         lines = list(_story(name, module, places, optimized, decisions, in_full=arguments.all))
     if arguments.json:
         print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
@@ -109,18 +111,52 @@ def _parser_of_programs() -> CommandParser:
 
 
 def _add_forms(parser: CommandParser) -> None:
-    parser.add_argument("--all", action="store_true", help="each decision by itself, also where several are alike")
+    parser.add_argument("--all", action="store_true", help="each decision by itself, in the order of passes")
     parser.add_argument("--json", action="store_true", help="print the decisions as JSON")
 
 
-def _all_decisions(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
-    """By who decided, in the order of first appearance; then what leaves native code."""
+def _all_decisions(decisions: Sequence[Decision]) -> Iterator[str]:
+    """By who decided, in the order of first appearance."""
+    for who, group in _by_author(decisions).items():
+        yield f"{who}:"
+        yield from (f"  {_without_author(one)}" for one in group)
+
+
+def _by_kernel(decisions: Sequence[Decision], homes: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """First what concerns the module, then each kernel with what was decided about it; those alike are shown once."""
+    kernels: dict[str, list[Decision]] = {one.subject[0]: [one] for one in decisions if one.decided_by == _PLANNER}
+    rest: list[Decision] = []
+    for decision in decisions:
+        if decision.decided_by != _PLANNER:
+            target = decision.subject[-1]
+            home = next((name for name in (*homes.get(target, ()), target) if name in kernels), "")
+            kernels.get(home, rest).append(decision)
+    for who, group in _by_author(rest).items():
+        yield f"{who}:"
+        yield from (f"  {line}" for line in _lines_of(group, in_full=False))
+    alike: dict[object, list[str]] = {}
+    for name, group in kernels.items():
+        key = tuple((one.decided_by, one.verdict, one.reason, *one.numbers.items()) for one in group)
+        alike.setdefault(key, []).append(name)
+    if alike:
+        yield "kernels:"
+    for name, *others in alike.values():
+        plan, *about = kernels[name]
+        more = f" and {len(others)} alike ({others[0]}{', ...' if others[1:] else ''})" if others else ""
+        yield f"  {name}{more}: {_without_author(plan).removeprefix(f'{name}: ')}"
+        for who, of_kernel in groupby(about, lambda one: one.decided_by):
+            yield from (f"    {who}: {line}" for line in _lines_of(list(of_kernel), in_full=False))
+
+
+def _by_author(decisions: Sequence[Decision]) -> dict[str, list[Decision]]:
     by: dict[str, list[Decision]] = {}
     for decision in decisions:
         by.setdefault(decision.decided_by, []).append(decision)
-    for who, group in by.items():
-        yield f"{who}:"
-        yield from (f"  {line}" for line in _lines_of(group, in_full=in_full))
+    return by
+
+
+def _outside(decisions: Sequence[Decision]) -> Iterator[str]:
+    """What leaves native code."""
     asked = [decision for decision in decisions if decision.leaves_native_code]
     for decision in asked:
         yield f"slow: {decision.subject[0]} ({decision.numbers['opcode']}) leaves native code: {decision.reason}"
@@ -166,31 +202,33 @@ def _lines_of(decisions: Sequence[Decision], *, in_full: bool) -> Iterator[str]:
         alike: dict[tuple[str, str], list[Decision]] = {}
         for decision in group:
             alike.setdefault((decision.verdict, decision.reason), []).append(decision)
-        yield from (_as_one(target, one) for one in alike.values())
+        for one in alike.values():
+            yield from _as_one(target, one)
 
 
-def _as_one(target: tuple[str, ...], alike: Sequence[Decision]) -> str:
+def _as_one(target: tuple[str, ...], alike: Sequence[Decision]) -> Iterator[str]:
     """Decisions with one verdict and reason about several instructions and a target, with their bytes added up."""
     first = alike[0]
     if len(alike) == 1 or any(set(one.numbers) != {"bytes"} or len(one.subject) < 2 for one in alike):
-        return "\n".join(map(_without_author, alike))
+        yield from map(_without_author, alike)
+        return
     names = ", ".join(" -> ".join(one.subject[:-1]) for one in alike)
     total = sum(int(one.numbers["bytes"]) for one in alike)
-    return f"{names} -> {target[0]}: {first.verdict}: {first.reason} (bytes={total})"
+    yield f"{names} -> {target[0]}: {first.verdict}: {first.reason} (bytes={total})"
 
 
 def _find(module: HloModule, name: str) -> list[HloInstruction]:
     return [one for one in module.instructions() if one.name == name]
 
 
-def _names_of_kernels(module: HloModule, places: Sequence[HloInstruction]) -> list[str]:
-    """The fusions that the instructions are inside of."""
-    homes = {instruction.parent for instruction in places}
-    return [
-        instruction.name
-        for instruction in module.instructions()
-        if instruction.opcode == "fusion" and homes.intersection(instruction.called_computations)
-    ]
+def _kernels_of(module: HloModule) -> dict[str, list[str]]:
+    """For the name of each instruction inside of fusions, these fusions."""
+    found: dict[str, list[str]] = {}
+    for fusion in module.instructions():
+        for called in fusion.called_computations if fusion.opcode == "fusion" else ():
+            for inside in called.instructions:
+                found.setdefault(inside.name, []).append(fusion.name)
+    return found
 
 
 def _about(names: set[str], decisions: Sequence[Decision]) -> list[Decision]:
