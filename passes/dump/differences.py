@@ -1,11 +1,14 @@
-"""What a pass changed, as lines of HTML: moved lines told from new ones, and the words that changed marked."""
+"""What a pass changed, as lines of HTML: moved lines told from new ones, and the words that changed marked.
+
+Metadata is not compared. It stands in elements of the class `meta`, for the page to hide.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from xlalite.hlo.records import dataclass
@@ -33,38 +36,46 @@ class Difference:
     moved: int
 
 
-def without_metadata(text: str) -> str:
-    """HLO text that does not say where instructions come from."""
-    return _METADATA.sub("", text)
-
-
 def difference(old: Sequence[str], new: Sequence[str]) -> Difference:
     """The difference of two texts, in lines."""
-    lines = list(difflib.unified_diff(old, new, "before", "after", lineterm=""))[2:]
+    before, after = _bare(old), _bare(new)
+    lines = list(difflib.unified_diff([*before[0]], [*after[0]], "before", "after", lineterm=""))[2:]
     removed, added = (Counter(line[1:] for line in lines if line[0] == sign) for sign in "-+")
     moved = removed & added
     count = moved.total()
-    shown = tuple(_html(lines, moved))
+    shown = tuple(_html(lines, moved, {"-": before[1], "+": after[1], " ": after[1]}))
     return Difference(shown, added.total() - count, removed.total() - count, count)
 
 
-def _html(lines: Sequence[str], moved: Counter[str]) -> Iterator[str]:
+def _bare(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The lines without metadata, and what is left out of each; of lines that are then the same, of the first."""
+    bare: list[str] = []
+    metadata: dict[str, str] = {}
+    for line in lines:
+        found = _METADATA.search(line)
+        bare.append(line if found is None else line[: found.start()] + line[found.end() :])
+        if found is not None:
+            metadata.setdefault(bare[-1], f'<span class="meta">{escape(found[0])}</span>')
+    return bare, metadata
+
+
+def _html(lines: Sequence[str], moved: Counter[str], metadata: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     position = 0
     while position < len(lines):
         end = position
         while end < len(lines) and lines[end][0] in "+-":
             end += 1
-        if end == position:
-            line = escape(lines[position])
-            yield f'<span class="hunk">{line}</span>\n' if line[0] == "@" else f"{line}\n"
-            position += 1
-            continue
-        yield from _changes(lines[position:end], moved)
-        position = end
+        for line, kind, words in _changes(lines[position:end], moved):
+            yield f'<span class="{kind}">{words}{metadata[line[0]].get(line[1:], "")}</span>\n'
+        if end < len(lines):
+            line = lines[end]
+            kind, tail = ("hunk", "") if line[0] == "@" else ("same", metadata[" "].get(line[1:], ""))
+            yield f'<span class="{kind}">{escape(line)}{tail}</span>\n'
+        position = end + 1
 
 
-def _changes(lines: Sequence[str], moved: Counter[str]) -> Iterator[str]:
-    """Lines that are gone and lines that are new, next to each other; those that define the same name are compared."""
+def _changes(lines: Sequence[str], moved: Counter[str]) -> Iterator[tuple[str, str, str]]:
+    """Lines that are gone or new, what they are, and their words; marked where another line defines the same name."""
     partners: dict[tuple[str, str], str] = {}
     for line in lines:
         found = _DEFINED.match(line)
@@ -72,12 +83,12 @@ def _changes(lines: Sequence[str], moved: Counter[str]) -> Iterator[str]:
             partners[line[0], found[1]] = line
     for line in lines:
         if line[1:] in moved:
-            yield f'<span class="moved">{escape(line)}</span>\n'
+            yield line, "moved", escape(line)
             continue
         found = _DEFINED.match(line)
         other = partners.get(("-" if line[0] == "+" else "+", found[1])) if found else None
         words = escape(line) if other is None else line[0] + _marked(line[1:], other[1:])
-        yield f'<span class="{"add" if line[0] == "+" else "del"}">{words}</span>\n'
+        yield line, "add" if line[0] == "+" else "del", words
 
 
 def _marked(line: str, other: str) -> str:

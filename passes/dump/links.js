@@ -145,7 +145,7 @@ const dumpLinks = (() => {
       if (stageOf(picture) !== stage) continue;
       const fits = (node) => node.dataset.computation === one.computation;
       const node = [...picture.querySelectorAll(`.n[data-name="${CSS.escape(one.name)}"]`)].find(fits);
-      if (node && !node.classList.contains("hot")) hloGraph.mark(node);
+      if (node && !node.classList.contains("hot")) hloGraph.show(node);
     }
   }
 
@@ -245,9 +245,16 @@ const dumpLinks = (() => {
     else if (found) select(section, FINAL, found.computation, found.name);
   });
   // What is large is made when it is first looked at.
+  async function unpack(script) {
+    const bytes = Uint8Array.from(atob(script.textContent), (sign) => sign.charCodeAt(0));
+    const place = script.parentNode;
+    place.innerHTML = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+    if (current && place.closest(".picture")) mark(current);
+  }
+
   document.addEventListener("toggle", ({ target }) => {
     if (!target.open) return;
-    target.querySelectorAll('script[type="image/svg+xml"]').forEach((text) => (text.parentNode.innerHTML = text.textContent));
+    target.querySelectorAll('script[type="image/svg+xml;deflate"]').forEach(unpack);
     target.querySelectorAll("pre[data-stage]").forEach(decorate);
     if (current && target.matches(".picture")) mark(current);
   }, true);

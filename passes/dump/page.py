@@ -5,8 +5,10 @@ The page is a view of the records and of the text files; what is too large to sh
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -18,7 +20,7 @@ from xlalite.hlo.text import parse
 from xlalite.hlo.tools.graph.svg import graph_script, graph_style, graph_svg
 from xlalite.hlo.wording import counted
 from xlalite.passes.core.pass_record import PassRecord
-from xlalite.passes.dump.differences import difference, without_metadata
+from xlalite.passes.dump.differences import difference
 from xlalite.passes.dump.memory_map import memory_map
 from xlalite.passes.dump.records import DECISIONS, DumpContents, ModuleEntry, ReportEntry, Status
 
@@ -42,7 +44,7 @@ class PageLimits:
     """
 
     text_bytes: int = 1 << 20
-    diff_bytes: int = 64 << 10
+    diff_bytes: int = 128 << 10
     page_bytes: int = 8 << 20
     diff_lines: int = 20_000
 
@@ -143,7 +145,7 @@ class _Page:
         return f'<tr class="diff"><td colspan="8">{self._diff(entry.before, entry.after)}</td></tr>\n'
 
     def _diff(self, before: str, after: str) -> str:
-        old, new = (without_metadata(self._read(file)).splitlines() for file in (before, after))
+        old, new = (self._read(file).splitlines() for file in (before, after))
         links = f"{self._link(before, 'before')} {self._link(after, 'after')}"
         if max(len(old), len(new)) > self._limits.diff_lines:
             return f"<details><summary>too long to compare: {links}</summary></details>"
@@ -167,22 +169,21 @@ class _Page:
         return f"<details><summary>{head}</summary>{table}</details>"
 
     def _picture(self, title: str, file: str) -> str:
-        """The program in a text file as a graph, if it can be read; a large one folded for good."""
+        """The program in a text file as a graph, if it can be read; one that finds no room is folded for good."""
         try:
             module = parse(self._read(file))
-            drawn = graph_svg(module, foldable=True, style=False)
+            drawn = _later(graph_svg(module, foldable=True, style=False))
         except XlaliteError:
             return ""
         hint = "Click an instruction to see what it is, who reads it, and what became of it."
         if len(drawn) > self._room:
-            drawn = graph_svg(module, style=False)
+            drawn = _later(graph_svg(module, style=False))
             hint = 'Too large to open here: "xlalite graph FILE -o graph.html" makes a page of it.'
         if len(drawn) > self._room:
             return f'<p class="faint">{title}: too large for a page; "xlalite graph" draws parts of it.</p>'
         self._room -= len(drawn)
-        hint = f'<p class="faint">{hint}</p>'
-        head = f"<summary>{title}</summary>"
-        return f'<details class="picture" data-of="{escape(file)}">{head}{hint}{_later(drawn)}</details>'
+        head = f'<summary>{title}</summary><p class="faint">{hint}</p>'
+        return f'<details class="picture" data-of="{escape(file)}">{head}{drawn}</details>'
 
     def _memory(self, file: str) -> str:
         drawn = memory_map(self._read(file))
@@ -305,8 +306,9 @@ def _decision_row(decision: Mapping[str, object]) -> str:
 
 
 def _later(drawn: str) -> str:
-    """A picture that the script puts in its place when it is looked at: browsers take long over large ones."""
-    return f'<div class="scroll"><script type="image/svg+xml">{drawn}</script></div>'
+    """A picture, packed, since its words repeat; the script puts it in its place when it is looked at."""
+    packed = base64.b64encode(zlib.compress(drawn.encode(), 9)).decode()
+    return f'<div class="scroll"><script type="image/svg+xml;deflate">{packed}</script></div>'
 
 
 def _ms(time_ms: float) -> str:

@@ -129,13 +129,20 @@ const hloGraph = (() => {
     svg.dispatchEvent(new CustomEvent("hlo-select", { bubbles: true, detail: { ...node.dataset } }));
   }
 
+  // Opens what is around an instruction, marks it, and scrolls the picture, but not the page, to it.
+  function show(node) {
+    for (let box = node.parentNode.closest(".box"); box; box = box.parentNode.closest(".box"))
+      if (!box.classList.contains("open")) toggle(box, true);
+    mark(node);
+    const frame = node.ownerSVGElement.parentNode, here = frame.getBoundingClientRect(), there = node.getBoundingClientRect();
+    frame.scrollBy(there.left + there.width / 2 - here.left - here.width / 2, there.top + there.height / 2 - here.top - here.height / 2);
+  }
+
   function reveal(name, computation, within = document) {
     const fits = (node) => !computation || node.dataset.computation === computation;
     const node = [...within.querySelectorAll(`.hlo-graph .n[data-name="${CSS.escape(name)}"]`)].find(fits);
     if (!node) return false;
-    for (let box = node.parentNode.closest(".box"); box; box = box.parentNode.closest(".box"))
-      if (!box.classList.contains("open")) toggle(box, true);
-    mark(node);
+    show(node);
     node.scrollIntoView({ block: "center", inline: "center" });
     return true;
   }
@@ -147,5 +154,5 @@ const hloGraph = (() => {
     if (node.dataset.size) toggle(node);
     mark(node);
   });
-  return { reveal, toggle, mark, scale };
+  return { reveal, show, toggle, mark, scale };
 })();

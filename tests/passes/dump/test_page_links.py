@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from large_modules import blocks
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
-from xlalite.passes.dump.differences import difference, without_metadata
+from xlalite.passes.dump.differences import difference
 from xlalite.passes.dump.index import write_index
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -53,10 +54,10 @@ setTimeout(() => {
 </script>"""
 
 
-def answers(directory: Path, steps: str, fragment: str = "") -> Any:
-    """What the steps answer on the page of the program."""
+def answers(directory: Path, steps: str, fragment: str = "", text: str = TEXT) -> Any:
+    """What the steps answer on the page of a program."""
     debug = DebugOptions(dump_to=str(directory), dump_hlo_pass_re=".*")
-    get_backend("cpu").compile(parse(TEXT), CompileOptions(debug=debug, use_cache=False))
+    get_backend("cpu").compile(parse(text), CompileOptions(debug=debug, use_cache=False))
     write_index(directory)
     page = directory / "driven.html"
     driver = DRIVER.replace("STEPS", steps)
@@ -153,6 +154,9 @@ def test_permalinks_lead_to_instructions_and_searches_to_lines(tmp_path: Path) -
       metadata.click();
       answer.sides = document.querySelectorAll("tr.diff table.sides tr").length;
       answer.meta = getComputedStyle(document.querySelector(".meta")).display;
+      const diff = [...document.querySelectorAll("tr.diff pre")].find((one) => one.querySelector(".meta"));
+      answer.tail = diff.querySelector(".meta").textContent;
+      answer.shown = getComputedStyle(diff.querySelector(".meta")).display;
       document.body.innerHTML = `<pre>${JSON.stringify(answer)}</pre>`;
     }, 400);
     return;
@@ -165,7 +169,31 @@ def test_permalinks_lead_to_instructions_and_searches_to_lines(tmp_path: Path) -
     assert "hlo-before-optimizations" in given["hits"][0]
     assert given["found"] == "t"
     assert given["sides"] > 0
-    assert given["meta"] == "inline"
+    assert given["meta"] == given["shown"] == "inline"
+    assert given["tail"].startswith(", metadata={op_name=")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
+def test_pictures_of_large_programs_open_at_what_was_chosen(tmp_path: Path) -> None:
+    given = answers(
+        tmp_path,
+        """
+    setTimeout(() => {
+      const picture = document.querySelector(".picture"), frame = picture.querySelector(".scroll");
+      const node = picture.querySelector(".n.hot"), box = node.parentNode.closest(".box");
+      answer.name = node.dataset.name;
+      answer.region = [box.classList.contains("region"), box.classList.contains("open")];
+      const here = frame.getBoundingClientRect(), there = node.getBoundingClientRect();
+      answer.inside = there.top >= here.top && there.bottom <= here.bottom;
+      document.body.innerHTML = `<pre>${JSON.stringify(answer)}</pre>`;
+    }, 600);
+    return;
+    """,
+        "#module_0000.m/hlo-before-optimizations/e/r100",
+        blocks(600),
+    )
+    assert given == {"name": "r100", "region": [True, True], "inside": True}
 
 
 def test_moved_lines_are_not_counted_and_changed_words_are_marked() -> None:
@@ -180,6 +208,10 @@ def test_moved_lines_are_not_counted_and_changed_words_are_marked() -> None:
     assert text.count('class="moved"') == 2
 
 
-def test_differences_leave_out_where_instructions_come_from() -> None:
-    line = '  %a = f32[4] add(%x, %y), metadata={op_name="a}b" stack_frame_id={1}}'
-    assert without_metadata(line) == "  %a = f32[4] add(%x, %y)"
+def test_metadata_is_hidden_and_no_difference() -> None:
+    old, new = (f'  %a = f32[4] {op}(%x), metadata={{op_name="<a}}b" stack_frame_id={{1}}}}' for op in ("tanh", "sine"))
+    found = difference([old, "  %b = f32[4] abs(%a)"], [new, '  %b = f32[4] abs(%a), metadata={op_name="late"}'])
+    assert (found.added, found.removed) == (1, 1)
+    meta = '<span class="meta">, metadata={op_name=&quot;&lt;a}b&quot; stack_frame_id={1}}</span></span>\n'
+    assert found.lines[1] == f'<span class="del">-  %a = f32[4] <b>tanh</b>(%x){meta}'
+    assert found.lines[3].startswith('<span class="same">   %b = f32[4] abs(%a)<span class="meta">, metadata={')
