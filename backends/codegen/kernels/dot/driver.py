@@ -11,7 +11,7 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.finish import Area
-from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, shortens_tiles, tile_of
+from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, narrows_tiles, shortens_tiles, tile_of
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
@@ -407,7 +407,7 @@ class Driver:
             return self._choice(height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns))
 
         rest = 0 if plan.overlaps_columns else view.n % plan.columns
-        return self._choice(width, plan.columns, rest, of_columns)
+        return of_columns(rest) if rest and narrows_tiles(plan) else self._choice(width, plan.columns, rest, of_columns)
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:

@@ -163,8 +163,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=plan.numbers.rhs,
             streams=plan.streams,
         )
-    has_masks = plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS
-    narrows = columns % plan.lanes > 0 and has_masks and plan.unit_depth >= _MASKED_TILE
+    narrows = columns % plan.lanes > 0 and _has_masks(plan)
     return OuterTile(
         rows=rows,
         columns=_up(columns, plan.lanes) if narrows else columns,
@@ -182,6 +181,16 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
         begins_anew=_chain_piece(plan) > 0,
     )
+
+
+def _has_masks(plan: DotPlan) -> bool:
+    return plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS and plan.unit_depth >= _MASKED_TILE
+
+
+def narrows_tiles(plan: DotPlan) -> bool:
+    """Whether tiles of fewer columns are the others, told so: where they have as many vectors."""
+    rest = plan.view.n % plan.columns
+    return plan.form is Form.COLUMNS and rest > plan.columns - plan.lanes and _has_masks(plan)
 
 
 def shortens_tiles(plan: DotPlan) -> bool:
