@@ -69,3 +69,13 @@ def test_map_stacks_what_a_function_gives_for_the_parts():
     np.testing.assert_array_equal(rows, np.sort(A, 1))
     found = xl.map(lambda parts: parts["a"] @ parts["b"], {"a": A, "b": 2 * A})
     np.testing.assert_allclose(found, 2 * np.sum(A * A, 1))
+
+
+def test_branches_take_operands_and_loops_one_array():
+    def branch(x, y):
+        return xl.cond(x[0] > 0, lambda a, b: a * b, lambda a, b: a - b, x, y)
+
+    x, y = np.array([2.0, 3.0]), np.array([5.0, 7.0])
+    np.testing.assert_array_equal(xl.jit(branch)(x, y), x * y)
+    np.testing.assert_array_equal(xl.jit(branch)(-x, y), -x - y)
+    np.testing.assert_array_equal(xl.vmap(lambda v: xl.while_loop(lambda s: s < 10, lambda s: s * 2, v))(x), [16, 12])

@@ -158,3 +158,35 @@ def test_arrays_that_a_compiled_function_is_given_take_traced_indices() -> None:
     taken = xl.jit(lambda table, x: np.sum(table[np.argsort(x)] * x))
     table = np.arange(5.0)
     np.testing.assert_allclose(xl.grad(lambda x: taken(table, x))(X), table[np.argsort(X)])
+
+
+LOOPS = {
+    "scan": lambda w: np.sum(xl.scan(lambda carry, a: (np.tanh(carry * a) + a, carry * 2), w[0], w)[1]),
+    "fori_loop": lambda w: np.sum(xl.fori_loop(0, 3, lambda i, s: np.sin(s) * w[0] + i, w)),
+    "map": lambda w: np.sum(xl.map(lambda a: a**3 * w[1], w)),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_gradients_of_loops_have_gradients(name):
+    def plain(w):
+        return xl.jit(xl.grad(LOOPS[name]))(w)
+
+    found = xl.hessian(LOOPS[name])(X)
+    expected = [(plain(X + 1e-6 * e) - plain(X - 1e-6 * e)) / 2e-6 for e in np.eye(len(X))]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_a_third_derivative_of_a_loop():
+    def power(x):
+        return xl.fori_loop(0, 4, lambda i, s: s * x, x)
+
+    np.testing.assert_allclose(xl.grad(xl.grad(xl.grad(power)))(1.5), 60 * 1.5**2)
+
+
+def test_pullbacks_outside_of_traced_functions():
+    value, pullback = xl.vjp(lambda x, y: np.sin(x) * y, X, 2 * X)
+    np.testing.assert_allclose(value, np.sin(X) * 2 * X)
+    for cotangent in (np.ones_like(X), X):
+        for one, other in zip(pullback(cotangent), (np.cos(X) * 2 * X, np.sin(X)), strict=True):
+            np.testing.assert_allclose(one, other * cotangent)

@@ -1,5 +1,6 @@
 """`xlalite.jit`: NumPy functions give NumPy's values and element types."""
 
+import functools
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -332,3 +333,26 @@ def test_functions_that_the_text_names_make_arrays_that_take_traced_ones() -> No
 
     found = xl.jit(lambda x: powers_of(x, 2) + filled(x))(1.5)
     np.testing.assert_allclose(found, powers_of(1.5, 2) + filled(1.5))
+
+
+def test_functions_some_of_whose_arguments_are_given():
+    class Scaled:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def apply(self, x):
+            y = np.zeros(3)
+            y[:] = x * self.factor
+            return y
+
+        def __call__(self, x):
+            return x * self.factor
+
+    x = np.arange(3.0)
+    partial = xl.jit(functools.partial(functools.partial(lambda a, b, c: a * b + c, b=2.0), c=x))
+    np.testing.assert_array_equal(partial(x), 3 * x)
+    assert "jit of <lambda>" in repr(partial)
+    np.testing.assert_array_equal(xl.jit(Scaled(3).apply)(x), 3 * x)
+    np.testing.assert_array_equal(xl.jit(Scaled(4))(x), 4 * x)
+    with pytest.raises(ValueError, match="jit of Scaled: static argument 'z' is none of x"):
+        xl.jit(Scaled(4), static_argnames="z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,9 +30,9 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, *arguments: Any, 
 
     Args:
         pred: A truth value.
-        true_fn: A function without arguments.
+        true_fn: A function.
         false_fn: Another; its results have the same structure, shapes and element types.
-        arguments: As TensorFlow's.
+        arguments: What the functions take; outside of traced functions as TensorFlow's.
         options: As TensorFlow's.
 
     Raises:
@@ -39,7 +40,8 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, *arguments: Any, 
     """
     if not is_tracing():
         return control_flow.cond(pred, true_fn, false_fn, *arguments, **options)
-    return _arrays(control_flow.cond(as_tensor(pred), _on_arrays(true_fn), _on_arrays(false_fn), *arguments, **options))
+    taken, other = (_on_arrays(functools.partial(each, *arguments)) for each in (true_fn, false_fn))
+    return _arrays(control_flow.cond(as_tensor(pred), taken, other, **options))
 
 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
@@ -68,7 +70,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Any, *arguments: Any, 
     Args:
         cond: Takes the loop variables, gives a truth value.
         body: Takes the loop variables, gives their next values, of the same shapes and element types.
-        loop_vars: The initial values, a sequence (of nested sequences or dictionaries).
+        loop_vars: The initial values, a sequence (of nested sequences or dictionaries); or one array.
         arguments: As TensorFlow's.
         options: As TensorFlow's.
 
@@ -78,6 +80,8 @@ def while_loop(cond: Function, body: Function, loop_vars: Any, *arguments: Any, 
     """
     if not is_tracing():
         return control_flow.while_loop(cond, body, loop_vars, *arguments, **options)
+    if not isinstance(loop_vars, list | tuple | dict):
+        loop_vars = [loop_vars]
     found = control_flow.while_loop(_on_arrays(cond), _on_arrays(body), _tensors(loop_vars), *arguments, **options)
     return _arrays(found)
 

@@ -12,7 +12,7 @@ from xlalite.framework.structure import flatten, rebuild
 from xlalite.hlo.errors import TracingError
 from xlalite.ops.functions import array
 from xlalite.ops.helpers.gradients import gradients
-from xlalite.tracing.namespace import with_these_names
+from xlalite.tracing.namespace import name_of, with_these_names
 from xlalite.tracing.promotion import as_tensor, sizes
 from xlalite.tracing.state import is_tracing
 from xlalite.tracing.traced_array import TracedArray
@@ -41,7 +41,7 @@ def value_and_grad(fun: Function, argnums: int | Sequence[int] = 0, has_aux: boo
         result = with_these_names(fun)(*inputs, **named)
         value, *aux = result if has_aux else (result,)
         if sizes(value) or as_tensor(value).dtype.numpy_dtype.kind not in "fc":
-            raise TracingError(f"{_name(fun)}: the gradient is that of one number with fractions, found {value!r}")
+            raise TracingError(f"{name_of(fun)}: the gradient is that of one number with fractions, found {value!r}")
         found = _gradients([value], leaves, None)
         parts = _by_argument(found, structures)
         gradient = parts[0] if isinstance(argnums, int) else tuple(parts)
@@ -64,13 +64,11 @@ def grad(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False)
 def vjp(fun: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `fun`, and the function that takes a derivative by the value to those by the arguments.
 
-    Raises:
-        TracingError: Nothing is traced: the function that is returned belongs to one program.
+    Outside of traced functions that is a program of its own, which computes the value again.
     """
     if not is_tracing():
-        raise TracingError(
-            f"vjp of {_name(fun)}: it gives a function, so call both within one function under xlalite.jit"
-        )
+        pull = _compiled(lambda x, cotangent: vjp(fun, *x)[1](cotangent))
+        return _compiled(lambda *x: with_these_names(fun)(*x))(*primals), functools.partial(pull, primals)
     inputs, leaves, structures = _fresh(fun, primals, range(len(primals)))
     result = with_these_names(fun)(*inputs)
     outputs, structure = flatten(result)
@@ -78,7 +76,7 @@ def vjp(fun: Function, *primals: Any) -> tuple[Any, Function]:
     def pullback(cotangent: Any) -> Any:
         given, other = flatten(cotangent)
         if other != structure:
-            raise TracingError(f"vjp of {_name(fun)}: the cotangent has not the structure of the result")
+            raise TracingError(f"vjp of {name_of(fun)}: the cotangent has not the structure of the result")
         return tuple(_by_argument(_gradients(outputs, leaves, given), structures))
 
     return result, pullback
@@ -154,13 +152,13 @@ def _fresh(
     for number in numbers:
         if not -len(arguments) <= number < len(arguments):
             raise TracingError(
-                f"{_name(fun)}: there is no argument {number} among {len(arguments)} to differentiate by"
+                f"{name_of(fun)}: there is no argument {number} among {len(arguments)} to differentiate by"
             )
         values, structure = flatten(arguments[number])
         new = [TracedArray(array.identity(as_tensor(value))) for value in values]
         for each in new:
             if each.dtype.kind not in "fc":
-                raise TracingError(f"{_name(fun)}: argument {number} is {each.dtype}, which has no derivative")
+                raise TracingError(f"{name_of(fun)}: argument {number} is {each.dtype}, which has no derivative")
         leaves += new
         structures.append((len(new), structure))
         inputs[number] = rebuild(structure, [each.copy() for each in new])
@@ -183,10 +181,6 @@ def _by_argument(found: Sequence[Any], structures: Sequence[tuple[int, Any]]) ->
         parts.append(rebuild(structure, rest[:count]))
         rest = rest[count:]
     return parts
-
-
-def _name(fun: Function) -> str:
-    return getattr(fun, "__name__", repr(fun))
 
 
 def _compiled(function: Function) -> Function:

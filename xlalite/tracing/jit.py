@@ -39,7 +39,7 @@ from xlalite.runtime.recompilation import REMEMBERED_SIGNATURES, STRUCTURE_CHANG
 from xlalite.tracing.compiled import Compiled, assembler
 from xlalite.tracing.donation import OUT, Donation, donation_of, into, unused_donation
 from xlalite.tracing.lowered import Lowered
-from xlalite.tracing.namespace import with_these_names
+from xlalite.tracing.namespace import name_of, with_these_names
 from xlalite.tracing.promotion import as_tensor
 from xlalite.tracing.source_transformation import with_staged_control
 from xlalite.tracing.state import is_tracing, tracing
@@ -105,19 +105,20 @@ class JitFunction:
     ) -> None:
         """Wraps `function`."""
         functools.update_wrapper(self, function)
+        self._name = name_of(function)
         self._function = with_staged_control(function) if control_flow else function
         self._static_names, self._static_positions = _chosen(function, "static", static_argnames, static_argnums)
         self._donated_names, self._donated_positions = _chosen(function, "donated", donate_argnames, donate_argnums)
         if both := self._static_names & self._donated_names:
-            raise ValueError(f"jit of {function.__name__}: {', '.join(sorted(both))}: static and donated")
+            raise ValueError(f"jit of {self._name}: {', '.join(sorted(both))}: static and donated")
         self._has_out = any(
             each.name == OUT or each.kind is inspect.Parameter.VAR_KEYWORD
             for each in inspect.signature(function).parameters.values()
         )
         _chosen(function, "dynamic", tuple(dynamic), ())
-        self._symbolic_sizes = SymbolicSizes(function.__name__, dynamic)
+        self._symbolic_sizes = SymbolicSizes(self._name, dynamic)
         self._num_threads = num_threads
-        self._history = CompilationHistory(function.__name__)
+        self._history = CompilationHistory(self._name)
         self._statics: deque[Mapping[str, Any]] = deque(maxlen=REMEMBERED_SIGNATURES)
         self._cache: SignatureCache[Compiled] = SignatureCache(REMEMBERED_SIGNATURES, clocked=Compiled.clocked)
         # Programs for arrays alone, by their shapes and types.
@@ -163,7 +164,7 @@ class JitFunction:
     def __repr__(self) -> str:
         programs = dict.fromkeys(compiled.executable for compiled in self._cache.made())
         shapes = "; ".join(str(program.program_shape) for program in programs)
-        return f"<jit of {self._function.__name__}, compiled for {shapes or 'nothing yet'}>"
+        return f"<jit of {self._name}, compiled for {shapes or 'nothing yet'}>"
 
     def executable(self, *arguments: Any, **named: Any) -> Executable:
         """The program for arguments of this kind, compiled if it was not."""
@@ -188,7 +189,7 @@ class JitFunction:
         positional = [arguments[i] if i in kept else each for i, each in enumerate(positional)]
         own_named |= {name: given[name] for name in self._donated_names & given.keys()}
         result = with_these_names(self._function)(*positional, **own_named)
-        return result if out is None else into(out, result, self._function.__name__)
+        return result if out is None else into(out, result, self._name)
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Compiled, list[Array]]:
         static = {name: value for name, value in named.items() if name in self._static_names}
@@ -201,7 +202,7 @@ class JitFunction:
         try:
             hash(static_values)
         except TypeError as error:
-            raise TracingError(f"{self._function.__name__}: static arguments must be hashable: {error}") from None
+            raise TracingError(f"{self._name}: static arguments must be hashable: {error}") from None
         signature = ((structure, static_values), *kinds)
         return self._cache.obtain(
             signature, lambda: self._compile(_Given(structure, fixed, static, leaves, arrays), signature)
@@ -215,7 +216,7 @@ class JitFunction:
             before = min(reversed(self._statics), key=lambda other: len(_changed(now, other)))
             if names := _changed(now, before):
                 values = {"before": repr(before.get(names[0])), "now": repr(now.get(names[0]))}
-                subject = (self._function.__name__, *names)
+                subject = (self._name, *names)
                 decision = replace(decision, subject=subject, reason="a static argument changed", numbers=values)
         self._statics.append(now)
         return decision
@@ -237,7 +238,7 @@ class JitFunction:
         return own[number] if number < len(own) else f"{rest[0]}[{number - len(own)}]"
 
     def _compile(self, given: _Given, signature: Signature) -> Compiled:
-        name = self._function.__name__
+        name = self._name
         flags = flags_from_environment()
         options = RuntimeOptions(
             num_threads=self._num_threads or flags.xlalite_num_threads or None,
@@ -266,7 +267,7 @@ class JitFunction:
 
     def _traced(self, given: _Given, shapes: Sequence[tuple[int, ...]]) -> _Traced:
         """What the function does with arguments of these sizes."""
-        name = self._function.__name__
+        name = self._name
         with Graph().as_default(), _refusing_random_numbers(name), tracing():
             inputs = [
                 placeholder(array.dtype, dims, f"argument_{i}")
@@ -406,11 +407,11 @@ def _chosen(
     for name in names:
         if name not in parameters and not takes_any:
             known = ", ".join(parameters)
-            raise ValueError(f"jit of {function.__name__}: {what} argument {name!r} is none of {known}")
+            raise ValueError(f"jit of {name_of(function)}: {what} argument {name!r} is none of {known}")
     for number in numbers:
         if not takes_more and not -len(positional) <= number < len(positional):
             raise ValueError(
-                f"jit of {function.__name__}: {what} argument {number} is none of its {len(positional)} positions"
+                f"jit of {name_of(function)}: {what} argument {number} is none of its {len(positional)} positions"
             )
     wanted = [number + len(positional) if number < 0 else number for number in numbers]
     positions = {*wanted, *(positional.index(name) for name in names if name in positional)}

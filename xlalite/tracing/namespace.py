@@ -121,7 +121,18 @@ def with_these_names(function: Callable[..., Any]) -> Callable[..., Any]:
     return seen
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """What a function is called, also one some of whose arguments are given."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
 def _seeing(function: Any, made: dict[Callable[..., Any], Callable[..., Any]]) -> Any:
+    if isinstance(function, functools.partial):
+        return functools.partial(_seeing(function.func, made), *function.args, **function.keywords)
+    if isinstance(function, types.MethodType):
+        return types.MethodType(_seeing(function.__func__, made), function.__self__)
     if not isinstance(function, types.FunctionType) or _assigns_global_names(function.__code__):
         return function
     if function in made:

@@ -197,7 +197,7 @@ def _check_invariant(op: Operation, start: Handle, results: Sequence[Handle]) ->
 
 def _counting_inputs(op: Operation) -> Sequence[int]:
     counter = find_counter(op) if _histories_read(op) else None
-    return () if counter is None else counter.positions
+    return counter.positions if counter is not None and counter.operation is op else ()
 
 
 def _why_not_compilable(op: Operation) -> str | None:

@@ -62,7 +62,12 @@ class LoopCounter:
 
 
 def find_counter(op: Operation) -> LoopCounter | None:
-    """The integers that bound a `While`; None when its condition looks at nothing but other values."""
+    """The integers that bound a `While`; None when its condition looks at nothing but other values.
+
+    A gradient runs as often as the loop through which it goes backwards, and is bounded by its integers.
+    """
+    if (forward := _forward_loop(op)) is not None:
+        return find_counter(forward)
     cond, body = op.get_attr("cond"), op.get_attr("body")
     count = len(body.outputs)
     parts, variables, positions = [], set(), set()
@@ -81,6 +86,26 @@ def find_counter(op: Operation) -> LoopCounter | None:
             variables |= followed
             positions |= found
     return LoopCounter(op, tuple(parts), tuple(sorted(variables)), tuple(sorted(positions))) if parts else None
+
+
+def _forward_loop(op: Operation) -> Operation | None:
+    """The loop `op` is the gradient of: from the number of its last iteration down to 0."""
+    cond, body = op.get_attr("cond"), op.get_attr("body")
+    if not body.outputs:
+        return None
+    start = op.inputs[0].op
+    steps = ((start, "Sub", 1), (cond.outputs[0].op, "GreaterEqual", 0), (body.outputs[0].op, "Sub", 1))
+    if not all(step.type == kind and _is_constant(step.inputs[1], value) for step, kind, value in steps):
+        return None
+    if cond.outputs[0].op.inputs[0] is not cond.inputs[0] or body.outputs[0].op.inputs[0] is not body.inputs[0]:
+        return None
+    iterations = start.inputs[0]
+    is_count = iterations.op.type == "While" and iterations.value_index == len(iterations.op.get_attr("body").outputs)
+    return iterations.op if is_count else None
+
+
+def _is_constant(tensor: Tensor, value: int) -> bool:
+    return tensor.op.type == "Const" and not tensor.shape.dims and int(tensor.op.get_attr("value")) == value
 
 
 def parts_of(condition: Tensor) -> list[Tensor]:
