@@ -118,8 +118,8 @@ _NAMES: dict[str, str] = {
     "xlalite.ops.functions.tensor_array": "TensorArray",
     "xlalite.ops.helpers.constant": "constant, convert_to_tensor",
     "xlalite.ops.functions.control_flow": (
-        "add_to_collection, Assert, case, container, control_dependencies, device, get_collection, group, name_scope, "
-        "no_op, switch_case, tuple, with_dependencies"
+        "add_to_collection, Assert, case, colocate_with, container, control_dependencies, device, get_collection, "
+        "group, name_scope, no_op, switch_case, tuple, with_dependencies"
     ),
     "xlalite.ops.helpers.gradients": "AggregationMethod, UnconnectedGradients, gradients",
     "xlalite.messages.classes": "Event, GraphDef, HistogramProto, MetaGraphDef, NodeDef, Summary",

@@ -65,10 +65,10 @@ from xlalite.ops.functions.clipping import (
     clip_by_norm as clip_by_norm, global_norm as global_norm
 )
 from xlalite.ops.functions.control_flow import (
-    Assert as Assert, add_to_collection as add_to_collection, case as case, container as container,
-    control_dependencies as control_dependencies, device as device, get_collection as get_collection, group as group,
-    name_scope as name_scope, no_op as no_op, switch_case as switch_case, tuple as tuple,
-    with_dependencies as with_dependencies
+    Assert as Assert, add_to_collection as add_to_collection, case as case, colocate_with as colocate_with,
+    container as container, control_dependencies as control_dependencies, device as device,
+    get_collection as get_collection, group as group, name_scope as name_scope, no_op as no_op,
+    switch_case as switch_case, tuple as tuple, with_dependencies as with_dependencies
 )
 from xlalite.ops.functions.custom_gradients import hessians as hessians
 from xlalite.ops.functions.defined_functions import Defun as Defun, function as function
@@ -231,9 +231,10 @@ from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
     estimator as estimator, feature_column as feature_column, gfile as gfile, graph_util as graph_util, image as image,
     initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup,
-    losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python_io as python_io,
-    quantization as quantization, random as random, saved_model as saved_model, signal as signal, sparse as sparse,
-    spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
+    losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python as python,
+    python_io as python_io, quantization as quantization, random as random, saved_model as saved_model,
+    signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary, test as test,
+    train as train, xla as xla
 )
 from xlalite.tracing.callbacks import pure_callback as pure_callback
 from xlalite.tracing.control_flow import (

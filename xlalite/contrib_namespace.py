@@ -95,7 +95,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
         "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
         "xlalite.ops.recurrent.cells": (
             "BasicLSTMCell, BasicRNNCell, GRUBlockCell, GRUBlockCellV2, GRUCell, LayerNormBasicLSTMCell, "
-            "LSTMBlockCell, LSTMCell"
+            "LSTMBlockCell, LSTMCell, NASCell"
         ),
         "xlalite.ops.recurrent.convolutional_cells": "Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell",
         "xlalite.ops.recurrent.networks": "stack_bidirectional_dynamic_rnn, static_bidirectional_rnn, static_rnn",

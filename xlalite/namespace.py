@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from xlalite.contrib_namespace import CONTRIB
 
 _GENERATORS = "Algorithm, Generator, create_rng_state, get_global_generator, set_global_generator"
+_LOOPS = "bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn, static_bidirectional_rnn, static_rnn"
 
 # Namespace to the modules that define its names, spelled as in `xlalite/__init__.py`.
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
@@ -251,9 +252,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "swish, weighted_cross_entropy_with_logits, xw_plus_b, zero_fraction"
         ),
         "xlalite.ops.functions.sparse": "embedding_lookup_sparse, safe_embedding_lookup_sparse",
-        "xlalite.ops.recurrent.networks": (
-            "bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn, static_bidirectional_rnn, static_rnn"
-        ),
+        "xlalite.ops.recurrent.networks": _LOOPS,
     },
     "nn.rnn_cell": {
         "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
@@ -270,6 +269,20 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "python_io": {
         "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
+    },
+    "python": {},
+    "python.client": {},
+    "python.client.timeline": {
+        "xlalite.client.timeline": "Timeline",
+    },
+    "python.ops": {},
+    "python.ops.rnn": {
+        "xlalite.ops.recurrent.networks": _LOOPS,
+    },
+    "python.ops.rnn_cell": {
+        "xlalite.ops.recurrent.cell": "LSTMStateTuple, RNNCell",
+        "xlalite.ops.recurrent.cells": "BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell",
+        "xlalite.ops.recurrent.wrappers": "DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper",
     },
     "random": {
         "xlalite.framework.random_seed": "set_random_seed",
@@ -386,6 +399,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.client.monitored_session": (
             "ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold, SingularMonitoredSession"
         ),
+        "xlalite.client.supervisor": "Supervisor",
+        "xlalite.client.server_cluster": "ClusterSpec, Server",
         "xlalite.ops.training.coordinator": "Coordinator, LooperThread",
         "xlalite.ops.training.input_producers": (
             "batch, batch_join, input_producer, limit_epochs, range_input_producer, shuffle_batch, "

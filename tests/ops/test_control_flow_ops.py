@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xlalite as tf
 from xlalite.framework.graph.errors import ElementTypeError, GraphError, InvalidArgumentError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.meaning.compilability import why_not_compilable
@@ -247,3 +248,12 @@ def test_unfed_placeholders_are_named(run: Any) -> None:
         InvalidArgumentError, match=r"placeholder 'images' needs a value: .* float32 and shape \(\?, 2\)"
     ):
         run(x + 1)
+
+
+def test_operations_are_placed_where_another_is(graph: Any) -> None:
+    with tf.device("/cpu:1"):
+        first = tf.constant(1.0)
+    with tf.device("/job:worker"), tf.colocate_with(first):
+        assert tf.constant(2.0).device == first.device == "/device:CPU:1"
+        with graph.colocate_with(tf.Variable(1.0, name="v").op):
+            assert tf.constant(2.0).device == "/device:CPU:1"

@@ -361,3 +361,20 @@ def test_readers_of_what_is_no_file(sess: tf.Session, tmp_path: Path) -> None:
     for attrs in ({"record_bytes": 0}, {"record_bytes": 2, "footer_bytes": -1}):
         with pytest.raises(tf.errors.InvalidArgumentError, match="one byte at least"):
             sess.run(create("FixedLengthRecordReaderV2", [], attrs))
+
+
+def test_a_queue_of_a_list_is_chosen_when_a_step_runs(graph: Any) -> None:
+    first, second = tf.FIFOQueue(5, tf.float32, [()]), tf.FIFOQueue(5, tf.float32, [()])
+    number = tf.placeholder(tf.int32, [])
+    chosen = tf.QueueBase.from_list(number, [first, second])
+    assert chosen.dtypes == first.dtypes
+    with tf.Session() as session:
+        session.run([first.enqueue(1.0), second.enqueue(2.0)])
+        assert session.run(chosen.dequeue(), {number: 1}) == 2.0
+        assert session.run(chosen.size(), {number: 0}) == 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not in"):
+            session.run(chosen.size(), {number: 2})
+    with pytest.raises(TypeError, match="component dtypes"):
+        tf.QueueBase.from_list(0, [first, tf.FIFOQueue(5, tf.int32)])
+    with pytest.raises(TypeError, match="list of queues"):
+        tf.QueueBase.from_list(0, [])

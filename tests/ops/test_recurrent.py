@@ -382,3 +382,40 @@ def test_conditional_random_field_agrees_with_all_paths(run: Any) -> None:
     (slope,) = gradients(tf.reduce_sum(likelihood), x)
     expected = differences(lambda feeds: run(tf.reduce_sum(likelihood), feeds), {x: scores}, x, 1e-6)
     np.testing.assert_allclose(run(slope, {x: scores}), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("projected", [None, 2])
+def test_nas_cell(graph: Any, rng: np.random.Generator, projected: int | None) -> None:
+    units, out = 3, projected or 3
+    x, c, h = (rng.standard_normal(sizes).astype(np.float32) for sizes in ((4, 5), (4, units), (4, out)))
+    cell = tf.contrib.rnn.NASCell(units, num_proj=projected, use_bias=True)
+    state = tf.nn.rnn_cell.LSTMStateTuple(tf.constant(c), tf.constant(h))
+    given = tf.constant(x)
+    output, after = cell(given, state)
+    slope = tf.gradients(tf.reduce_sum(output * output), given)[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values = {variable.name.rpartition("/")[2]: session.run(variable) for variable in tf.global_variables()}
+        found, found_state, found_slope = session.run([output, after, slope])
+
+    def step(x: Any) -> tuple[Any, Any]:
+        def sigmoid(v: Any) -> Any:
+            return 1 / (1 + np.exp(-v))
+
+        a = np.split(x @ values["kernel:0"], 8, 1)
+        b = np.split(h @ values["recurrent_kernel:0"] + values["bias:0"], 8, 1)
+        left = np.tanh(np.tanh(sigmoid(a[0] + b[0]) * np.maximum(a[1] + b[1], 0)) + c)
+        new_c = left * np.tanh(sigmoid(a[2] + b[2]) + np.maximum(a[3] * b[3], 0))
+        right = np.tanh(np.tanh(a[4] + b[4]) * sigmoid(a[5] + b[5]))
+        new_h = np.tanh(new_c * np.tanh(right + sigmoid(sigmoid(a[7] + b[7]) + np.tanh(a[6] + b[6]))))
+        return new_c, new_h @ values["projection_weights:0"] if projected else new_h
+
+    np.testing.assert_allclose(found, step(x)[1], rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(found_state.c, step(x)[0], rtol=2e-5, atol=1e-6)
+    wide, near = x.astype(np.float64), 1e-5
+    moved = np.zeros_like(wide)
+    for place in np.ndindex(*wide.shape):
+        change = np.zeros_like(wide)
+        change[place] = near
+        moved[place] = ((step(wide + change)[1] ** 2).sum() - (step(wide - change)[1] ** 2).sum()) / (2 * near)
+    np.testing.assert_allclose(found_slope, moved, rtol=1e-3, atol=1e-4)

@@ -13,6 +13,8 @@ from xlalite.client.monitored_session import (
     MonitoredTrainingSession as MonitoredTrainingSession, Scaffold as Scaffold,
     SingularMonitoredSession as SingularMonitoredSession
 )
+from xlalite.client.server_cluster import ClusterSpec as ClusterSpec, Server as Server
+from xlalite.client.supervisor import Supervisor as Supervisor
 from xlalite.files.checkpoint_state import (
     get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,
     latest_checkpoint as latest_checkpoint, list_variables as list_variables, load_checkpoint as load_checkpoint,

@@ -106,6 +106,12 @@ class ScopedCreation(ABC):
             self._scopes.devices = outer
 
     @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Requests for operations created inside the device of another, whatever the scopes around ask for."""
+        with self.device(None), self.device(op.device):
+            yield
+
+    @contextmanager
     def attribute_scope(self, attributes: Mapping[str, Any]) -> Iterator[None]:
         """Annotates operations created inside; a callable value is asked per operation, None removes an outer value."""
         outer = self._scopes.attributes

@@ -253,6 +253,16 @@ for _name, _attrs, _defaults in (
     declare_on_host(_name, (), one_handle, _made, _WHY_HOST, attrs=_attrs, defaults=_defaults, is_stateful=True)
 
 
+def _selected(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
+    number, handles = int(np.asarray(inputs[0])), inputs[1:]
+    if not 0 <= number < len(handles):
+        raise InvalidArgumentError(None, op, f"indices = {number} is not in [0, {len(handles)})")
+    return [handles[number]]
+
+
+declare_on_host("_SelectQueue", ("index", "queues*"), one_handle, _selected, _WHY_HOST)
+
+
 def component_types(made: Operation) -> tuple[DType, ...]:
     """The element types of what a queue holds."""
     types: tuple[DType, ...] = made.get_attr("component_types")

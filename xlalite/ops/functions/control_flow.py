@@ -35,6 +35,11 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     return get_default_graph().device(device_name_or_function)
 
 
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Requests for operations created inside the device of another, or of a tensor's or variable's."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
 def container(container_name: str) -> AbstractContextManager[str]:
     """Accepted for compatibility: what a session keeps lies in one place."""
     return nullcontext(container_name)

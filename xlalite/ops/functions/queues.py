@@ -49,6 +49,29 @@ class QueueBase:
         self.queue_ref: Tensor = node(self.op_type, (), {**given, **(attrs or {})}, name)
         self._types = self.dtypes
 
+    @staticmethod
+    def from_list(index: Any, queues: Sequence[Any]) -> QueueBase:
+        """The queue of that number, known when a step runs; shapes and names are those that all have.
+
+        Raises:
+            TypeError: something is no queue, or their components differ in type.
+            ValueError: their names differ.
+        """
+        if not queues or not all(isinstance(each, QueueBase) for each in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if any(each.dtypes != first.dtypes for each in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(each.names != first.names for each in queues):
+            raise ValueError("Queues do not have matching component names.")
+        made = QueueBase.__new__(QueueBase)
+        made.dtypes = made._types = first.dtypes
+        made.names = first.names
+        alike = all([*map(str, each.shapes)] == [*map(str, first.shapes)] for each in queues)
+        made.shapes = first.shapes if alike else []
+        made.queue_ref = node("_SelectQueue", [convert_to_tensor(index, int32), *(each.queue_ref for each in queues)])
+        return made
+
     @property
     def name(self) -> str:
         """The name of the operation that makes the queue."""

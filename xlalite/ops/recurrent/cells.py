@@ -7,8 +7,8 @@ from typing import Any
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions.array import concat, split
-from xlalite.ops.functions.math import clip_by_value, matmul, rsqrt, sigmoid
-from xlalite.ops.functions.nn import bias_add, moments
+from xlalite.ops.functions.math import clip_by_value, matmul, rsqrt, sigmoid, tanh
+from xlalite.ops.functions.nn import bias_add, moments, relu
 from xlalite.ops.recurrent.cell import LSTMStateTuple, RNNCell, activation_or_tanh, input_size
 from xlalite.ops.recurrent.time_steps import dropped_out
 from xlalite.ops.training.initializers import constant_initializer, zeros_initializer
@@ -244,6 +244,56 @@ class LSTMBlockCell(LSTMCell):
             name=name,
             dtype=dtype,
         )
+
+
+class NASCell(RNNCell):
+    """The cell that a search for architectures found (Zoph and Le 2017)."""
+
+    def __init__(
+        self, num_units: int, num_proj: int | None = None, use_bias: bool = False, reuse: Any = None, **options: Any
+    ) -> None:
+        """A cell of `num_units`, whose output is projected to `num_proj` if asked."""
+        super().__init__(_reuse=reuse, **options)
+        self._num_units = num_units
+        self._num_proj = num_proj
+        self._use_bias = use_bias
+
+    @property
+    def state_size(self) -> LSTMStateTuple:
+        """The sizes of c and h."""
+        return LSTMStateTuple(self._num_units, self.output_size)
+
+    @property
+    def output_size(self) -> int:
+        """The number of units, or of what they are projected to."""
+        return self._num_proj or self._num_units
+
+    def build(self, inputs_shape: Any) -> None:
+        """Makes kernels, bias and projection."""
+        units = self._num_units
+        self._recurrent_kernel = self.add_variable("recurrent_kernel", [self.output_size, 8 * units])
+        self._kernel = self.add_variable("kernel", [input_size(inputs_shape), 8 * units])
+        if self._use_bias:
+            self._bias = self.add_variable("bias", [8 * units], initializer=zeros_initializer)
+        if self._num_proj:
+            self._projection = self.add_variable("projection_weights", [units, self._num_proj])
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
+        """One step: eight parts of input and state are joined in pairs, up to the new cell and output."""
+        c, h = state
+        recurrent = matmul(h, self._recurrent_kernel)
+        if self._use_bias:
+            recurrent = bias_add(recurrent, self._bias)
+        pairs = zip(split(matmul(inputs, self._kernel), 8, 1), split(recurrent, 8, 1), strict=True)
+        joined = [x * m if place == 3 else x + m for place, (x, m) in enumerate(pairs)]
+        functions = (sigmoid, relu, sigmoid, relu, tanh, sigmoid, tanh, sigmoid)
+        first = [function(value) for function, value in zip(functions, joined, strict=True)]
+        opened = tanh(tanh(first[0] * first[1]) + c)
+        c = opened * tanh(first[2] + first[3])
+        h = tanh(c * tanh(tanh(first[4] * first[5]) + sigmoid(first[6] + first[7])))
+        if self._num_proj:
+            h = matmul(h, self._projection)
+        return h, LSTMStateTuple(c, h)
 
 
 class LayerNormBasicLSTMCell(LSTMCell):
