@@ -94,7 +94,7 @@ def generate_code(
     keeps = keeper if wanted is CodeForm.OBJECT else None
     if keeps is not None:
         texts = named_by_content(texts)
-        found = {one: keeps.find(one) for one in texts if one.startswith((SHARED_MODULE, RENAMED_MODULE))}
+        found = {one: keeps.find(one) for one in texts if one.startswith(_KEPT)}
     kept = {one: GeneratedCode(image=image) for one, image in found.items() if image is not None}
     missing = [one for one in texts if one not in kept]
     made = dict(zip(missing, _generate_all(missing, wanted, options, threads), strict=True))
@@ -178,7 +178,7 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
                 assembly = machine.emit_assembly(copy)
         if CodeForm.OBJECT in wanted:
             image = _emit_object(module, machine)
-            exports = _exported_names(module)
+            exports = () if text.startswith(_KEPT) else _exported_names(module)
     idle.append(machine)
     return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
 
@@ -243,6 +243,9 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
 
 _FEWEST_CHARACTERS = 1_500
 """What must be left beside the longest module for a thread to be sooner there than the caller."""
+
+_KEPT = (SHARED_MODULE, RENAMED_MODULE)
+"""Begin modules that are worth keeping; all that they define is for the modules that they are linked with."""
 
 _generating = threading.RLock()
 """Held while threads of ours are in LLVM."""
