@@ -41,15 +41,19 @@ def network(module: ModuleBuilder, word: Type, most: int) -> Function:
     rounding = block - block // 3
     has_blocks = most + rounding >= block
 
+    def order_block(fb: FunctionBuilder, held: Sequence[Value]) -> None:
+        words, buffer, count, begin = held
+        vectors = _block(fb, wide, words, count, begin)
+        for number, one in enumerate(_ordered_block(fb, vectors)):
+            fb.store(one, fb.gep(word, buffer, fb.add(begin, number * lanes)), align)
+
     def build() -> Function:
         fb = _function(module, f"sort_few_{word.text}{'_in_blocks' * has_blocks}", (PTR, PTR, I64))
         words, buffer, count = fb.parameters
         end = fb.and_(fb.add(count, rounding), -block) if has_blocks else fb.constant(I64, 0)
         if has_blocks:
             with fb.loop(0, end, block) as begin:
-                vectors = _block(fb, wide, words, count, begin)
-                for number, one in enumerate(_ordered_block(fb, vectors)):
-                    fb.store(one, fb.gep(word, buffer, fb.add(begin, number * lanes)), align)
+                fb.apart("order_block", [words, buffer, count, begin], order_block)
         with fb.loop(end, count, lanes) as at:
             inside = lanes_below(fb, at, count, lanes)
             found = fb.masked_load(wide, fb.gep(word, words, at), inside, fb.constant(wide, -1), align)
