@@ -27,6 +27,7 @@ FOLDERS = {
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "xlalite.hlo": (
         (
+            "digest",
             "errors",
             "garbage",
             "late",

@@ -7,10 +7,10 @@ annotations, wired in the same way. Sharing counts: `add(x, x)` differs from `ad
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
@@ -202,14 +202,14 @@ class Fingerprints:
 def _literal_digest(literal: Literal) -> str:
     if literal.shape.is_tuple:
         return _digest("tuple", [_literal_digest(element) for element in literal.elements])
-    hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    hasher = blake2b(digest_size=_DIGEST_BYTES)
     hasher.update(literal.shape.text().encode())
     hasher.update(b"elided" if literal.is_elided else literal.value.tobytes())
     return hasher.hexdigest()
 
 
 def _digest(kind: str, parts: Sequence[str]) -> str:
-    hasher = hashlib.blake2b(f"{_VERSION}: {kind}\n".encode(), digest_size=_DIGEST_BYTES)
+    hasher = blake2b(f"{_VERSION}: {kind}\n".encode(), digest_size=_DIGEST_BYTES)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         hasher.update(b"%d:" % len(data))

@@ -6,7 +6,6 @@ A pass that is registered can be named: by `--passes`, by the flags that restric
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TypeVar
 
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.late import imported
 from xlalite.passes.core.base import HloPass
@@ -82,7 +82,7 @@ def source_stamp(thing: type | Callable[..., object]) -> str:
 
     A file that it imports does not count; `version`, an attribute of the class or function, says that one changed.
     """
-    digest = hashlib.blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     digest.update(f"{thing.__module__}.{thing.__qualname__} {getattr(thing, 'version', '')}".encode())
     file = getattr(sys.modules.get(thing.__module__), "__file__", None)
     if file is not None and Path(file).is_file():

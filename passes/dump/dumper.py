@@ -8,7 +8,6 @@ cannot be written is missing, with one warning for the directory: a dump never e
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -21,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from xlalite.hlo import log
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.errors import DumpError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
@@ -340,5 +340,5 @@ def _file_safe(name: str, limit_bytes: int) -> str:
     data = re.sub(r"[^\w.-]", "_", name).encode()
     if len(data) <= limit_bytes:
         return data.decode()
-    digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+    digest = blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
     return f"{data[: limit_bytes - len(digest) - 1].decode(errors='ignore')}-{digest}"

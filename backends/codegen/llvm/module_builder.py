@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
@@ -16,6 +15,7 @@ from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import VOID, Type
 from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes
 from xlalite.backends.codegen.llvm.vectors import Vectors
+from xlalite.hlo.digest import blake2b
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _NUMBERED = re.compile(r"[!#]\d+")
@@ -155,7 +155,7 @@ class ModuleBuilder(ModuleSymbols):
             )
             build(fb)
             (text,) = own.texts(most_lines=1)
-            name = f"{stem}.{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+            name = f"{stem}.{blake2b(text.encode(), digest_size=8).hexdigest()}"
             return name, text.replace(fb.function.text, f'@"{name}"')
 
         def declared(name: str, text: str) -> Function:

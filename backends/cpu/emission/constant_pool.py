@@ -6,7 +6,6 @@ kept beside the code: who asks for the code has the module.
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned
 from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.literal import Literal
 
@@ -40,7 +40,7 @@ def bytes_of(literal: Literal) -> ByteArray:
 
 def symbol_of(literal: Literal) -> str:
     """The name under which code refers to a constant; equal bytes have equal names."""
-    digest = hashlib.blake2b(bytes_of(literal).data, digest_size=16).hexdigest()
+    digest = blake2b(bytes_of(literal).data, digest_size=16).hexdigest()
     return f"xlalite_constant_{digest}"
 
 

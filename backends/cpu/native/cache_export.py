@@ -7,7 +7,6 @@ digest; the entries follow as they lie in the directory, each with a digest of i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 import os
@@ -19,6 +18,7 @@ from xlalite.backends.cpu.native.cache_directory import CacheDirectory
 from xlalite.backends.cpu.native.cache_file import FORMAT, read_entry, write_entry
 from xlalite.backends.cpu.native.code_version import code_version
 from xlalite.backends.cpu.native.jit_options import host_fingerprint
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.errors import CacheError
 
 _MAGIC = b"xlacache"
@@ -110,4 +110,4 @@ def _table(text: bytes, path: Path) -> dict[str, Any]:
 
 
 def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=32).digest()
+    return blake2b(data, digest_size=32).digest()

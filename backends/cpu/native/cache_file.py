@@ -6,7 +6,6 @@ The description has the key, and a digest covers everything, so that damage and 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 
 from xlalite.backends.cpu.native.aligned_memory import ALIGNMENT_BYTES, ByteArray, aligned_bytes
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.errors import CacheError
 from xlalite.hlo.records import dataclass
 
@@ -155,7 +155,7 @@ def _pieces(sizes: tuple[tuple[str, int], ...], data: ByteArray) -> Iterator[tup
 
 
 def _digest(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    digest = blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
         digest.update(part)
     return digest.digest()

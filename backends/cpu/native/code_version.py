@@ -7,7 +7,6 @@ which it last changed what it says.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ import xlalite.hlo
 import xlalite.passes
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import SharedImages, default_cache
+from xlalite.hlo.digest import blake2b
 
 
 @cache
@@ -41,7 +41,7 @@ def code_version() -> str:
         digests = " ".join(map(sources_digest, roots)).encode()
         kept.keep(state, digests, 1e3 * (time.perf_counter() - start))
     text = f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__} {digests.decode()}"
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def version_in_keys() -> str:
@@ -51,7 +51,7 @@ def version_in_keys() -> str:
 
 def sources_digest(root: str) -> str:
     """The stamp of all Python files below a directory, by their places and contents."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for source in _sources(root):
         with open(source.path, "rb", buffering=0) as file:
             data = file.read()

@@ -6,11 +6,11 @@ it has to be found again where another instruction gives it its name.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
 from xlalite.backends.cpu.native.object_code import RENAMED_MODULE, SHARED_MODULE
+from xlalite.hlo.digest import blake2b
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _DEFINED = re.compile(
@@ -30,7 +30,7 @@ def named_by_content(texts: Sequence[str]) -> list[str]:
         if text.startswith(RENAMED_MODULE):
             defined = _DEFINED.findall(text)
             own = {name: f"@own.{number}" for number, (_, name) in enumerate(defined)}
-            digest = hashlib.blake2b(_renamed(text, own).encode(), digest_size=12).hexdigest()
+            digest = blake2b(_renamed(text, own).encode(), digest_size=12).hexdigest()
             if digest in digests:  # both would define the same
                 continue
             digests.add(digest)

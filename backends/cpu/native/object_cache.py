@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 import sys
 import time
@@ -30,6 +29,7 @@ from xlalite.backends.cpu.native.linker import LinkedModule, link
 from xlalite.backends.cpu.native.object_code import CodeSummary, IrSource, ObjectCode
 from xlalite.backends.cpu.native.once import once
 from xlalite.hlo import log
+from xlalite.hlo.digest import blake2b
 from xlalite.hlo.errors import CacheError, XlaliteError
 from xlalite.hlo.records import dataclass
 
@@ -258,7 +258,7 @@ def _milliseconds_since(start: float) -> float:
 
 def cache_key(key_parts: Sequence[str | bytes], options: JitOptions) -> str:
     """The name of an entry: a digest of the parts, the options, and the compiler and machine they are for."""
-    digest = hashlib.blake2b(digest_size=20)
+    digest = blake2b(digest_size=20)
     for part in (f"format {FORMAT}", host_fingerprint(), options.key(), *key_parts):
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little"))
