@@ -36,6 +36,7 @@ _NAMES = {
     "verification.verifier": "verify",
 }
 _MODULE_OF = {name: f"xlalite.hlo.{module}" for module, names in _NAMES.items() for name in names.split(", ")}
+__all__ = sorted(_MODULE_OF)  # for `help(xlalite.hlo)`
 
 
 def __getattr__(name: str) -> object:
@@ -50,4 +51,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(_MODULE_OF)
+    return list(__all__)

@@ -63,7 +63,7 @@ def test_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("--xla_dump_hlo_pass=a", "unknown flag --xla_dump_hlo_pass; did you mean '--xla_dump_hlo_pass_re'?"),
         ("--tf-xla-auto-jit=1", r"unknown flag --tf-xla-auto-jit; did you mean '--tf_xla_auto_jit'\?"),
-        ("--zzz", "unknown flag --zzz; the flags are --xla_dump_to,"),
+        ("--zzz", "unknown flag --zzz; `xlalite flags` lists those there are"),
         ("xla_dump_to=a", "expected --flag=value, found 'xla_dump_to=a'"),
         ("--xla_dump_to", "--xla_dump_to needs a value: --xla_dump_to=DIR"),
         ("--tf_xla_auto_jit=on", "--tf_xla_auto_jit: expected an integer from -1 to 2, found 'on'"),

@@ -300,7 +300,7 @@ def _value_of(argument: str, flags: Flags) -> tuple[str, object]:
 
 def _unknown(name: str) -> FlagError:
     known = [f"--{flag}" for flag in _TABLE]
-    hint = did_you_mean("--" + name.replace("-", "_"), known, f"the flags are {', '.join(known)}")
+    hint = did_you_mean("--" + name.replace("-", "_"), known, "`xlalite flags` lists those there are")
     return FlagError(f"unknown flag --{name}{hint}")
 
 

@@ -91,5 +91,5 @@ def missing_name(place: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for a public name that does not exist."""
     from xlalite.hlo.wording import did_you_mean  # rarely needed, and more than `import xlalite` loads
 
-    hint = did_you_mean(name, known, likeness=0.75)
+    hint = did_you_mean(name, known, "docs/tf1.md lists those there are", likeness=0.75)
     return AttributeError(f"{place}.{name}: xlalite has no such name yet{hint}", name=name)

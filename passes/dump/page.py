@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -84,15 +85,23 @@ class _Page:
             _header(contents, name, self._link("index.json", "index.json")),
             _TOOLS,
             _overview(contents.modules),
-            *(self._report(report) for report in contents.reports),
+            *(self._report(report, contents.modules) for report in contents.reports),
             *(self._module(module) for module in contents.modules),
         ]
         style, script = graph_style() + _asset("page.css"), graph_script() + _asset("links.js") + _asset("page.js")
         return _DOCUMENT.format(style=style, script=script, body="\n".join(body), name=escape(name))
 
-    def _report(self, report: ReportEntry) -> str:
+    def _report(self, report: ReportEntry, modules: tuple[ModuleEntry, ...]) -> str:
+        words = set(re.findall(r"[\w.-]+", self._read(report.file)))
+        links = ", ".join(
+            f'<a class="mono" href="#{escape(module.prefix)}">{escape(module.name)}</a>'
+            for module in modules
+            if module.name in words
+        )
         parts = [
             f'<section id="{escape(report.name)}"><h2>{escape(report.name)}</h2>',
+            '<p class="faint">What a session ran, which operations became clusters, and why the others did not. '
+            f"Each cluster is compiled as a module of its own{f': {links}' if links else ''}.</p>",
             self._text("Cluster report", report.file, is_open=True),
             self._decisions(report.decisions),
             "</section>",

@@ -230,13 +230,24 @@ ENTRY e { x = f32[64,64] parameter(0)
   ROOT t = (f32[64,64], f32[64,64]) tuple(y, z) }
 """)
     ran = xlalite("opt", file, f"--stage={stage}", "--kernel=y")
-    assert ran.out.startswith(start)
+    heading, code = ran.out.split("\n", 1)
+    sign = "#" if stage == "asm" else ";"
+    assert heading.startswith(f"{sign} %y = f32[64,64]{{1,0}} dot(%x, %x), ")
+    assert code.startswith(start)
     assert "kernel.y" in ran.out
     assert "kernel.z" not in ran.out
     ran = xlalite("opt", file, f"--stage={stage}", "--kernel=yy")
     assert ran.code == 2
     assert "there is no kernel 'yy'" in ran.err
     assert "--stage=asm have kernels" in xlalite("opt", file, "--kernel=y").err
+    twice = xlalite("opt", file, f"--stage={stage}", "--kernel=y", "--passes=cse,dce").out
+    assert twice.startswith(f"{sign} %y = ")
+
+
+def test_the_code_of_a_fusion_stands_behind_what_it_holds(softmax: Path, xlalite: Callable[..., object]) -> None:
+    lines = xlalite("opt", softmax, "--stage=asm", "--kernel=q_fusion").out.splitlines()
+    assert lines[0].startswith("# %q_fusion = f32[4,16]{1,0} fusion(%x), kind=kInput, calls=")
+    assert any(line.startswith("#   %e = f32[4,16]{1,0} exponential(%") for line in lines)
 
 
 def test_modules_are_shown_in_stablehlo(tmp_path: Path, xlalite: Callable[..., object]) -> None:

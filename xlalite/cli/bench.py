@@ -45,6 +45,7 @@ class Measurement:
         warm_compile_ms: Compilation when the cache has the code.
         best_us: The quickest call.
         median_us: The median of the calls.
+        ninth_decile_us: Nine calls of ten take at most so long.
         calls: How many calls were made.
         gflops: Arithmetic operations per nanosecond of the quickest call, transcendental functions not among them.
         gbytes: Bytes that kernels read and write, per nanosecond of the quickest call.
@@ -57,6 +58,7 @@ class Measurement:
     warm_compile_ms: float
     best_us: float
     median_us: float
+    ninth_decile_us: float
     calls: int
     gflops: float
     gbytes: float
@@ -67,7 +69,8 @@ class Measurement:
         return (
             f"  compile  {self.compile_ms:.1f} ms, with a warm cache {self.warm_compile_ms:.2f} ms "
             f"(the first time {self.first_compile_ms:.1f} ms)\n"
-            f"  run      best {_shown_us(self.best_us)}, median {_shown_us(self.median_us)} of {self.calls} calls\n"
+            f"  run      best {_shown_us(self.best_us)}, median {_shown_us(self.median_us)}, "
+            f"nine of ten within {_shown_us(self.ninth_decile_us)}, of {self.calls} calls\n"
             f"  rates    {self.gflops:.3g} GFLOP/s, {self.gbytes:.3g} GB/s\n"
             f"  memory   {shown_bytes(self.peak_bytes)} at the peak, machine code {shown_bytes(self.code_bytes)}"
         )
@@ -155,6 +158,7 @@ def measure(module: HloModule, platform: str, options: CompileOptions, min_secon
         warm_compile_ms=1e3 * warm_seconds,
         best_us=1e6 * best,
         median_us=1e6 * statistics.median(calls),
+        ninth_decile_us=1e6 * sorted(calls)[len(calls) * 9 // 10],
         calls=len(calls),
         gflops=cost["flops"] / best / 1e9,
         gbytes=cost["bytes accessed"] / best / 1e9,

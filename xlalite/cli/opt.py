@@ -98,7 +98,10 @@ def run(words: Sequence[str]) -> int:
         for module in modules
     ]
     texts = [
-        output.text if arguments.kernel is None else kernel_text(output.text, arguments.kernel) for output in outputs
+        output.text
+        if arguments.kernel is None
+        else kernel_text(output.text, arguments.kernel, _compiled(module, passes, backend, options))
+        for module, output in zip(modules, outputs, strict=True)
     ]
     _write(arguments.output, f"{SEPARATOR}\n".join(texts))
     for output in outputs:
@@ -161,6 +164,14 @@ def _run_passes(
     unoptimized = dataclasses.replace(options, optimize=False)
     output = backend.compile_to(stage, module, unoptimized)
     return StageOutput(output.text, output.decisions, (*records, *output.pass_records))
+
+
+def _compiled(
+    module: HloModule, passes: tuple[Stage, ...] | None, backend: Backend, options: CompileOptions
+) -> HloModule:
+    """The program that code is made of; chosen passes have run on it already."""
+    chosen = options if passes is None else dataclasses.replace(options, optimize=False)
+    return parse(backend.compile_to("hlo-backend", module, chosen).text)
 
 
 def _picture(

@@ -135,6 +135,16 @@ def test_sessions_overwrite_their_own_reports_only(tmp_path: Path) -> None:
     assert session_dumper(DebugOptions()) is None
 
 
+def test_reports_lead_to_the_modules_of_their_clusters(tmp_path: Path) -> None:
+    for name in ("cluster_0_train", "cluster_0"):
+        dump(tmp_path, None, name)
+    report = session_dumper(DebugOptions(dump_to=str(tmp_path)))
+    assert report is not None
+    report.write("cluster_0_train: 3 operations\n", ())
+    page = render_page(read_contents(tmp_path), tmp_path)
+    assert 'of its own: <a class="mono" href="#module_0000.cluster_0_train">cluster_0_train</a>.</p>' in page
+
+
 def test_reports_go_to_standard_output_as_well(capsys: pytest.CaptureFixture[str]) -> None:
     dumper = session_dumper(DebugOptions(dump_to="-"))
     assert dumper is not None
