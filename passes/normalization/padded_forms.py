@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import recognise_monoid
@@ -55,17 +58,6 @@ def _has_their_flags(one: HloInstruction) -> bool:
     return one.shape.is_array and flags(one.shape) == tuple(map(any, columns))
 
 
-def _takes_all(one: HloInstruction) -> bool:
-    operand = one.operand(0).shape
-    ranges = zip(one.attrs.slice, operand.dims, flags(operand), strict=True)
-    return all(part == (0, size, 1) for part, size, flag in ranges if flag)
-
-
-def _takes_all_or_known(one: HloInstruction) -> bool:
-    operand, sizes = one.operand(0).shape, one.attrs.dynamic_slice_sizes
-    return all(size == taken for size, taken, flag in zip(operand.dims, sizes, flags(operand), strict=True) if flag)
-
-
 def _elementwise(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
     alike = [operand.sizes for operand in operands if len(operand.sizes) == one.shape.rank]
     return padder.like(one, operands, [padder.least(sizes) for sizes in zip(*alike, strict=True)])
@@ -99,6 +91,46 @@ def _transpose(padder: Padder, one: HloInstruction, operands: list[Padded]) -> P
 
 def _same_sizes(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
     return padder.like(one, operands, operands[0].sizes)
+
+
+def _slice(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
+    """Parts of known places lie inside of what counts."""
+    (array,) = operands
+    sizes: list[Handle | None] = []
+    for size, part, bound in zip(array.sizes, one.attrs.slice, array.whole.dims, strict=True):
+        is_whole = part == (0, bound, 1)
+        if size is not None and not is_whole:
+            padder.conditions.append(padder.builder.compare(size, part[1], "GE"))
+        sizes.append(size if is_whole else None)
+    return padder.like(one, operands, sizes)
+
+
+def _dynamic_slice(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
+    array, *starts = operands
+    taken, whole = one.attrs.dynamic_slice_sizes, array.whole
+    parts = [None if part == bound else part for part, bound in zip(taken, whole.dims, strict=True)]
+    inside = _inside(padder, array, starts, parts)
+    sizes = [size if part is None else None for size, part in zip(array.sizes, parts, strict=True)]
+    return Padded(padder.builder.dynamic_slice(whole, inside, taken), tuple(sizes))
+
+
+def _inside(padder: Padder, array: Padded, starts: Sequence[Padded], extents: Sequence[int | None]) -> list[Handle]:
+    """Starts of windows that stay inside of what counts; None takes all of that."""
+    clamped = []
+    for dim, (start, extent) in enumerate(zip(starts, extents, strict=True)):
+        if array.sizes[dim] is None or extent is None:
+            clamped.append(start.whole)
+            continue
+        room = padder.size(array, dim) - extent
+        padder.conditions.append(padder.builder.compare(room, 0, "GE"))
+        zero, most = padder.builder.zeros(start.whole.shape), padder.builder.convert(room, start.whole.dtype)
+        clamped.append(padder.builder.op("clamp", (zero, start.whole, most)))
+    return clamped
+
+
+def _has_wide_starts(one: HloInstruction) -> bool:
+    """Whether starts are numbers that hold any place."""
+    return all(start.shape.is_scalar and start.shape.dtype.bits >= 32 for start in one.operands[1:])
 
 
 def _reverse(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
@@ -147,21 +179,40 @@ def _concatenate(padder: Padder, one: HloInstruction, operands: list[Padded]) ->
 
 
 def _reduce(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
-    array, start = operands
+    arrays, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     monoid = recognise_monoid(one.called_computations[0])
-    assert monoid is not None, "others have no padded form"
-    identity = padder.builder.constant(monoid.identity, monoid.dtype)
-    filled = Padded(padder.filled(array, one.attrs.dimensions, identity))
-    kept = [size for dim, size in enumerate(array.sizes) if dim not in one.attrs.dimensions]
-    return padder.like(one, (filled, start), kept)
+    identities = [start.whole for start in starts]
+    if monoid is not None:
+        identities = [padder.builder.constant(monoid.identity, monoid.dtype)]
+    filled = [
+        Padded(padder.filled(array, one.attrs.dimensions, identity))
+        for array, identity in zip(arrays, identities, strict=True)
+    ]
+    kept = tuple(size for dim, size in enumerate(arrays[0].sizes) if dim not in one.attrs.dimensions)
+    result = padder.like(one, (*filled, *starts), kept)
+    if one.shape.is_array:
+        return result
+    builder, whole = padder.builder, result.whole
+    return Padded(None, parts=tuple(Padded(builder.element(whole, i), kept) for i in range(len(arrays))))
 
 
 def _is_known_sum(one: HloInstruction) -> bool:
-    monoid = recognise_monoid(one.called_computations[0])
     kept = [flag for dim, flag in enumerate(flags(one.operand(0).shape)) if dim not in one.attrs.dimensions]
-    if monoid is None or monoid.dtype is not one.operand(0).shape.dtype or not one.shape.is_array:
+    if one.shape.is_tuple:
+        return _begins_with_nothing(one) and all(list(flags(each)) == kept for each in one.shape.elements)
+    monoid = recognise_monoid(one.called_computations[0])
+    return monoid is not None and monoid.dtype is one.operand(0).shape.dtype and list(flags(one.shape)) == kept
+
+
+def _begins_with_nothing(one: HloInstruction) -> bool:
+    """Whether a reduction begins with values that may be met again: combined with themselves they are the same."""
+    starts = one.operands[len(one.operands) // 2 :]
+    if any(start.opcode != "constant" for start in starts):
         return False
-    return list(flags(one.shape)) == kept
+    values = [start.attrs.literal.to_value() for start in starts]
+    found = evaluate(one.called_computations[0], *values, *values)
+    assert isinstance(found, tuple), "so does a reduction of several arrays"
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(found, values, strict=True))
 
 
 def _reduce_window(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
@@ -223,16 +274,8 @@ def _counted_first(compare: HloComputation) -> Callable[[Builder, tuple[Handle, 
 def _update(padder: Padder, one: HloInstruction, operands: list[Padded]) -> Padded:
     """The update stays inside of what counts."""
     array, update, *starts = operands
-    clamped = []
-    for dim, (start, extent) in enumerate(zip(starts, update.whole.dims, strict=True)):
-        if array.sizes[dim] is None:
-            clamped.append(start.whole)
-            continue
-        room = padder.size(array, dim) - extent
-        padder.conditions.append(padder.builder.compare(room, 0, "GE"))
-        zero, most = padder.builder.zeros(start.whole.shape), padder.builder.convert(room, start.whole.dtype)
-        clamped.append(padder.builder.op("clamp", (zero, start.whole, most)))
-    return Padded(padder.builder.op("dynamic-update-slice", (array.whole, update.whole, *clamped)), array.sizes)
+    inside = _inside(padder, array, starts, update.whole.dims)
+    return Padded(padder.builder.op("dynamic-update-slice", (array.whole, update.whole, *inside)), array.sizes)
 
 
 def _updates_with_known_sizes(one: HloInstruction) -> bool:
@@ -352,8 +395,7 @@ def _pad_to_static(padder: Padder, one: HloInstruction, operands: list[Padded]) 
 
 
 _ONLY_IF: dict[str, Callable[[HloInstruction], bool]] = {
-    "slice": _takes_all,
-    "dynamic-slice": _takes_all_or_known,
+    "dynamic-slice": _has_wide_starts,
     "reduce": _is_known_sum,
     "reduce-window": _is_one_array,
     "sort": lambda one: one.is_pure,
@@ -368,8 +410,8 @@ _FORMS: dict[str, PaddedForm] = {
     "get-dimension-size": _get_size,
     "broadcast": _broadcast,
     "transpose": _transpose,
-    "slice": _same_sizes,
-    "dynamic-slice": _same_sizes,
+    "slice": _slice,
+    "dynamic-slice": _dynamic_slice,
     "reverse": _reverse,
     "pad": _pad,
     "concatenate": _concatenate,

@@ -34,13 +34,19 @@ IN_RANGES: list[Callable[[Any], Any]] = [
     lambda x: np.tanh(x @ np.ones((3, 5))) @ np.ones((5, 2)),
     lambda x: (x[x > 0].sum(), np.where(x > 0, x, 0)),
     lambda x: {"norm": np.linalg.norm(x, axis=1)},
+    lambda x: (np.cumsum(x, 0), np.cumprod(x[:, 0]), np.maximum.accumulate(x), np.cumsum(x[::-1], 0)),
+    lambda x: (np.diff(x, axis=0), np.diff(x, 2, axis=0), x[1:-1], x[2:, 1:]),
+    lambda x: (x[0] + x, x[-1] - x, x[-3:-1], x[1:4:2], np.roll(x, 1, 0)),
+    lambda x: (np.sort(x, 0), np.argsort(x, 0), np.sort(x, axis=None), np.sort((x * 9).astype(int), 0)),
+    lambda x: (x.argmax(0), x.argmin(), (x > 0).argmax(0), (x * 9).astype(int).argmin(0)),
+    lambda x: xl.grad(lambda y: (np.cumsum(y, 0) ** 2).sum() + (np.diff(y, axis=0) ** 2).sum())(x),
 ]
 BY_SIZE: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda x: np.cumsum(x, 0), "the attributes of reduce-window in line .* depend on the size"),
-    (lambda x: np.diff(x, axis=0), "the attributes of slice"),
+    (lambda x: np.median(x, 0), "the operations depend on the size"),
+    (lambda x: x[:: len(x) - 1], "the attributes of slice in line .* depend on the size"),
     (lambda x: np.linspace(0, 1, len(x))[:, None] * x, "constants"),
     (lambda x: x * 2 if len(x) > 6 else x / 3, "at the largest size"),
-    (lambda x: x[0] + x, "no padded form of slice"),
+    (lambda x: np.take(x, [0, 1], 0), "no padded form of gather"),
 ]
 
 
@@ -106,6 +112,9 @@ def test_arguments_that_are_assigned_to_are_those_of_the_caller() -> None:
         grow(expected, 0.5)
         np.testing.assert_allclose(x, expected)
     assert sum(each.verdict == "compiled for a range" for each in compiled.decisions) == 1
+    (donation,) = [each for each in compiled.decisions if each.decided_by == "donation"]
+    assert donation.subject == ("grow", "x")
+    assert donation.reason == "a program for several sizes has larger arrays; what is assigned is copied"
 
 
 def test_sizes_of_one_name_are_equal() -> None:

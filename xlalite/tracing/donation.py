@@ -75,9 +75,9 @@ def donation_of(
     )
 
 
-def unused_donation(function: str, argument: str) -> Decision:
+def unused_donation(function: str, argument: str, reason: str = "no result has its shape and element type") -> Decision:
     """The record of an argument whose memory nothing takes."""
-    return Decision("donation", (function, argument), "not used", "no result has its shape and element type")
+    return Decision("donation", (function, argument), "not used", reason)
 
 
 def into(out: Any, result: Any, function: str) -> Any:

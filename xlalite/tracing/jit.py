@@ -262,6 +262,10 @@ class JitFunction:
             executable = compiled.executable
             decisions += [unused_donation(name, names[i]) for i in traced.donation.unused]
             decisions.insert(0, decision)
+        elif decisions:
+            padded = "a program for several sizes has larger arrays; what is assigned is copied"
+            given_away = sorted(each.parameter_number for each in traced.donation.aliases)
+            decisions += [unused_donation(name, names[i], padded) for i in given_away]
         self._history.add(signature, *decisions)
         return Compiled.of(executable, traced.donation, assembler(traced.structure))
 

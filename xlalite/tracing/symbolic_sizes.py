@@ -20,11 +20,15 @@ from xlalite.hlo.errors import ShapeError, TracingError
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
 from xlalite.hlo.ops.dynamic_shapes import DimensionSizeAttrs
+from xlalite.hlo.ops.slicing import DynamicSliceAttrs, PadAttrs, SliceAttrs
+from xlalite.hlo.ops.sorting import SortAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
+from xlalite.hlo.types.window import WindowDimension
 
 SMALLEST_BOUND = 16
 
@@ -200,11 +204,46 @@ class _Writer:
             self._parameters[one.attrs.number] = found
         elif one.opcode == "constant":
             found = self._constant(one, two, wanted)
+        elif one.opcode == "slice" and (cut := _cut(one, two)) is not None:
+            found = self._with_sizes(one, self._without_ends(one, two, cut), two.shape, wanted)
+        elif one.opcode == "topk" and _takes_all(one) and _takes_all(two):
+            found = self._with_sizes(one, self._in_order(one), two.shape, wanted)
         else:
             if _attributes(one) != _attributes(two):
                 raise _Unfit(f"the attributes of {one.opcode}{_place(one)} depend on the size")
             found = self._with_sizes(one, self._operation(one, wanted), two.shape, wanted)
         self._made[one] = found
+
+    def _without_ends(self, one: HloInstruction, two: HloInstruction, cut: Sequence[tuple[int, int] | None]) -> Handle:
+        """A slice that takes a part at the end, or all but what stands at the ends."""
+        builder, dims = self._builder, one.operand(0).shape.dims
+        kept = [(0, size, 1) if ends else part for ends, part, size in zip(cut, one.attrs.slice, dims, strict=True)]
+        found = builder.op("slice", (self._made[one.operand(0)],), SliceAttrs(tuple(kept)))
+        starts = [builder.constant(0, DType.S32)] * len(dims)
+        sizes = list(found.shape.dims)
+        for dim, ends in enumerate(cut):
+            if ends and one.attrs.slice[dim][0] != two.attrs.slice[dim][0]:
+                starts[dim] = self._number(one, one.attrs.slice[dim][0], two.attrs.slice[dim][0], DType.S32)
+                sizes[dim] = sum(ends)
+        if tuple(sizes) != found.shape.dims:
+            return builder.op("dynamic-slice", (found, *starts), DynamicSliceAttrs(tuple(sizes)))
+        padding = [(-ends[0], -ends[1], 0) if ends else (0, 0, 0) for ends in cut]
+        return builder.op("pad", (found, builder.zeros(Shape.array(one.shape.dtype))), PadAttrs(tuple(padding)))
+
+    def _in_order(self, one: HloInstruction) -> Handle:
+        """All elements in order, with their positions."""
+        x, builder, last = self._made[one.operand(0)], self._builder, one.operand(0).shape.rank - 1
+        positions = builder.iota(DType.S32, one.operand(0).shape.dims, last)
+        for dim, flag in enumerate(x.shape.dynamic):
+            if flag:
+                size = builder.op("get-dimension-size", (x,), DimensionSizeAttrs((dim,)))
+                positions = builder.op("set-dimension-size", (positions, size), DimensionSizeAttrs((dim,)))
+        kind = ComparisonType.TOTALORDER if x.dtype.is_floating else None
+        order = CompareAttrs(Direction.GT if one.attrs.largest else Direction.LT, kind)
+        scalars = [Shape.array(each.shape.dtype) for each in (x, x, positions, positions)]
+        compare = builder.subcomputation(f"{one.name}.order", scalars, lambda b, p: b.op("compare", p[:2], order))
+        shape = Shape.tuple([x.shape, positions.shape])
+        return builder.op("sort", (x, positions), SortAttrs((last,), True), (compare,), shape=shape)
 
     def _operation(self, one: HloInstruction, wanted: Shape) -> Handle:
         operands = [self._made[each] for each in one.operands]
@@ -285,12 +324,45 @@ def _attributes(one: HloInstruction) -> Any:
         case "slice":
             pairs = zip(one.attrs.slice, one.operand(0).shape.dims, strict=True)
             return tuple("whole" if part == (0, size, 1) else part for part, size in pairs)
+        case "reduce-window":
+            pairs = zip(one.attrs.window.dimensions, one.operand(0).shape.dims, strict=True)
+            return tuple(_cumulative(size).get(each, each) for each, size in pairs)
         case "dynamic-slice":
             return _wholes(one.attrs.dynamic_slice_sizes, one)
         case "gather":
             return replace(one.attrs, slice_sizes=()), _wholes(one.attrs.slice_sizes, one)
         case _:
             return one.attrs
+
+
+def _cumulative(size: int) -> Mapping[WindowDimension, str]:
+    """The windows of cumulative sums, forwards and backwards."""
+    to_end, from_start = WindowDimension(size, pad_high=size - 1), WindowDimension(size, pad_low=size - 1)
+    return {to_end: "from each", from_start: "up to each"}
+
+
+def _takes_all(one: HloInstruction) -> bool:
+    return bool(one.attrs.k == one.operand(0).shape.dims[-1])
+
+
+def _cut(one: HloInstruction, two: HloInstruction) -> list[tuple[int, int] | None] | None:
+    """For each dimension what a slice leaves out at both ends, or what it takes between two distances from the end.
+
+    None stands for the others, and for a slice without such dimensions.
+    """
+    found = list[tuple[int, int] | None]()
+    sizes = zip(one.operand(0).shape.dims, two.operand(0).shape.dims, strict=True)
+    for part, other, (size, other_size) in zip(one.attrs.slice, two.attrs.slice, sizes, strict=True):
+        ends = [(each[0], whole - each[1]) for each, whole in ((part, size), (other, other_size))]
+        at_end = [(whole - each[0], each[1] - whole) for each, whole in ((part, size), (other, other_size))]
+        same = next((pair[0] for pair in (ends, at_end) if pair[0] == pair[1]), None)
+        if part == other or ends[0] == ends[1] == (0, 0):
+            found.append(None)
+        elif part[2] != 1 or other[2] != 1 or same is None:
+            return None
+        else:
+            found.append(same)
+    return found if any(found) else None
 
 
 def _wholes(taken: Sequence[int], one: HloInstruction) -> tuple[int, ...]:
