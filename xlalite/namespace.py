@@ -83,6 +83,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "estimator": {
         "xlalite.client.estimator": "Estimator",
+        "xlalite.client.canned_estimators": (
+            "DNNClassifier, DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, DNNRegressor, LinearClassifier, "
+            "LinearRegressor"
+        ),
         "xlalite.client.train_and_evaluate": "FinalExporter, LatestExporter, train_and_evaluate",
         "xlalite.client.estimator_spec": "EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec, WarmStartSettings",
     },

@@ -9,7 +9,7 @@ import pytest
 import xlalite as tf
 from xlalite.ops.declarations.sparse_cross import joined_fingerprint
 
-F = np.float32
+F: Any = np.float32
 fc = tf.feature_column
 NUMBERS = F([[1, 5], [-3, 2], [10, 0.5]])
 ONE = F([1, 2, 3])

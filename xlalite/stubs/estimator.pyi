@@ -1,5 +1,10 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.client.canned_estimators import (
+    DNNClassifier as DNNClassifier, DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor, DNNRegressor as DNNRegressor,
+    LinearClassifier as LinearClassifier, LinearRegressor as LinearRegressor
+)
 from xlalite.client.estimator import Estimator as Estimator
 from xlalite.client.estimator_spec import (
     EstimatorSpec as EstimatorSpec, EvalSpec as EvalSpec, ModeKeys as ModeKeys, RunConfig as RunConfig,
