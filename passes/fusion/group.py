@@ -9,7 +9,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
-from xlalite.passes.fusion.fusible import is_expensive, why_not_fusible
+from xlalite.passes.fusion.fusible import is_expensive
 from xlalite.passes.fusion.kernel_shape import KernelKind
 from xlalite.passes.fusion.work import (
     EXPENSIVE_FLOPS,
@@ -129,8 +129,11 @@ class KernelGroup:
         return RECOMPUTED_FLOPS * self.domain.element_count
 
     def needs_few(self, producer: HloInstruction) -> bool:
-        """Whether computing the elements that members read costs next to nothing beside keeping all of them."""
-        if why_not_fusible(producer) is not None or self.domain is None or self.evaluations is None:
+        """Whether computing the elements that members read costs next to nothing beside keeping all of them.
+
+        The producer is one that kernels can compute element by element.
+        """
+        if self.domain is None or self.evaluations is None:
             return False
         if self.place_of_operand(producer)[0] is not Place.OTHER:
             return False

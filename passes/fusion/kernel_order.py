@@ -46,8 +46,8 @@ class KernelOrder:
         below: dict[Step, None] = {step: None for start in starts for step in self._readers(start) if step not in goals}
         above: dict[Step, None] = dict.fromkeys(goals)
         down, up = list(below), list(above)
-        floor = min(heights[goal] for goal in goals)
-        ceiling = max((heights[step] for step in below), default=floor)
+        floor = min(map(heights.__getitem__, goals))
+        ceiling = max(map(heights.__getitem__, below), default=floor)
         while down and up:
             step = down.pop()
             if heights[step] > floor:
@@ -73,7 +73,7 @@ class KernelOrder:
 
     def add_output(self, group: KernelGroup, output: HloInstruction) -> None:
         """Lifts a kernel that gives one more array above what reads it, and what leads to the kernel above that."""
-        least = 1 + max((self._heights[reader] for reader in self._readers(output)), default=-1)
+        least = 1 + max(map(self._heights.__getitem__, self._readers(output)), default=-1)
         if least > self._heights[group]:
             self._heights[group] = least
             self._lift_before(group)
@@ -94,22 +94,22 @@ class KernelOrder:
                     waiting.append(before)
 
     def _least_height(self, step: Step) -> int:
-        return 1 + max((self._heights[follower] for follower in self._followers(step)), default=-1)
+        return 1 + max(map(self._heights.__getitem__, self._followers(step)), default=-1)
 
     def _followers(self, step: Step) -> Iterator[Step]:
         for output in step.outputs if isinstance(step, KernelGroup) else (step,):
             yield from self._readers(output)
 
-    def _readers(self, output: HloInstruction) -> Iterator[Step]:
+    def _readers(self, output: HloInstruction) -> list[Step]:
         """The steps that need an instruction's array: not those that compute it for themselves."""
+        groups_of, found = self._groups_of, list[Step]()
         for user in (*output.users, *output.control_successors):
-            groups = self._groups_of.get(user)
+            groups = groups_of.get(user)
             if groups is None:
-                yield user
-                continue
-            for group in groups:
-                if output not in group:
-                    yield group
+                found.append(user)
+            else:
+                found += [group for group in groups if output not in group.places]
+        return found
 
     def _predecessors(self, step: Step) -> Iterator[Step]:
         """The steps visited so far that give what a step needs."""

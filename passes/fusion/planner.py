@@ -107,7 +107,8 @@ class FusionPlanner:
 
     def _groups_for_all(self, producer: HloInstruction, groups: list[KernelGroup]) -> list[KernelGroup]:
         """The one kernel that needs all of a producer, when others, which then compute theirs, need few elements."""
-        few = [group for group in groups if group.needs_few(producer)] if len(groups) > 1 else []
+        may_share = len(groups) > 1 and why_not_fusible(producer) is None
+        few = [group for group in groups if group.needs_few(producer)] if may_share else []
         if len(groups) - len(few) > 1:
             return groups
         joined = [group for group in few if self._join_one(producer, group)]
