@@ -161,7 +161,7 @@ class HloInstruction:
     @property
     def use_count(self) -> int:
         """Number of operand slots that hold this one."""
-        return sum(1 if isinstance(at, int) else len(at) for at in self._users.values())
+        return len(self._users) + sum([len(at) - 1 for at in self._users.values() if not isinstance(at, int)])
 
     @property
     def control_successors(self) -> tuple[HloInstruction, ...]:

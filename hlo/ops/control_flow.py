@@ -105,12 +105,11 @@ class FusionAttrs:
 
 def _fusion_shape(context: ShapeContext) -> Shape:
     result = check_called(context, 0, context.operands, "calls").result
-    context.require(
-        context.declared is None or context.declared.compatible(result),
-        f"the fused computation gives {result.text()}, declared is "
-        f"{context.declared.text() if context.declared is not None else ''}",
-    )
-    return context.declared if context.declared is not None else result
+    if context.declared is None:
+        return result
+    if not context.declared.compatible(result):
+        raise context.error(f"the fused computation gives {result.text()}, declared is {context.declared.text()}")
+    return context.declared
 
 
 OPS = (

@@ -51,21 +51,19 @@ class BroadcastAttrs:
 def _broadcast_shape(context: ShapeContext) -> Shape:
     operand, result = context.array(0), context.declared_array()
     dimensions: tuple[int, ...] = context.attrs.dimensions
-    context.require(
-        operand.dtype is result.dtype,
-        f"the operand's element type is {operand.dtype.value}, the result's is {result.dtype.value}",
-    )
-    context.require(
-        len(dimensions) == operand.rank,
-        f"dimensions has {len(dimensions)} entries for an operand of rank {operand.rank}",
-    )
+    if operand.dtype is not result.dtype:
+        raise context.error(
+            f"the operand's element type is {operand.dtype.value}, the result's is {result.dtype.value}"
+        )
+    if len(dimensions) != operand.rank:
+        raise context.error(f"dimensions has {len(dimensions)} entries for an operand of rank {operand.rank}")
     check_dimensions(context, dimensions, result.rank, "dimensions")
     for position, dimension in enumerate(dimensions):
-        context.require(
-            operand.dims[position] == result.dims[dimension],
-            f"operand dimension {position} is {operand.dims[position]}, result dimension {dimension} is "
-            f"{result.dims[dimension]} (sizes of 1 are not stretched; reshape first)",
-        )
+        if operand.dims[position] != result.dims[dimension]:
+            raise context.error(
+                f"operand dimension {position} is {operand.dims[position]}, result dimension {dimension} is "
+                f"{result.dims[dimension]} (sizes of 1 are not stretched; reshape first)"
+            )
     return result
 
 

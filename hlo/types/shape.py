@@ -200,7 +200,7 @@ class Shape:
 
     def with_dtype(self, dtype: DType) -> Shape:
         """An array of the same sizes with another element type."""
-        return replace(self, dtype=dtype)
+        return Shape(dtype, self.dims, self.layout, self.dynamic, self.elements)
 
     def with_dims(self, dims: Sequence[int]) -> Shape:
         """A static array of the same element type with other sizes and the default layout."""

@@ -75,7 +75,8 @@ _WANTED: dict[TypeTest, str] = {
 def require_type(context: ShapeContext, position: int, test: TypeTest) -> Shape:
     """The operand, an array whose element type passes the test."""
     shape = context.array(position)
-    context.require(test(shape.dtype), f"element type {shape.dtype.value} is not {_WANTED[test]}")
+    if not test(shape.dtype):
+        raise context.error(f"element type {shape.dtype.value} is not {_WANTED[test]}")
     return shape
 
 
@@ -85,12 +86,11 @@ def same_sizes(context: ShapeContext) -> Shape:
     dynamic = first.dynamic
     for position in range(1, len(context.operands)):
         other = context.array(position)
-        context.require(
-            first.dims == other.dims, f"sizes of operands 0 and {position} differ (HLO does not broadcast implicitly)"
-        )
+        if first.dims != other.dims:
+            raise context.error(f"sizes of operands 0 and {position} differ (HLO does not broadcast implicitly)")
         if other.dynamic:
             dynamic = tuple(a or b for a, b in zip(dynamic or (False,) * first.rank, other.dynamic, strict=True))
-    return Shape(first.dtype, first.dims, first.layout, dynamic)
+    return first if dynamic == first.dynamic else Shape(first.dtype, first.dims, first.layout, dynamic)
 
 
 def common_dtype(lhs: DType, rhs: DType) -> DType | None:

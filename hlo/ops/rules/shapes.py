@@ -17,8 +17,10 @@ from xlalite.hlo.types.shape import ProgramShape, Shape
 def check_dimensions(context: ShapeContext, dimensions: Sequence[int], rank: int, what: str) -> None:
     """Requires distinct dimension numbers of an array of the given rank."""
     for dimension in dimensions:
-        context.require(0 <= dimension < rank, f"{what} has {dimension}, which is not a dimension of rank {rank}")
-    context.require(len(set(dimensions)) == len(dimensions), f"{what} {list(dimensions)} names a dimension twice")
+        if not 0 <= dimension < rank:
+            raise context.error(f"{what} has {dimension}, which is not a dimension of rank {rank}")
+    if len(set(dimensions)) != len(dimensions):
+        raise context.error(f"{what} {list(dimensions)} names a dimension twice")
 
 
 def dynamic_flags(shape: Shape) -> tuple[bool, ...]:
@@ -48,12 +50,13 @@ def check_called(context: ShapeContext, position: int, parameters: Sequence[Shap
     """The called computation's signature, whose parameters must be compatible with the given shapes."""
     context.require(position < len(context.called), f"{what} is missing")
     program = context.called[position]
-    context.require(
-        len(program.parameters) == len(parameters)
-        and all(have.compatible(want) for have, want in zip(program.parameters, parameters, strict=True)),
-        f"{what} takes ({', '.join(shape.text() for shape in program.parameters)}), "
-        f"it is given ({', '.join(shape.text() for shape in parameters)})",
-    )
+    if len(program.parameters) != len(parameters) or not all(
+        have.compatible(want) for have, want in zip(program.parameters, parameters, strict=True)
+    ):
+        raise context.error(
+            f"{what} takes ({', '.join(shape.text() for shape in program.parameters)}), "
+            f"it is given ({', '.join(shape.text() for shape in parameters)})"
+        )
     return program
 
 
