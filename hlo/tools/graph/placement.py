@@ -103,7 +103,10 @@ def settle(wanted: Sequence[float], weights: Sequence[float], spaces: Sequence[f
 
 
 def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The layer of each node: below all that lead to it, and sources just above the first node that they lead to."""
+    """The layer of each node: below all that lead to it, and as low as can be if no more than one does.
+
+    That makes no way through the picture longer, and what prepares a value stands where it is used.
+    """
     graph = networkx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(edges)
@@ -111,8 +114,8 @@ def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     for rank, generation in enumerate(networkx.topological_generations(graph)):
         for node in generation:
             ranks[node] = rank
-    for node in range(count):
-        if not graph.in_degree(node) and graph.out_degree(node):
+    for node in reversed(range(count)):
+        if graph.in_degree(node) <= 1 and graph.out_degree(node):
             ranks[node] = min(ranks[one] for one in graph.successors(node)) - 1
     return ranks
 

@@ -136,6 +136,13 @@ def test_nodes_do_not_overlap_and_edges_lead_down(seed: int) -> None:
     assert all(left >= -1e-6 and right <= placement.width + 1e-6 for left, right, _, _ in boxes)
 
 
+def test_what_prepares_a_value_stands_where_it_is_used() -> None:
+    # 0 -> 1 -> 2 -> 3 -> 4 is the long way; 5 -> 6 and 0 -> 7 only prepare what 8 reads besides.
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 8), (5, 6), (6, 8), (0, 7), (7, 8)]
+    rows = place([Extent(9.0, 9.0, 9.0)] * 9, edges, 40).row_of()
+    assert rows[:9] == [0, 1, 2, 3, 4, 3, 4, 4, 5]
+
+
 def test_places_are_the_nearest_that_keep_the_spaces():
     found = settle([0.0, 0.0, 10.0, 9.0], [1.0, 3.0, 1.0, 1.0], [4.0, 1.0, 2.0])
     assert np.allclose(found, [-3.0, 1.0, 8.5, 10.5])
