@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -193,3 +194,13 @@ def test_dimensions_that_do_not_fit_are_refused():
 
 def test_the_logarithm_of_a_complex_determinant_is_real():
     check(lambda a: np.linalg.slogdet(a).logabsdet, np.eye(2, dtype=np.complex64) * 3j, digits=1e-6)
+
+
+@pytest.mark.parametrize("ufunc", [np.log2, np.log10, np.frexp, np.exp2, np.cbrt])
+def test_bfloat16_is_a_type_of_ufuncs(ufunc):
+    x = np.array([1, 2, 100, 0.01, 1e-39], ml_dtypes.bfloat16)
+    for one, other in zip(
+        xlalite.nest.flatten(xlalite.jit(lambda x: ufunc(x))(x)), xlalite.nest.flatten(ufunc(x)), strict=True
+    ):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one.astype(np.float32), other.astype(np.float32), rtol=1e-2)

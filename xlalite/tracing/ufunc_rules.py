@@ -209,7 +209,7 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
     """A number in [1/2, 1) of either sign, and the power of two that makes x of it."""
-    info = np.finfo(x.dtype.numpy_dtype)
+    info = x.dtype.limits()
     # Denormal numbers are made normal first.
     shift = info.nmant + 2
     is_small = math.less(math.abs(x), _number(float(info.tiny), x))
@@ -228,7 +228,7 @@ def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
     """The number times a power of two, in steps that leave the range only if the result does."""
-    info = np.finfo(x.dtype.numpy_dtype)
+    info = x.dtype.limits()
     most = info.maxexp - 1
     left = math.minimum(math.maximum(cast_to(exponent, as_dtype(np.int32)), -4 * most), 4 * most)
     for _ in range(4):
@@ -263,7 +263,7 @@ def log10(x: Tensor) -> Any:
     found = math.log(x) * _number(1 / numbers.log(10), x)
     whole = math.rint(found)
     is_power = math.equal(_number(10.0, x) ** whole, x)
-    is_normal = math.greater_equal(x, _number(float(np.finfo(x.dtype.numpy_dtype).tiny), x))
+    is_normal = math.greater_equal(x, _number(float(x.dtype.limits().tiny), x))
     return array.where_v2(math.logical_and(is_power, is_normal), whole, found)
 
 
@@ -374,7 +374,7 @@ def _zero_like_sign_of(y: Tensor) -> Tensor:
 
 def _power_of_two(exponent: Tensor, like: Tensor) -> Tensor:
     """A normal power of two, by its bits."""
-    info = np.finfo(like.dtype.numpy_dtype)
+    info = like.dtype.limits()
     whole = as_dtype(np.dtype(f"i{like.dtype.size}"))
     field = cast_to(exponent - int(info.minexp) + 1, whole)
     return math.bitcast(node("LeftShift", [field, _whole(info.nmant, whole)]), like.dtype)

@@ -103,18 +103,23 @@ class DType:
     @property
     def min(self) -> Any:
         """Smallest finite value."""
-        return self._limits().min
+        return self.limits().min
 
     @property
     def max(self) -> Any:
         """Largest finite value."""
-        return self._limits().max
+        return self.limits().max
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a value of type `other` may stand where this type is expected."""
         return bool(self == other)
 
-    def _limits(self) -> Any:
+    def limits(self) -> Any:
+        """What `np.iinfo` or `np.finfo` says, of all types.
+
+        Raises:
+            TypeError: It is no type of numbers in an order.
+        """
         if self.is_integer:
             return np.iinfo(self._numpy)
         if self.is_floating:
