@@ -176,8 +176,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         looks_up=plan.view.rhs.looked_up,
         narrows=narrows,
         shortens=shortens_tiles(plan),
-        run=_run(plan),
-        jump=plan.view.lhs.depth.jump if _run(plan) else 0,
+        has_runs=_run(plan) > 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
         begins_anew=_chain_piece(plan) > 0,
     )
@@ -207,7 +206,10 @@ def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar
         return layout.lhs.outer, layout.rhs.outer, c_row
     b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
     strides = layout.lhs.outer, layout.lhs.depth, b_depth, c_row
-    return (*strides, width) if plan.form is Form.STREAM else (*strides, _chain_piece(plan), width, height)
+    if plan.form is Form.STREAM:
+        return *strides, width
+    runs = (_run(plan), plan.view.lhs.depth.jump) if _run(plan) else ()
+    return *strides, _chain_piece(plan), width, height, *runs
 
 
 def _run(plan: DotPlan) -> int:

@@ -27,6 +27,8 @@ class _Arguments:
         c_row: Distance of c's rows.
         piece: The terms after which sums begin anew.
         height: The rows that are stored.
+        run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
+        jump: Distance from where such a run ends to where the next one begins.
         masks: The lanes of each vector of a row that are used; None for all.
     """
 
@@ -36,6 +38,8 @@ class _Arguments:
     c_row: Scalar
     piece: Scalar
     height: Scalar
+    run: Scalar
+    jump: Scalar
     masks: tuple[Value | None, ...]
 
 
@@ -54,8 +58,7 @@ class OuterTile(Tile):
         looks_up: Whether b is a table of the places of its rows.
         narrows: Whether the number of columns is an argument, any that needs all vectors; else it is known.
         shortens: Whether the number of rows is an argument, too: all are summed, and the first ones stored.
-        run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
-        jump: Distance from where such a run ends to where the next one begins.
+        has_runs: Whether columns of a lie in several runs, which are two arguments more.
         adds: Whether `adds` counts: the sums may be added to those in c.
         begins_anew: Whether sums are added to c and begin anew after some terms, a multiple of the run.
     """
@@ -70,10 +73,14 @@ class OuterTile(Tile):
     looks_up: bool
     narrows: bool
     shortens: bool
-    run: int
-    jump: int
+    has_runs: bool
     adds: bool
     begins_anew: bool
+
+    @property
+    def argument_count(self) -> int:
+        """With those about runs."""
+        return self.arguments + 2 * self.has_runs
 
     @property
     def _starts(self) -> range:
@@ -84,17 +91,18 @@ class OuterTile(Tile):
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
         fb.as_written()
-        fb.is_strength_reduced = self.run > 0
+        fb.is_strength_reduced = self.has_runs
         a, b, c, depth, adds, *arguments = fb.parameters
         is_rare = builder.numbers.is_rare
         sizes = None if self.narrows else self.columns, None if self.shortens or is_rare else self.rows
         known = (self.a_row, self.a_depth, self.b_depth, None, None, *sizes)
         a_row, a_depth, b_depth, c_row, piece, width, height = (
-            number if one is None else one for one, number in zip(known, arguments, strict=True)
+            number if one is None else one for one, number in zip(known, arguments, strict=False)
         )
+        run, jump = arguments[self.arguments :] if self.has_runs else (0, 0)
         ends = (*(start + self.lanes for start in self._starts[:-1]), width)
         masks = tuple(map(builder.below, self._starts, ends))
-        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, masks)
+        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, run, jump, masks)
         if not is_rare:
             self._compute(builder, call, (a, b, c), depth, adds)
             return
@@ -130,10 +138,11 @@ class OuterTile(Tile):
         fb = builder.fb
         count = (self.rows + builder.numbers.flips) * len(self._starts)
         sums = builder.zeros(count * self.chains)
-        if self.run:
-            with fb.carried_loop(0, depth, self.run, [a, b, *sums]) as loop:
-                now, b, *later = self._run(builder, given, loop.values, fb.constant(I64, self.run), count)
-                loop.yield_(fb.gep(builder.kept, now, self.jump), b, *later)
+        if self.has_runs:
+            run = Scalars(fb).value(given.run)
+            with fb.carried_loop(0, depth, run, [a, b, *sums]) as loop:
+                now, b, *later = self._run(builder, given, loop.values, run, count)
+                loop.yield_(Scalars(fb).address(builder.kept, now, given.jump), b, *later)
             a, b, *sums = loop.results
         else:
             a, b, *sums = self._run(builder, given, [a, b, *sums], depth, count)

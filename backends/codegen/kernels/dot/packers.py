@@ -22,7 +22,7 @@ def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
         key,
         "dot_pack",
         I32 if is_word and numbers.widened is not None else VOID,
-        (PTR, PTR, *(I64,) * 7),
-        ("noalias readonly", "noalias", *("",) * 7),
+        (PTR, PTR, *(I64,) * 9),
+        ("noalias readonly", "noalias", *("",) * 9),
         build,
     )

@@ -59,13 +59,15 @@ class Packing:
 
     @property
     def general(self) -> Packing:
-        """What the function that packs is made from: one serves all sizes, and all strides as far as each is single."""
-        return replace(self, source_x=self.source_x.general, source_y=self.source_y.general, target_line=0)
+        """What the function that packs is made from: one serves all sizes, all strides if one does, or two along y."""
+        source_y = self.source_y.general_in_runs if self.source_y.run >= self.lanes else self.source_y.general
+        return replace(self, source_x=self.source_x.general, source_y=source_y, target_line=0)
 
     @property
-    def strides(self) -> tuple[int, int, int]:
+    def strides(self) -> tuple[int, int, int, int, int]:
         """The arguments of that function which say where elements lie."""
-        return self.source_x.stride, self.source_y.stride, self.target_line
+        across = self.source_y
+        return self.source_x.stride, across.stride, self.target_line, across.run, across.steps[0][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,11 @@ class Strip:
 
 
 class Packer:
-    """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height, i64 dx, i64 dy, i64 line)`.
+    """Emits `void pack(ptr source, ptr target, i64 x, i64 y, i64 width, i64 height, i64 dx, i64 dy, i64 line, ...)`.
 
     The source is that of (0, 0), the target that of the first (x, y) to be copied; dx and dy are the strides in the
-    source, where one stride walks through it.
+    source, where one stride walks through it. Where two walk along y, `..., i64 run, i64 step` are how many y dy walks
+    through, and how far apart those are.
     """
 
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
@@ -99,10 +102,15 @@ class Packer:
         self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
         self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
-        self._first_x, self._first_y, self._width, self._height, dx, dy, self._target_line = fb.parameters[2:]
+        self._first_x, self._first_y, self._width, self._height, dx, dy, self._target_line, run, step = fb.parameters[
+            2:
+        ]
         self._x_stride, self._y_stride = (
-            dynamic if walk.is_single and not walk.is_contiguous else walk.stride
+            dynamic if walk.is_general and not walk.is_contiguous else walk.stride
             for walk, dynamic in ((packing.source_x, dx), (packing.source_y, dy))
+        )
+        self._run, self._step = (
+            (run, step) if packing.source_y.is_general else (constant(I64, packing.source_y.run), step)
         )
 
     def emit(self) -> Value | None:
@@ -129,7 +137,11 @@ class Packer:
         return self._math.address(self._memory, pointer, self._y_place(position))
 
     def _y_place(self, position: Value) -> Value:
-        return self._place(self._packing.source_y, self._y_stride, position)
+        fb, walk = self._fb, self._packing.source_y
+        if walk.is_single or not walk.is_general:
+            return self._place(walk, self._y_stride, position)
+        runs = fb.mul(fb.udiv(position, self._run), self._step)
+        return fb.add(runs, self._y_offset(fb.urem(position, self._run)))
 
     def _y_offset(self, number: Scalar) -> Value:
         """Where the y of a number after another one lies, in the same run."""
@@ -149,10 +161,10 @@ class Packer:
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         source = self._at_x(fb.parameters[0], self._first_x)
         whole = fb.sub(self._width, fb.urem(self._width, lanes))
-        with fb.loop(0, self._height) as y:
-            read = self._at_y(source, fb.add(self._first_y, y))
+        with self._places() as (y, offset):
+            read = fb.gep(self._memory, source, offset)
             # Of lines from memory, tiles take a part each; those of the next round arrive meanwhile.
-            fb.prefetch(self._at_y(source, fb.add(self._first_y, fb.add(y, TERMS_AT_ONCE))))
+            fb.prefetch(fb.gep(self._memory, read, self._y_offset(TERMS_AT_ONCE)))
             with fb.loop(0, whole, lanes) as x:
                 line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
                 fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
@@ -253,10 +265,10 @@ class Packer:
         if walk.is_single:
             yield constant(I64, 0), self._height
             return
-        end = fb.add(begin, self._height)
-        with fb.loop(fb.udiv(begin, walk.run), fb.udiv(fb.add(end, walk.run - 1), walk.run)) as number:
-            first = fb.smax(fb.mul(number, walk.run), begin)
-            after = fb.smin(fb.mul(fb.add(number, 1), walk.run), end)
+        end, run = fb.add(begin, self._height), self._run
+        with fb.loop(fb.udiv(begin, run), fb.udiv(fb.sub(fb.add(end, run), 1), run)) as number:
+            first = fb.smax(fb.mul(number, run), begin)
+            after = fb.smin(fb.mul(fb.add(number, 1), run), end)
             yield fb.sub(first, begin), fb.sub(after, first)
 
     def _turn_square(self, strip: Strip, y: Value, offset: Value, mask: Value | None) -> None:

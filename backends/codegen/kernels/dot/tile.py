@@ -50,6 +50,11 @@ class Tile(ABC):
     lanes: int
     chains: int
 
+    @property
+    def argument_count(self) -> int:
+        """How many numbers are further arguments of this tile."""
+        return self.arguments
+
     def function(self, module: ModuleBuilder, numbers: Numbers) -> Function:
         """The function of the tile in the types of a product."""
 
@@ -61,8 +66,8 @@ class Tile(ABC):
             (self.name, numbers.kind, self),
             f"{self.name}_{self.rows}x{self.columns}",
             VOID,
-            (PTR, PTR, PTR, I64, I1, *(I64,) * self.arguments),
-            ("noalias readonly", "noalias readonly", "noalias", *("",) * (2 + self.arguments)),
+            (PTR, PTR, PTR, I64, I1, *(I64,) * self.argument_count),
+            ("noalias readonly", "noalias readonly", "noalias", *("",) * (2 + self.argument_count)),
             build,
         )
 

@@ -71,6 +71,16 @@ class Walk:
         return Walk(((_ANY, 1 if self.is_contiguous else _ANY),)) if self.is_single else self
 
     @property
+    def general_in_runs(self) -> Walk:
+        """The same if two strides do."""
+        return Walk(((_ANY, _ANY), *Walk(self.steps[1:]).general.steps)) if len(self.steps) == 2 else self.general
+
+    @property
+    def is_general(self) -> bool:
+        """Whether sizes and strides are those of arguments."""
+        return self.run == _ANY
+
+    @property
     def span(self) -> int:
         """Elements of memory from the first one to the last."""
         return 1 + sum((size - 1) * abs(stride) for size, stride in self.steps)
