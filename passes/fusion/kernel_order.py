@@ -7,7 +7,7 @@ and mostly of none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -96,9 +96,10 @@ class KernelOrder:
     def _least_height(self, step: Step) -> int:
         return 1 + max(map(self._heights.__getitem__, self._followers(step)), default=-1)
 
-    def _followers(self, step: Step) -> Iterator[Step]:
-        for output in step.outputs if isinstance(step, KernelGroup) else (step,):
-            yield from self._readers(output)
+    def _followers(self, step: Step) -> list[Step]:
+        if not isinstance(step, KernelGroup):
+            return self._readers(step)
+        return [reader for output in step.outputs for reader in self._readers(output)]
 
     def _readers(self, output: HloInstruction) -> list[Step]:
         """The steps that need an instruction's array: not those that compute it for themselves."""
@@ -111,14 +112,18 @@ class KernelOrder:
                 found += [group for group in groups if output not in group.places]
         return found
 
-    def _predecessors(self, step: Step) -> Iterator[Step]:
+    def _predecessors(self, step: Step) -> list[Step]:
         """The steps visited so far that give what a step needs."""
-        for member in step.places if isinstance(step, KernelGroup) else (step,):
+        groups_of, found = self._groups_of, list[Step]()
+        members: Collection[HloInstruction] = step.places if isinstance(step, KernelGroup) else (step,)
+        inside: Collection[HloInstruction] = members if isinstance(step, KernelGroup) else ()
+        for member in members:
             for operand in (*member.operands, *member.control_predecessors):
-                if isinstance(step, KernelGroup) and operand in step:
+                if operand in inside:
                     continue
-                groups = self._groups_of.get(operand)
+                groups = groups_of.get(operand)
                 if groups is not None:
-                    yield from (group for group in groups if operand not in group.duplicates)
+                    found += [group for group in groups if operand not in group.duplicates]
                 elif operand in self._heights:
-                    yield operand
+                    found.append(operand)
+        return found
