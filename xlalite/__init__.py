@@ -186,6 +186,9 @@ _NAMES: dict[str, str] = {
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
         "model_variables, trainable_variables, variables_initializer"
     ),
+    "xlalite.ops.training.partitioners": (
+        "fixed_size_partitioner, min_max_variable_partitioner, variable_axis_size_partitioner"
+    ),
     "xlalite.ops.training.variable_scope": (
         "AUTO_REUSE, VariableScope, get_variable, get_variable_scope, variable_scope"
     ),

@@ -212,6 +212,10 @@ from xlalite.ops.training.initializers import (
     uniform_unit_scaling_initializer as uniform_unit_scaling_initializer,
     variance_scaling_initializer as variance_scaling_initializer, zeros_initializer as zeros_initializer
 )
+from xlalite.ops.training.partitioners import (
+    fixed_size_partitioner as fixed_size_partitioner, min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner
+)
 from xlalite.ops.training.template import make_template as make_template
 from xlalite.ops.training.variable import (
     Variable as Variable, assign as assign, assign_add as assign_add, assign_sub as assign_sub,

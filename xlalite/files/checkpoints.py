@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,16 @@ def data_path(prefix: str, shard: int, count: int) -> str:
     return f"{prefix}.data-{shard:05d}-of-{count:05d}"
 
 
-def write_checkpoint(prefix: str, values: Mapping[str, Array]) -> None:
-    """Writes arrays under their names; those of strings hold `bytes`.
+class Part(NamedTuple):
+    """A part of a value: the sizes of the whole, where in it the part begins, and the part."""
+
+    whole: tuple[int, ...]
+    starts: tuple[int, ...]
+    array: Array
+
+
+def write_checkpoint(prefix: str, values: Mapping[str, Array | Sequence[Part]]) -> None:
+    """Writes arrays, or parts of arrays, under their names; those of strings hold `bytes`.
 
     Where a checkpoint of that name exists, the new values go to a file of another name first, then the index changes
     to it in one step. Only then does that file also get the usual name, and the index change back.
@@ -55,14 +63,22 @@ def write_checkpoint(prefix: str, values: Mapping[str, Array]) -> None:
     with replacing(data_path(prefix, 0, count)) as file:
         offset = 0
         for name in sorted(values):
-            data, checksum = _spelled(values[name])
-            dtype = dtypes.string if values[name].dtype == object else as_dtype(values[name].dtype)
-            entry = ProtoMessage("BundleEntryProto").put("dtype", DTYPE_NUMBERS[dtype])
-            entry.put("shape", shape_message(TensorShape(values[name].shape)))
-            entry.put("offset", offset).put("size", len(data)).put("crc32c", masked(checksum))
-            entries[name.encode()] = encode(entry)
-            file.write(data)
-            offset += len(data)
+            value = values[name]
+            pieces = [(name.encode(), value)] if isinstance(value, np.ndarray) else []
+            if not pieces:
+                whole = _entry(value[0].array, value[0].whole)
+                for part in value:
+                    extents = _extents(part)
+                    whole.append("slices").put_all("extent", extents.messages("extent"))
+                    pieces.append((_slice_key(name, extents), part.array))
+                entries[name.encode()] = encode(whole)
+            for key, array in pieces:
+                data, checksum = _spelled(array)
+                entry = _entry(array, array.shape)
+                entry.put("offset", offset).put("size", len(data)).put("crc32c", masked(checksum))
+                entries[key] = encode(entry)
+                file.write(data)
+                offset += len(data)
     if count > 1:
         write_whole(data_path(prefix, 1, count), b"")
     _write_index(prefix, entries, count)
@@ -71,6 +87,19 @@ def write_checkpoint(prefix: str, values: Mapping[str, Array]) -> None:
             shutil.copyfileobj(written, file)
         _write_index(prefix, entries, 1)
     _delete_data(prefix, but={data_path(prefix, 0, 1)})
+
+
+def _entry(array: Array, sizes: Sequence[int]) -> ProtoMessage:
+    dtype = dtypes.string if array.dtype == object else as_dtype(array.dtype)
+    entry = ProtoMessage("BundleEntryProto").put("dtype", DTYPE_NUMBERS[dtype])
+    return entry.put("shape", shape_message(TensorShape(sizes)))
+
+
+def _extents(part: Part) -> ProtoMessage:
+    extents = ProtoMessage("TensorSliceProto")
+    for start, length in zip(part.starts, part.array.shape, strict=True):
+        extents.append("extent").put("start", start).put("length", length)
+    return extents
 
 
 def delete_checkpoint(prefix: str) -> None:

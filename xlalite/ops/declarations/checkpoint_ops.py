@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlalite.framework.graph.dtypes import string
-from xlalite.framework.graph.errors import InvalidArgumentError, UnimplementedError
+from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor_shape import TensorShape, unknown_shape
@@ -37,16 +37,24 @@ def _save_infer(op: Operation) -> Sequence[OutputType]:
 
 
 def _save(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    from xlalite.files.checkpoints import write_checkpoint
+    from xlalite.files.checkpoints import Part, write_checkpoint
 
     prefix, names, parts, *values = inputs
-    if any(_texts(parts)):
-        raise UnimplementedError(None, op, "parts of variables are not written")
     arrays = [np.asarray(value) for value in values]
     listed = _texts(names)
     if len(listed) != len(arrays):
         raise InvalidArgumentError(None, op, f"{len(listed)} names for {len(arrays)} tensors")
-    write_checkpoint(_texts(prefix)[0], dict(zip(listed, arrays, strict=True)))
+    found: dict[str, Array | list[Part]] = {}
+    for name, part, array in zip(listed, _texts(parts), arrays, strict=True):
+        if not part:
+            found[name] = array
+            continue
+        *sizes, extents = part.split()
+        held = found.setdefault(name, [])
+        assert isinstance(held, list), "a saver has either the whole or parts of a name"
+        starts = tuple(0 if each == "-" else int(each.split(",")[0]) for each in extents.split(":"))
+        held.append(Part(tuple(map(int, sizes)), starts, array))
+    write_checkpoint(_texts(prefix)[0], found)
     return ()
 
 

@@ -37,7 +37,8 @@ def embedding_lookup(
         GraphError: there is no part, or no such strategy.
         ShapeError: rows were dealt out to parts whose number of rows is not known.
     """
-    parts = list(params) if isinstance(params, list | tuple) else [params]
+    several = isinstance(params, list | tuple) or hasattr(params, "_get_variable_list")
+    parts = list(params) if several else [params]
     if not parts or partition_strategy not in ("mod", "div"):
         raise GraphError(
             f"embedding_lookup: found {len(parts)} parts by {partition_strategy!r}; expected some, by mod or div"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from xlalite.ops.functions.control_flow import group
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.training.meta_graphs import add_meta_graph, export_meta_graph
+from xlalite.ops.training.partitioned_variable import PartitionedVariable
 from xlalite.ops.training.variable import Variable, global_variables
 
 _FOREVER_HOURS = 10000.0
@@ -222,22 +224,22 @@ class Saver:
             version=2,
         )
 
-    def _save_operation(self, path: Tensor, variables: Mapping[str, Variable]) -> Operation:
+    def _save_operation(self, path: Tensor, variables: Sequence[_Saved]) -> Operation:
         with get_default_graph().name_scope("SaveV2"):
             names, parts = _described(variables)
-        values = [variable.value() for variable in variables.values()]
+        values = [saved.variable.value() for saved in variables]
         types = tuple(value.dtype for value in values)
         return operation("SaveV2", [path, names, parts, *values], {"dtypes": types}, "SaveV2")
 
-    def _restore_operation(self, path: Tensor, variables: Mapping[str, Variable]) -> Operation:
+    def _restore_operation(self, path: Tensor, variables: Sequence[_Saved]) -> Operation:
         with get_default_graph().name_scope("RestoreV2"):
             names, parts = _described(variables)
-        types = tuple(variable.dtype for variable in variables.values())
+        types = tuple(saved.variable.dtype for saved in variables)
         values = operation("RestoreV2", [path, names, parts], {"dtypes": types}, "RestoreV2").outputs
         assigned = []
-        for value, variable in zip(values, variables.values(), strict=True):
-            new = reshape(value, variable.shape) if self._reshape else value
-            assigned.append(operation("AssignVariableOp", [variable.handle, new]))
+        for value, saved in zip(values, variables, strict=True):
+            new = reshape(value, saved.variable.shape) if self._reshape else value
+            assigned.append(operation("AssignVariableOp", [saved.variable.handle, new]))
         return group(*assigned, name="restore_all")
 
     def _record(self, path: str, latest_filename: str | None, meta_graph_suffix: str) -> None:
@@ -281,23 +283,34 @@ def import_meta_graph(
     return Saver([*variables.values()]) if variables else None
 
 
-def _named(var_list: Mapping[str, Variable] | Iterable[Variable]) -> dict[str, Variable]:
-    """Variables by their names in checkpoints, in the order of the names."""
-    if isinstance(var_list, Mapping):
-        pairs = [(name, variable) for name, variable in var_list.items()]
-    else:
-        pairs = [(variable.op.name, variable) for variable in dict.fromkeys(var_list)]
-    for name, variable in pairs:
-        if not isinstance(variable, Variable):
-            raise TypeError(f"Saver: {name!r} is {variable!r}, expected a variable")
-    named = dict(sorted(pairs, key=lambda pair: pair[0]))
-    if len(named) < len(pairs):
-        twice = next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1)
-        raise GraphError(f"At least two variables have the same name: {twice}")
+class _Saved(NamedTuple):
+    """A variable in a checkpoint: under which name, and which part of it; the whole, if empty."""
+
+    name: str
+    part: str
+    variable: Variable
+
+
+def _named(var_list: Mapping[str, Any] | Iterable[Any]) -> list[_Saved]:
+    """Variables by their names in checkpoints, in the order of the names and of the parts."""
+    pairs: list[tuple[str | None, Any]]
+    pairs = [*var_list.items()] if isinstance(var_list, Mapping) else [(None, each) for each in var_list]
+    found: dict[tuple[str, Variable], _Saved] = {}
+    for asked, given in pairs:
+        for variable in given if isinstance(given, PartitionedVariable | list | tuple) else [given]:
+            if not isinstance(variable, Variable):
+                raise TypeError(f"Saver: {asked!r} is {variable!r}, expected a variable")
+            info = variable._save_slice_info
+            name = asked if asked is not None else variable.op.name if info is None else info.full_name
+            found[name, variable] = _Saved(name, "" if info is None else info.spec, variable)
+    named = sorted(found.values(), key=lambda saved: saved.name)
+    for before, after in pairwise(named):
+        if before.name == after.name and (not before.part or not after.part):
+            raise GraphError(f"At least two variables have the same name: {after.name}")
     return named
 
 
-def _described(variables: Mapping[str, Variable]) -> tuple[Tensor, Tensor]:
-    """The names of variables, and of which part of each: the whole."""
-    names = constant(list(variables), string, name="tensor_names")
-    return names, constant([""] * len(variables), string, name="shape_and_slices")
+def _described(variables: Sequence[_Saved]) -> tuple[Tensor, Tensor]:
+    """The names of variables, and of which part of each."""
+    names = constant([saved.name for saved in variables], string, name="tensor_names")
+    return names, constant([saved.part for saved in variables], string, name="shape_and_slices")

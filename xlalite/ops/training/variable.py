@@ -29,6 +29,9 @@ from xlalite.ops.helpers.promotion import cast_to
 class Variable(TensorOperators):
     """A tensor that keeps its value from step to step; wherever a tensor is expected, its current value is read."""
 
+    _save_slice_info: Any = None
+    """Which part of a whole it is, if it is one."""
+
     def __init__(
         self,
         initial_value: Any = None,

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import as_dtype, float32
@@ -19,8 +21,13 @@ from xlalite.framework.graph.tensor_shape import ShapeLike, as_shape
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.records import dataclass
 from xlalite.ops.training.initializers import default_initializer
+from xlalite.ops.training.partitioned_variable import PartitionedVariable, SaveSliceInfo, parts_of
+from xlalite.ops.training.partitioners import Partitioner
 from xlalite.ops.training.variable import Variable
 
+_Made = TypeVar("_Made", bound=Variable | PartitionedVariable)
+_IN_ONE_PIECE = False
+"""Instead of a partitioner: none, whatever the scope says."""
 _STORE_COLLECTION = ("__variable_store",)
 
 
@@ -45,6 +52,7 @@ class VariableScope:
         initializer: Default initialiser.
         regularizer: Default regulariser.
         dtype: Default element type.
+        partitioner: Says in how many parts variables lie.
         original_name_scope: The name scope that was opened together with the scope, with a trailing slash.
     """
 
@@ -53,6 +61,7 @@ class VariableScope:
     initializer: Any = None
     regularizer: Callable[[Tensor], Tensor | None] | None = None
     dtype: Any = float32
+    partitioner: Partitioner | None = None
     original_name_scope: str = ""
 
     def reuse_variables(self) -> None:
@@ -67,6 +76,10 @@ class VariableScope:
         """Gives the open scope another default regulariser."""
         _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), regularizer=regularizer))
 
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Makes variables of the open scope lie in other parts."""
+        _STATE.set(get_default_graph().outermost, replace(get_variable_scope(), partitioner=partitioner))
+
     def set_use_resource(self, use_resource: bool) -> None:
         """Does nothing: every variable is a resource variable."""
 
@@ -76,6 +89,7 @@ class _Store:
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
         self.scope_counts: dict[str, int] = {}
 
 
@@ -128,7 +142,7 @@ def variable_scope(
         initializer: Default initialiser inside.
         regularizer: Default regulariser inside.
         caching_device: Accepted for compatibility.
-        partitioner: Accepted for compatibility: variables lie in one piece.
+        partitioner: Says in how many parts variables lie: called with `shape` and `dtype`.
         custom_getter: Must be None.
         reuse: True finds variables, `AUTO_REUSE` finds or makes them, None inherits.
         dtype: Default element type inside.
@@ -154,6 +168,7 @@ def variable_scope(
         initializer=initializer if initializer is not None else base.initializer,
         regularizer=regularizer if regularizer is not None else base.regularizer,
         dtype=as_dtype(dtype) if dtype is not None else base.dtype,
+        partitioner=partitioner if partitioner is not None else base.partitioner,
         reuse=_combined(outer.reuse if not isinstance(name_or_scope, VariableScope) else base.reuse, reuse),
     )
     counts = _store(graph).scope_counts
@@ -206,7 +221,7 @@ def get_variable(
         trainable: Whether optimisers change it by default.
         collections: Collections to join.
         caching_device: Accepted for compatibility.
-        partitioner: Accepted for compatibility.
+        partitioner: Says in how many parts the variable lies: called with `shape` and `dtype`.
         validate_shape: Whether the shape is fixed by the initial value.
         use_resource: Accepted for compatibility.
         custom_getter: Accepted for compatibility.
@@ -221,6 +236,15 @@ def get_variable(
     full_name = f"{scope.name}/{name}" if scope.name else name
     found = store.variables.get(full_name)
     wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)
+    if partitioner is None:
+        partitioner = scope.partitioner
+    if callable(partitioner):
+        settings = (regularizer, trainable, collections, caching_device, _IN_ONE_PIECE)
+        made = _in_parts(name, full_name, shape, dtype or wanted, initializer, partitioner, settings)
+        if made is not None:
+            return made  # type: ignore[return-value]  # only those get parts who ask for them
+    if full_name in store.partitioned:
+        raise GraphError(f"variable {full_name!r} exists and lies in parts, but no partitioner was given")
     if found is not None:
         return _reused(found, scope, full_name, shape, dtype)
     if scope.reuse is ReuseMode.REUSE:
@@ -242,6 +266,51 @@ def get_variable(
     return variable
 
 
+def _in_parts(
+    name: str,
+    full_name: str,
+    shape: ShapeLike,
+    dtype: Any,
+    initializer: Any,
+    partitioner: Partitioner,
+    settings: tuple[Any, ...],
+) -> PartitionedVariable | None:
+    """The variable in parts, made or found; None for a scalar, which has none."""
+    graph = get_default_graph().outermost
+    scope, store = _STATE.get(graph), _store(graph)
+    if full_name in store.variables:
+        if not store.variables[full_name].shape.rank:
+            return None
+        raise GraphError(f"variable {full_name!r} exists and lies in one piece, but a partitioner was given")
+    held = store.partitioned.get(full_name)
+    if held is not None:
+        return _reused(held, scope, full_name, shape, None)
+    if shape is None and initializer is not None and not callable(initializer):
+        shape = initializer.shape if isinstance(initializer, Tensor) else np.shape(initializer)
+    dims = as_shape(shape)
+    if not dims.rank:
+        return None
+    infos = parts_of(full_name, dims, partitioner(shape=dims, dtype=dtype))
+    parts = [
+        get_variable(f"{name}/part_{number}", info.var_shape, dtype, _of_part(initializer, info), *settings)
+        for number, info in enumerate(infos)
+    ]
+    for part, info in zip(parts, infos, strict=True):
+        part._save_slice_info = info
+    counts = [len(infos) if size != whole else 1 for size, whole in zip(infos[0].var_shape, dims, strict=True)]
+    made = PartitionedVariable(full_name, dims, parts[0].dtype, parts, counts)
+    store.partitioned[full_name] = made
+    return made
+
+
+def _of_part(initializer: Any, info: SaveSliceInfo) -> Any:
+    """What a part begins with: values are divided, initialisers asked anew."""
+    if initializer is None or callable(initializer):
+        return initializer
+    places = tuple(slice(start, start + size) for start, size in zip(info.var_offset, info.var_shape, strict=True))
+    return initializer[places] if isinstance(initializer, Tensor) else np.asarray(initializer)[places]
+
+
 def _initial_value(initializer: Any, shape: ShapeLike, dtype: Any, full_name: str) -> Any:
     if initializer is not None and not callable(initializer):
         return initializer
@@ -258,10 +327,11 @@ def _initial_value(initializer: Any, shape: ShapeLike, dtype: Any, full_name: st
     return lambda: make(list(dims.known_dims()), dtype)
 
 
-def _reused(found: Variable, scope: VariableScope, full_name: str, shape: ShapeLike, dtype: Any) -> Variable:
+def _reused(found: _Made, scope: VariableScope, full_name: str, shape: ShapeLike, dtype: Any) -> _Made:
     if scope.reuse is ReuseMode.CREATE:
+        first = next(iter(found)) if isinstance(found, PartitionedVariable) else found
         raise GraphError(
-            f"variable {full_name!r} exists already (made at {found.op.traceback}); to share it, open its scope with "
+            f"variable {full_name!r} exists already (made at {first.op.traceback}); to share it, open its scope with "
             "reuse=True or reuse=AUTO_REUSE"
         )
     if shape is not None and not found.shape.is_compatible_with(shape):
