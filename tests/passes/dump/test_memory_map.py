@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xlalite as xl
+from xlalite.backends.cpu.native.call.call_records import CallRecord
 from xlalite.passes.dump.memory_map import (
     ArenaValue,
     alive_bytes,
@@ -18,6 +19,8 @@ from xlalite.passes.dump.memory_map import (
     rematerializations,
     used_bytes,
 )
+
+_ALIGNMENT = 64
 
 
 def _mlp(x: Any) -> Any:
@@ -48,6 +51,35 @@ def test_the_peak_is_what_a_call_needs(model: Any) -> None:
     drawn = memory_map(report)
     assert drawn.count("<rect") == len(values) > 1
     assert all(f"{value.name} {value.shape}".replace(">", "&gt;") in drawn for value in values)
+
+
+def _touched(executable: Any, argument: np.ndarray) -> np.ndarray:
+    """Which bytes of its arena a call writes: a byte that is as it was, whatever that was, is not written."""
+    record = CallRecord.from_address(executable.call.record_address)
+    touched = np.zeros(record.arena_bytes, bool)
+    for fill in (0x00, 0xFF):
+        memory = np.full(record.arena_bytes + _ALIGNMENT, fill, np.uint8)
+        arena = memory[-memory.ctypes.data % _ALIGNMENT :][: record.arena_bytes]
+        kept, record.arena = record.arena, arena.ctypes.data
+        try:
+            executable.function(argument)
+        finally:
+            record.arena = kept
+        touched |= arena != fill
+    return touched
+
+
+@pytest.mark.parametrize("model", [_mlp, _attention, _loop])
+def test_the_peak_is_what_a_call_was_seen_to_write(model: Any) -> None:
+    argument = np.random.default_rng(5).uniform(-1, 1, (48, 48)).astype(np.float32)
+    executable = xl.jit(model).executable(argument)
+    values = arena_values(executable.memory_analysis().report)
+    touched = _touched(executable, argument)
+    peak = max(top for _, top in used_bytes(values))
+    assert not touched[peak:].any()
+    arrays = [value for value in values if value.size > 8]  # scalars stay in registers
+    assert all(touched[value.offset : value.offset + value.size].all() for value in arrays)
+    assert touched.sum() == max(value.offset + value.size for value in arrays)
 
 
 def test_values_that_live_together_lie_apart() -> None:
