@@ -249,7 +249,9 @@ const dumpLinks = (() => {
     const bytes = Uint8Array.from(atob(script.textContent), (sign) => sign.charCodeAt(0));
     const place = script.parentNode;
     place.innerHTML = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-    if (current && place.closest(".picture")) mark(current);
+    if (!place.closest(".picture")) return;
+    hloGraph.begin(place.firstChild);
+    if (current) mark(current);
   }
 
   document.addEventListener("toggle", ({ target }) => {

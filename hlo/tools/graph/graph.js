@@ -129,13 +129,25 @@ const hloGraph = (() => {
     svg.dispatchEvent(new CustomEvent("hlo-select", { bubbles: true, detail: { ...node.dataset } }));
   }
 
-  // Opens what is around an instruction, marks it, and scrolls the picture, but not the page, to it.
+  // Scrolls a picture, but not the page, so that a node stands in the middle.
+  function scrollTo(node) {
+    const frame = node.ownerSVGElement.parentNode, here = frame.getBoundingClientRect(), there = node.getBoundingClientRect();
+    frame.scrollBy(there.left + there.width / 2 - here.left - here.width / 2, there.top + there.height / 2 - here.top - here.height / 2);
+  }
+
+  // Scrolls a picture to what stands at its top, which in a broad one is anywhere.
+  function begin(svg) {
+    const top = (node) => node.getBoundingClientRect().top;
+    const outer = [...svg.querySelectorAll(":scope > g > .d > .n")];
+    if (outer.length) scrollTo(outer.reduce((a, b) => (top(b) < top(a) ? b : a)));
+  }
+
+  // Opens what is around an instruction, marks it and scrolls the picture to it.
   function show(node) {
     for (let box = node.parentNode.closest(".box"); box; box = box.parentNode.closest(".box"))
       if (!box.classList.contains("open")) toggle(box, true);
     mark(node);
-    const frame = node.ownerSVGElement.parentNode, here = frame.getBoundingClientRect(), there = node.getBoundingClientRect();
-    frame.scrollBy(there.left + there.width / 2 - here.left - here.width / 2, there.top + there.height / 2 - here.top - here.height / 2);
+    scrollTo(node);
   }
 
   function reveal(name, computation, within = document) {
@@ -154,5 +166,5 @@ const hloGraph = (() => {
     if (node.dataset.size) toggle(node);
     mark(node);
   });
-  return { reveal, show, toggle, mark, scale };
+  return { begin, reveal, show, toggle, mark, scale };
 })();

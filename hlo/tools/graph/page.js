@@ -101,5 +101,5 @@
 
   if (location.hash.includes("/")) follow();
   else if (START.name) hloGraph.reveal(START.name, START.computation, view);
-  else view.scrollLeft = (view.scrollWidth - view.clientWidth) / 2;
+  else hloGraph.begin(svg);
 })();

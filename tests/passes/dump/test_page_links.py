@@ -196,6 +196,37 @@ def test_pictures_of_large_programs_open_at_what_was_chosen(tmp_path: Path) -> N
     assert given == {"name": "r100", "region": [True, True], "inside": True}
 
 
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
+def test_broad_pictures_begin_where_something_is(tmp_path: Path) -> None:
+    lines = [f"x{i} = f32[4] parameter({i})" for i in range(60)]
+    names = ", ".join(f"x{i}" for i in range(60))
+    given = answers(
+        tmp_path,
+        """
+    setTimeout(() => {
+      const frame = document.querySelector(".picture .scroll").getBoundingClientRect();
+      const seen = ({ left, right }) => left >= frame.left && right <= frame.right;
+      answer.width = document.querySelector(".hlo-graph").getBoundingClientRect().width > frame.width;
+      answer.top = seen(document.querySelector('.n[data-name="first"]').getBoundingClientRect());
+      document.body.innerHTML = `<pre>${JSON.stringify(answer)}</pre>`;
+    }, 600);
+    return;
+    """,
+        text="\n".join(
+            [
+                "HloModule m",
+                "ENTRY e {",
+                *lines,
+                "first = f32[4] negate(x59)",
+                "second = f32[4] tanh(first)",
+                f"ROOT t = ({', '.join(['f32[4]'] * 61)}) tuple({names}, second) }}",
+            ]
+        ),
+    )
+    assert given == {"width": True, "top": True}
+
+
 def test_moved_lines_are_not_counted_and_changed_words_are_marked() -> None:
     old = ["  %a = f32[4] add(%x, %y)", "  %b = f32[4] tanh(%a)", "  %c = f32[4] negate(%a)", "  %d = f32[4] sine(%b)"]
     new = ["  %b = f32[4] tanh(%a)", "  %a = f32[4] add(%x, %y)", "  %c = f32[4] abs(%a)", "  %e = f32[4] <b>"]
