@@ -58,6 +58,7 @@ class Node:
         is_root: Whether its value is the result.
         is_cut: Whether some of its operands or users are not drawn.
         insides: What lies in it.
+        scopes: The names of the scopes that the program was written in around it, from the outermost to the inmost.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Node:
     is_root: bool = False
     is_cut: bool = False
     insides: tuple[Diagram, ...] = ()
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class _Drawing:
             one.shape.size_bytes,
             one.is_root,
             insides=insides,
+            scopes=tuple(one.metadata.op_name.split("/")[:-1]),
         )
 
     def _insides(self, one: HloInstruction) -> tuple[tuple[Diagram, ...], list[str]]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
-from xlalite.hlo.tools.graph.diagram import Diagram, Edge, Node, size_text
+from xlalite.hlo.tools.graph.diagram import Diagram, Edge, Node, shortened, size_text
 from xlalite.hlo.wording import counted
 
 LARGEST = 160
 _SLACK = 0.25
 _KINDS_NAMED = 4
 _PORTS = 24
+_SCOPES_NAMED = 3
 
 
 def folded(diagram: Diagram, largest: int = LARGEST) -> Diagram:
@@ -48,12 +50,16 @@ def _fold(diagram: Diagram, length: float) -> Diagram:
             leaving[source][edge.source] = edge.size_bytes
             crossing.setdefault((source, target), {})[edge.source] = edge.size_bytes
     made = Diagram(diagram.title)
-    made.nodes = [_region(diagram, *one) for one in zip(runs, inside, entering, leaving, strict=True)]
+    common = len(_common(diagram.nodes))
+    made.nodes = [_region(diagram, common, *one) for one in zip(runs, inside, entering, leaving, strict=True)]
     made.edges = [Edge(*ends, size_bytes=sum(values.values())) for ends, values in crossing.items()]
     return made
 
 
-def _region(diagram: Diagram, run: range, inside: list[Edge], entering: list[Edge], leaving: dict[int, int]) -> Node:
+def _region(
+    diagram: Diagram, common: int, run: range, inside: list[Edge], entering: list[Edge], leaving: dict[int, int]
+) -> Node:
+    """A run of nodes as one, named after the scopes inside of the `common` ones, which are those of all nodes."""
     nodes = [diagram.nodes[number] for number in run]
     sources = list(dict.fromkeys(edge.source for edge in entering))
     part = Diagram(f"{nodes[0].name} … {nodes[-1].name}")
@@ -69,8 +75,10 @@ def _region(diagram: Diagram, run: range, inside: list[Edge], entering: list[Edg
     part.edges += [Edge(e.source + first, e.target + first, e.size_bytes, e.is_control) for e in inside]
     drawn = [node for node in part.all_nodes() if node.kind not in ("port", "region")]
     counts = Counter(node.opcode for node in drawn)
-    common = counts.most_common(_KINDS_NAMED)
-    words = ", ".join(f"{count} {name}" for name, count in common) + (", …" if len(counts) > len(common) else "")
+    most = counts.most_common(_KINDS_NAMED)
+    words = ", ".join(f"{count} {name}" for name, count in most) + (", …" if len(counts) > len(most) else "")
+    scopes = list(dict.fromkeys(node.scopes[common] for node in drawn if len(node.scopes) > common))
+    named = [shortened(", ".join(scopes))] if 0 < len(scopes) <= _SCOPES_NAMED else []
     values = f"{counted(len(leaving), 'value')}, {size_text(sum(leaving.values()))}" if leaving else ""
     name = f"{nodes[0].name}…{nodes[-1].name}"
     return Node(
@@ -78,13 +86,20 @@ def _region(diagram: Diagram, run: range, inside: list[Edge], entering: list[Edg
         nodes[0].computation,
         "",
         "region",
-        (f"{len(drawn):,} instructions", words),
+        (*named, f"{len(drawn):,} instructions", words),
         values,
         f"{name}\n{words}",
         max(leaving.values(), default=0),
         any(node.is_root for node in nodes),
         insides=(part,),
+        scopes=_common(nodes),
     )
+
+
+def _common(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """The scopes that all nodes with any stand in."""
+    levels = zip(*(node.scopes for node in nodes if node.scopes), strict=False)
+    return tuple(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 def _port(node: Node) -> Node:

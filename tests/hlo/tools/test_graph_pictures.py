@@ -160,3 +160,19 @@ def test_large_programs_are_folded_without_losing_an_instruction(form, count: in
     assert all(edge.source < edge.target for edge in diagram.edges)
     largest = max((inside for node in diagram.nodes for inside in node.insides), key=lambda one: len(one.nodes))
     assert len(largest.nodes) <= LARGEST
+
+
+def test_regions_are_named_after_the_scopes_that_they_hold() -> None:
+    def line(number: int) -> str:
+        scope = f'metadata={{op_name="jit(f)/layer_{number // 30}/tanh"}}'
+        return f"x{number} = f32[4] tanh(x{number - 1}), {scope}"
+
+    text = "\n".join(["HloModule m", "ENTRY e {", "x0 = f32[4] parameter(0)", *map(line, range(1, 300)), "}"])
+    diagram = diagram_of(parse(text).entry_computation, fold=folded)
+    regions = [node for node in diagram.nodes if node.kind == "region"]
+    assert regions[0].lines[:2] == ("layer_0", "17 instructions")
+    assert all(node.scopes[0] == "jit(f)" for node in regions)
+    named = {scope for node in regions for scope in node.lines[0].split(", ")}
+    assert named == {f"layer_{number}" for number in range(10)}
+    plain = diagram_of(parse(chain(400)).entry_computation, fold=folded)
+    assert plain.nodes[0].lines[0].endswith(" instructions")
