@@ -176,7 +176,7 @@ class Builder:
 
     def parameter(self, shape: Shape, name: str = "", number: int | None = None) -> Handle:
         """The next parameter, or the one with a number."""
-        position = len(self.computation.parameters) if number is None else number
+        position = self.computation.parameter_count if number is None else number
         return self.op("parameter", (), ParameterAttrs(position), shape=shape, name=name or f"p{position}")
 
     def constant(self, value: npt.ArrayLike | Literal, dtype: DType | None = None) -> Handle:

@@ -89,6 +89,11 @@ class HloComputation:
         return tuple(self._parameters[number] for number in sorted(self._parameters))
 
     @property
+    def parameter_count(self) -> int:
+        """How many parameters there are."""
+        return len(self._parameters)
+
+    @property
     def program_shape(self) -> ProgramShape:
         """The signature."""
         return ProgramShape(tuple(parameter.shape for parameter in self.parameters), self.root.shape)

@@ -146,8 +146,8 @@ class _ModuleVerifier:
                 if predecessor.parent is not computation:
                     raise self._stranger(instruction, "control predecessor", predecessor)
         self._require(
-            parameters == len(computation.parameters),
-            f"{where}: found {parameters} parameter instructions, expected {len(computation.parameters)}",
+            parameters == computation.parameter_count,
+            f"{where}: found {parameters} parameter instructions, expected {computation.parameter_count}",
         )
         for instruction in computation.instructions:
             found = uses.get(instruction, {})
