@@ -77,8 +77,7 @@ def _region(
     counts = Counter(node.opcode for node in drawn)
     most = counts.most_common(_KINDS_NAMED)
     words = ", ".join(f"{count} {name}" for name, count in most) + (", …" if len(counts) > len(most) else "")
-    scopes = list(dict.fromkeys(node.scopes[common] for node in drawn if len(node.scopes) > common))
-    named = [shortened(", ".join(scopes))] if 0 < len(scopes) <= _SCOPES_NAMED else []
+    named = _scopes_text(drawn, common)
     values = f"{counted(len(leaving), 'value')}, {size_text(sum(leaving.values()))}" if leaving else ""
     name = f"{nodes[0].name}…{nodes[-1].name}"
     return Node(
@@ -86,7 +85,7 @@ def _region(
         nodes[0].computation,
         "",
         "region",
-        (*named, f"{len(drawn):,} instructions", words),
+        (*([named] if named else []), f"{len(drawn):,} instructions", words),
         values,
         f"{name}\n{words}",
         max(leaving.values(), default=0),
@@ -94,6 +93,14 @@ def _region(
         insides=(part,),
         scopes=_common(nodes),
     )
+
+
+def _scopes_text(nodes: Sequence[Node], common: int) -> str:
+    """The scopes inside of the `common` ones: `gradients/layer_9, layer_8`, or the first and the last of many."""
+    outer = _common(nodes)
+    inner = list(dict.fromkeys(node.scopes[len(outer)] for node in nodes if len(node.scopes) > len(outer)))
+    words = ", ".join(inner) if len(inner) <= _SCOPES_NAMED else f"{inner[0]} … {inner[-1]}"
+    return shortened("/".join([*outer[common:], *([words] if words else [])]))
 
 
 def _common(nodes: Sequence[Node]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 from large_modules import blocks, chain, mixed
 
 from xlalite.hlo import parse
-from xlalite.hlo.tools.graph.diagram import KINDS, diagram_of
+from xlalite.hlo.tools.graph.diagram import KINDS, Node, diagram_of
 from xlalite.hlo.tools.graph.folding import LARGEST, folded
 from xlalite.hlo.tools.graph.placement import Extent, Placement, place, settle
 from xlalite.hlo.tools.graph.svg import graph_script, graph_style, graph_svg
@@ -163,16 +163,19 @@ def test_large_programs_are_folded_without_losing_an_instruction(form, count: in
 
 
 def test_regions_are_named_after_the_scopes_that_they_hold() -> None:
-    def line(number: int) -> str:
-        scope = f'metadata={{op_name="jit(f)/layer_{number // 30}/tanh"}}'
-        return f"x{number} = f32[4] tanh(x{number - 1}), {scope}"
+    def regions(per_layer: int, inner: str) -> list[Node]:
+        lines = [
+            f'x{i} = f32[4] tanh(x{i - 1}), metadata={{op_name="jit(f)/layer_{i // per_layer}/{inner}tanh"}}'
+            for i in range(1, 300)
+        ]
+        text = "\n".join(["HloModule m", "ENTRY e {", "x0 = f32[4] parameter(0)", *lines, "}"])
+        return diagram_of(parse(text).entry_computation, fold=folded).nodes
 
-    text = "\n".join(["HloModule m", "ENTRY e {", "x0 = f32[4] parameter(0)", *map(line, range(1, 300)), "}"])
-    diagram = diagram_of(parse(text).entry_computation, fold=folded)
-    regions = [node for node in diagram.nodes if node.kind == "region"]
-    assert regions[0].lines[:2] == ("layer_0", "17 instructions")
-    assert all(node.scopes[0] == "jit(f)" for node in regions)
-    named = {scope for node in regions for scope in node.lines[0].split(", ")}
-    assert named == {f"layer_{number}" for number in range(10)}
+    assert regions(30, "")[0].lines[:2] == ("layer_0", "17 instructions")
+    assert {name for node in regions(30, "") for name in node.lines[0].split(", ")} == {
+        f"layer_{number}" for number in range(10)
+    }
+    assert regions(30, "mlp/")[0].lines[0] == "layer_0/mlp"
+    assert regions(2, "")[0].lines[0] == "layer_0 … layer_8"
     plain = diagram_of(parse(chain(400)).entry_computation, fold=folded)
     assert plain.nodes[0].lines[0].endswith(" instructions")
