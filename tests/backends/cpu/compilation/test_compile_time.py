@@ -67,7 +67,8 @@ def phases_of(text: str, clock: Clock) -> dict[str, float]:
     phases.add("verify", lambda: verify(module))
     phases.add("print", module.to_string)
     phases.add("fingerprint", lambda: module_fingerprint(module))
-    request = phases.add("clone", lambda: CompileRequest.of(module, CompileOptions()))
+    # Threads are given: how many there may be is read from files once a second.
+    request = phases.add("clone", lambda: CompileRequest.of(module, CompileOptions(num_threads=2)))
     steps = Compilation(request, observers=(phases,)).steps()
     for step in UNTIL_CODE:
         assert phases.add(step.name, lambda: next(steps)) is step
