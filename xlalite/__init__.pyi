@@ -234,11 +234,11 @@ from xlalite.passes.simplify.added_rules import register_rule as register_rule
 from xlalite.stubs import (
     bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
     estimator as estimator, feature_column as feature_column, gfile as gfile, graph_util as graph_util, image as image,
-    initializers as initializers, io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup,
-    losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, python as python,
-    python_io as python_io, quantization as quantization, random as random, saved_model as saved_model,
-    signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary, test as test,
-    train as train, xla as xla
+    initializers as initializers, io as io, keras as keras, layers as layers, linalg as linalg, logging as logging,
+    lookup as lookup, losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn,
+    python as python, python_io as python_io, quantization as quantization, random as random,
+    saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
+    summary as summary, test as test, train as train, xla as xla
 )
 from xlalite.tracing.callbacks import pure_callback as pure_callback
 from xlalite.tracing.control_flow import (

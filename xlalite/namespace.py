@@ -136,6 +136,19 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "assert_same_structure, flatten, is_nested, is_nested as is_sequence, map_structure, pack_sequence_as"
         ),
     },
+    "keras": {},
+    "keras.initializers": {
+        "xlalite.ops.training.initializers": (
+            "glorot_normal_initializer as glorot_normal, glorot_uniform_initializer as glorot_uniform, he_normal, "
+            "he_uniform, lecun_normal, lecun_uniform"
+        ),
+    },
+    "keras.losses": {
+        "xlalite.ops.functions.keras_losses": (
+            "binary_crossentropy, categorical_crossentropy, mean_absolute_error, mean_absolute_error as mae, "
+            "mean_squared_error, mean_squared_error as mse, sparse_categorical_crossentropy"
+        ),
+    },
     "layers": {
         "xlalite.ops.layers.base": "Layer",
         "xlalite.ops.layers.convolutional": (
