@@ -202,6 +202,14 @@ class Executable(ABC):
         """
         return self
 
+    def report(self) -> str:
+        """A page for a browser about its compilation, in one piece: what each pass changed, pictures, memory, texts.
+
+        Raises:
+            ExecutionError: The backend compiles nothing, or only code was loaded.
+        """
+        raise ExecutionError(f"{self.name}: the {self.backend_name} backend compiles nothing that a page could show")
+
     @property
     def takes_times(self) -> bool:
         """Whether its code takes the times of its kernels."""

@@ -1,4 +1,4 @@
-"""Magics of notebooks: `%load_ext xlalite`, then `%%hlo` and `%xlalite_explain`."""
+"""Magics of notebooks: `%load_ext xlalite`, then `%%hlo`, `%xlalite_explain` and `%xlalite_dump`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,28 @@ def load_ipython_extension(shell: Any) -> None:
         name, _, instruction = line.strip().partition(" ")
         print(explanation(shell.user_ns, name, instruction.strip()))
 
+    def xlalite_dump(line: str) -> Page:
+        """`%xlalite_dump PROGRAM`: the page about the compilation of a module or an executable."""
+        return Page(executable_of(shell.user_ns, line.strip()).report())
+
+    shell.register_magic_function(xlalite_dump, "line", "xlalite_dump")
     shell.register_magic_function(hlo, "cell", "hlo")
     shell.register_magic_function(xlalite_explain, "line", "xlalite_explain")
 
 
-def explanation(variables: Mapping[str, Any], name: str, instruction: str = "") -> str:
-    """The decisions about a program that a variable holds, one a line.
+class Page(str):
+    """A page for a browser, which notebooks show in a frame."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f'<iframe srcdoc="{escape(self)}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+def executable_of(variables: Mapping[str, Any], name: str) -> Executable:
+    """The program that a variable holds, compiled if it was not.
 
     Raises:
         XlaliteError: The variable holds none.
@@ -43,7 +59,17 @@ def explanation(variables: Mapping[str, Any], name: str, instruction: str = "") 
     if isinstance(program, HloModule):
         program = compile(program)
     if not isinstance(program, Executable):
-        raise XlaliteError(f"%xlalite_explain: {name!r} is no variable that holds a module or an executable")
+        raise XlaliteError(f"{name!r} is no variable that holds a module or an executable")
+    return program
+
+
+def explanation(variables: Mapping[str, Any], name: str, instruction: str = "") -> str:
+    """The decisions about a program that a variable holds, one a line.
+
+    Raises:
+        XlaliteError: The variable holds none.
+    """
+    program = executable_of(variables, name)
     wanted = instruction.removeprefix("%")
     decisions = [str(one) for one in program.decisions() if not wanted or wanted in one.subject]
     return "\n".join(decisions) or "nothing was decided about it"

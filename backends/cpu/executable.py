@@ -174,6 +174,19 @@ class CpuExecutable(Executable):
 
         return FigureTable(cost_analysis(self._compiled_again().optimized).as_dict())
 
+    def report(self) -> str:
+        """The page that a dump of its compilation would have; it is compiled once more."""
+        from xlalite.backends.cpu.compilation.stages import OBJECT, run_to
+        from xlalite.passes.dump.own_page import page_of
+
+        request = self._request()
+        options = request.options
+        return page_of(
+            f"xlalite: {self.name}",
+            options.debug,
+            lambda debug: run_to(OBJECT, replace(request, options=replace(options, debug=debug))),
+        )
+
     def clocked(self) -> CpuExecutable:
         """The same program with clocks."""
         if self._clocked or (isinstance(self._source, ObjectCode) and self._program is None):

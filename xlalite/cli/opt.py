@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,8 +26,7 @@ from xlalite.passes.core.instrumentation import Instrumentation
 from xlalite.passes.core.pass_record import PassRecord, time_table
 from xlalite.passes.core.pipeline import Pipeline, Stage
 from xlalite.passes.dump.dumper import module_dumper
-from xlalite.passes.dump.page import render_page
-from xlalite.passes.dump.records import read_contents
+from xlalite.passes.dump.own_page import page_of
 
 HTML = "html"
 """The stage that shows all others."""
@@ -208,15 +206,15 @@ def _page(
     modules: Sequence[HloModule], passes: tuple[Stage, ...] | None, backend: Backend, options: CompileOptions
 ) -> str:
     """What a dump of the modules would show."""
-    with tempfile.TemporaryDirectory(prefix="xlalite-opt-") as scratch:
-        debug = dataclasses.replace(options.debug, dump_to=scratch, dump_hlo_pass_re=".*")
+
+    def run(debug: DebugOptions) -> None:
         for module in modules:
             if passes is None:
                 backend.compile(module, dataclasses.replace(options, debug=debug))
             else:
                 _run_pipeline(Pipeline("opt", passes), module, debug)
-        title = f"xlalite opt: {', '.join(module.name for module in modules)}"
-        return render_page(read_contents(Path(scratch)), Path(scratch), title=title, has_links=False)
+
+    return page_of(f"xlalite opt: {', '.join(module.name for module in modules)}", options.debug, run)
 
 
 def _write(path: str, text: str) -> None:

@@ -96,6 +96,11 @@ def test_magics_make_modules_and_explain_them(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "nothing was decided about it\n"
     with pytest.raises(XlaliteError, match="'x' is no variable that holds a module"):
         shell.magics["xlalite_explain"]("x")
+    page = shell.magics["xlalite_dump"]("m")
+    assert isinstance(page, str)
+    assert page.startswith("<!DOCTYPE html>")
+    framed = page._repr_html_()  # type: ignore[attr-defined]  # notebooks ask for it
+    assert framed.startswith('<iframe srcdoc="&lt;!DOCTYPE html')
 
 
 def test_instructions_and_computations_print_themselves() -> None:

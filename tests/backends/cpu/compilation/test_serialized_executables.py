@@ -147,6 +147,7 @@ def test_loaded_executable_says_that_it_knows_no_program(data):
         loaded.cost_analysis,
         loaded.decisions,
         lambda: loaded.as_text("hlo"),
+        loaded.report,
     ):
         with pytest.raises(ExecutionError, match="knows its code, not its program"):
             ask()
