@@ -67,9 +67,9 @@ def plan_passes(request: KernelRequest, shape: KernelShape) -> RowPlan | Decline
         _accumulations([r for r in level_of if level_of[r] == level], request.unread)
         for level in range(max(level_of.values()) + 1)
     )
-    full = frozenset(result for result in results_of(request.body) if places.get(result) is Place.FULL)
+    full = [result for result in results_of(request.body) if places.get(result) is Place.FULL]
     passes = [members_of_pass(seeds, places) for seeds in (*(level.arrays for level in levels), full)]
-    return RowPlan(shape, levels, hoisted(passes, places), _kept(passes, shape), full)
+    return RowPlan(shape, levels, hoisted(passes, places), _kept(passes, shape), frozenset(full))
 
 
 def _why_no_rows(body: HloComputation, reduces: Iterable[HloInstruction], shape: KernelShape) -> str | None:

@@ -149,3 +149,19 @@ def test_the_report_is_the_page_of_a_dump() -> None:
     assert all(f'data-stage="{stage}"' in page for stage in ("hlo-backend", "llvm-before-optimizations", "asm"))
     with pytest.raises(ExecutionError, match="compiles nothing that a page could show"):
         compiled("interpreter").report()
+
+
+def test_code_is_the_same_in_every_compilation() -> None:
+    """Rows with several results, which take what is computed once a row in the order of the results."""
+    lines = ["  x = f32[64,96] parameter(0)", "  z = f32[] constant(0)"]
+    lines += ["  s = f32[64] reduce(x, z), dimensions={1}, to_apply=sum"]
+    for i in range(6):
+        lines += [f"  v{i} = f32[64] parameter({i + 1})", f"  p{i} = f32[64] multiply(v{i}, s)"]
+        lines += [f"  b{i} = f32[64,96] broadcast(p{i}), dimensions={{0}}", f"  r{i} = f32[64,96] add(x, b{i})"]
+    shapes = ", ".join(["f32[64,96]"] * 6)
+    lines += [f"  ROOT t = ({shapes}) tuple({', '.join(f'r{i}' for i in range(6))})"]
+    sum_ = "sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }"
+    module = parse("\n".join(["HloModule m", sum_, "ENTRY e {", *lines, "}"]))
+    backend = get_backend("cpu")
+    texts = {backend.compile_to("llvm-before-optimizations", module, CompileOptions()).text for _ in range(8)}
+    assert len(texts) == 1
