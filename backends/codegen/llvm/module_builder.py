@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
@@ -24,9 +23,6 @@ _SHARED = "xlalite.shared"
 _SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {}
 """Names and texts of shared functions that this process has written."""
 _MOST_SHARED_TEXTS = 512
-_LONG_CONSTANTS = 1 << 20
-"""Characters of constants that take longer to read again than threads save, unless there is more code than that."""
-_CHARACTERS_OF_A_LINE = 50
 _FEWEST_LINES = 100
 """Of a module that is cut for several threads: some work is done for each piece."""
 _LINES_WORTH_A_CALL = 30
@@ -193,16 +189,12 @@ class ModuleBuilder(ModuleSymbols):
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and short internal functions stand in every piece that names them; where constants are most of the
-        text there is one piece. Functions that only call, which take little time, are apart from the others, but few
-        calls beside one other piece are less work than a module.
+        Constants and short internal functions stand in every piece that names them. Functions that only call, which
+        take little time, are apart from the others, but few calls beside one other piece are less work than a module.
         Where several threads are to have some of the others, pieces are shorter, and such as other modules may have,
         too: what everybody may call, as the entry, is apart, and where a piece ends depends on the functions around
         more than on all before.
         """
-        code = _CHARACTERS_OF_A_LINE * sum(function.line_count for function in self._functions)
-        if sum(map(len, self._globals)) > max(_LONG_CONSTANTS, code):
-            most_lines, threads = sys.maxsize, 1
         pieces = self._pieces(most_lines, threads)
         callers = pieces[0] if [piece[0].is_caller for piece in pieces if piece] == [True, False] else []
         if callers and sum(function.line_count for function in callers) < _FEWEST_LINES:

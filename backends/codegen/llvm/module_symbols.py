@@ -11,6 +11,9 @@ from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import I8, PTR, Type, array
 from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes, quoted_name
 
+_POOLED_BYTES = 4096
+_POOL_ALIGNMENT = 64
+
 
 class ModuleSymbols:
     """All of a module but its functions' bodies.
@@ -19,6 +22,7 @@ class ModuleSymbols:
         name: the module's name.
         target: what the code is for; math helpers ask it for FMA and the vector width.
         contract: the default of `function(contract=...)`: whether fadd, fsub and fmul may contract to FMA.
+        pool: takes large constants and gives the names under which they are linked in, if there is one.
     """
 
     def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
@@ -26,6 +30,7 @@ class ModuleSymbols:
         self.name = name
         self.target = target if target is not None else TargetInfo.host()
         self.contract = contract
+        self.pool: Callable[[bytes], str] | None = None
         self._symbols: dict[str, Function] = {}
         self._declarations: list[str] = []
         self._globals: list[str] = []
@@ -114,7 +119,12 @@ class ModuleSymbols:
         return name
 
     def constant_bytes(self, data: bytes, align: int = 64) -> Value:
-        """A pointer to private constant bytes; equal bytes share one symbol."""
+        """A pointer to constant bytes; equal bytes share one symbol.
+
+        They stand in the module, but for large ones if there is a `pool`: LLVM reads and writes them slowly.
+        """
+        if self.pool is not None and len(data) > _POOLED_BYTES and align <= _POOL_ALIGNMENT:
+            return self.external_bytes(self.pool(data), _POOL_ALIGNMENT, constant=True)
         key = (data, align)
         found = self._constants.get(key)
         if found is None:
@@ -149,11 +159,12 @@ class ModuleSymbols:
         self._globals.append(f"{text} = {linkage} {kind} {type_.text}{value}{aligned}")
         return Value(PTR, text)
 
-    def external_bytes(self, name: str, align: int) -> Value:
-        """A pointer to memory that the linker finds by name, which code may change."""
+    def external_bytes(self, name: str, align: int, *, constant: bool = False) -> Value:
+        """A pointer to memory that the linker finds by name, which code may change if it is not constant."""
         found = self._external.get(name)
         if found is None:
-            found = self._external[name] = self.global_variable(name, I8, linkage="external", align=align)
+            found = self.global_variable(name, I8, linkage="external", constant=constant, align=align)
+            self._external[name] = found
         return found
 
     def metadata(self, content: str) -> str:

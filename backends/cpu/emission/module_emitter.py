@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
@@ -84,6 +86,8 @@ class _ModuleEmitter:
         self._assignment = assignment
         self._num_threads = num_threads
         self._module, self._clock = clock.module, clock
+        self._constants: dict[str, Literal] = {}
+        self._module.pool = lambda data: self._pooled(Literal(np.frombuffer(data, np.uint8)))
         self._emitted = EmittedModule("")
         self._fb: FunctionBuilder = self._module.function(ENTRY, I32, (PTR, PTR, PTR, PTR))
         self._pointers: dict[int, Value] = {}
@@ -95,7 +99,6 @@ class _ModuleEmitter:
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
         self._plans = KernelPlans(num_threads, self._module.target)
         self._sharing = ConstantSharing()
-        self._globals: dict[str, Value] = {}
         self._evaluator_call_numbers: dict[str, int] = {}
         self._meetings = MeetingNumbers()
         self._handlers: dict[str, Callable[[HloInstruction], None]] = {
@@ -116,6 +119,7 @@ class _ModuleEmitter:
             self._emit_computation(self._hlo.entry_computation)
             self._slots.write_back_results()
         self._fb.ret(0)
+        self._emitted.constants = [*self._constants.values()]
         self._emitted.clocked = self._clock.kernels(self._hlo)
         self._fb.is_caller = not self._fb.has_loops
         pieces = self._module.texts(_LINES_IN_MODULE, self._num_threads)
@@ -137,16 +141,15 @@ class _ModuleEmitter:
 
     def _constant_pointer(self, literal: Literal) -> Value:
         """Where the value's bytes are; equal bytes are there once, whatever their shapes and types."""
+        if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
+            return self._module.constant_bytes(literal.value.tobytes())
+        return self._module.external_bytes(self._pooled(literal), ALIGNMENT_BYTES, constant=True)
+
+    def _pooled(self, literal: Literal) -> str:
+        """The name under which a constant, of the program or of a kernel, is linked in."""
         name = symbol_of(literal)
-        found = self._globals.get(name)
-        if found is None:
-            if literal.size_bytes <= _EMBEDDED_CONSTANT_BYTES:
-                found = self._module.constant_bytes(literal.value.tobytes())
-            else:
-                found = self._module.global_variable(name, I8, linkage="external", constant=True, align=64)
-                self._emitted.constants.append(literal)
-            self._globals[name] = found
-        return found
+        self._constants.setdefault(name, literal)
+        return name
 
     def _address(self, instruction: HloInstruction, index: ShapeIndex = ()) -> Value:
         """Where the entry itself reads and writes a value."""

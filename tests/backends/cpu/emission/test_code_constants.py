@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.hlo.building.builder import Builder
 from xlalite.hlo.ops import OPS
+from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 
@@ -110,3 +112,20 @@ ENTRY e {{ i = s32[] parameter(0)
   ROOT r = (s32[3], s32[2,8], f32[3]) tuple(a, b, c) }}"""
     executable = check(text, np.int32(5), optimize=optimize)
     assert executable.as_text("llvm").count("external constant") == 1
+
+
+def test_large_tables_of_kernels_are_linked_in_and_equal_ones_are_one() -> None:
+    text = """HloModule f
+ENTRY e { x = c64[3,5000] parameter(0)
+  y = c64[3,5000] fft(x), fft_type=FFT, fft_length={5000}
+  z = c64[3,5000] multiply(y, y)
+  ROOT r = c64[3,5000] fft(z), fft_type=FFT, fft_length={5000} }"""
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions()).text
+    assert len(ir) < 200_000
+    assert ir.count("= external constant i8") >= 1
+    x = np.random.default_rng(0).normal(size=(3, 5000)).astype(np.complex64)
+    executable = get_backend("cpu").compile(parse(text), CompileOptions())
+    found = executable(x)
+    expected = np.fft.fft(np.fft.fft(x) ** 2)
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_array_equal(get_backend("cpu").load_executable(executable.serialize())(x), found)

@@ -50,15 +50,6 @@ def test_a_piece_holds_what_it_names_and_nothing_else() -> None:
     assert "declare i32 @first()" in answer
 
 
-@pytest.mark.parametrize(("size", "count"), [(100, 2), (1 << 20, 1)])
-def test_long_constants_stand_in_the_only_piece(size: int, count: int) -> None:
-    module = ModuleBuilder("tables")
-    for name in ("first", "answer"):
-        function = module.function(name, I32, linkage="hidden" if name == "first" else "")
-        function.ret(function.load(I32, module.constant_bytes(bytes(range(10)) * (size // 10)), 4))
-    assert len(module.texts(1, threads=2)) == count
-
-
 def test_every_piece_is_shown() -> None:
     text = NEXT_MODULE.join(texts(1))
     shown = generate_code(text, CodeForm.IR | CodeForm.ASSEMBLY)
