@@ -20,8 +20,10 @@ from xlalite.cli.wrapping import wrapped
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """`on_terminal("flags")`: what the command writes when standard output is a terminal of 80 columns."""
     monkeypatch.delenv("XLALITE_FLAGS", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
 
-    def run(*arguments: object) -> str:
+    def run(*arguments: object, code: int = 0, colours: bool = False) -> str:
+        monkeypatch.setenv("NO_COLOR", "" if colours else "1")
         ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         written: list[bytes] = []
@@ -37,10 +39,10 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         reader.start()
         with open(theirs, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", terminal)
-            code = main([str(argument) for argument in arguments])
+            found = main([str(argument) for argument in arguments])
         reader.join()
         os.close(ours)
-        assert code == 0
+        assert found == code
         return b"".join(written).decode().replace("\r\n", "\n")
 
     return run
@@ -55,6 +57,18 @@ def test_lines_are_broken_between_words(
     assert max(map(len, wide.splitlines())) > 80 or words == ("opt", "--list-stages")
     assert [line for line in narrow.splitlines() if len(line) > 80 and len(line.split()) > 1] == []
     assert narrow.split() == wide.split()
+
+
+def test_colours_are_for_terminals_that_want_them(
+    on_terminal: Callable[..., str], hlo_file: Callable[..., Path], softmax: Path, xlalite: Callable[..., object]
+) -> None:
+    other = hlo_file("  a = f32[4,16] parameter(0)\n  ROOT b = f32[4,16] negate(a)")
+    words = ("diff", softmax, other)
+    coloured, plain = on_terminal(*words, code=1, colours=True), on_terminal(*words, code=1)
+    assert "\x1b[32m" in coloured
+    assert "\x1b[31m" in coloured
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == plain == xlalite(*words).out
+    assert "\x1b[1m" in on_terminal("explain", softmax, colours=True)
 
 
 def test_what_follows_hangs() -> None:

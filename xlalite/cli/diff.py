@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xlalite.cli.arguments import CommandParser
 from xlalite.cli.errors import ANSWER_IS_NO
 from xlalite.cli.reading import read_module, shown_name
+from xlalite.cli.wrapping import BAD, FAINT, GOOD, print_lines
 from xlalite.hlo.tools.compare import compare_modules
 from xlalite.passes.core.pipeline import Pipeline
 from xlalite.passes.normalization.defusion import Defusion
@@ -14,6 +15,7 @@ from xlalite.passes.pipelines import target_independent
 
 _NORMALIZING = Pipeline("normalizing", (Defusion(), target_independent()))
 """Programs that were spelt differently, or went through other doors, become alike in it."""
+_COLOURS = {"+": GOOD, "-": BAD, "@": FAINT}
 
 
 def run(words: Sequence[str]) -> int:
@@ -39,5 +41,5 @@ def run(words: Sequence[str]) -> int:
         print(f"{shown_name(arguments.one)} and {shown_name(arguments.other)} have the same structure")
         return 0
     print(f"--- {shown_name(arguments.one)}\n+++ {shown_name(arguments.other)}")
-    print(comparison)
+    print_lines([str(comparison)], colour=lambda line: _COLOURS.get(line.lstrip()[:1], ""))
     return ANSWER_IS_NO

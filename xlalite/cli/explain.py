@@ -14,7 +14,7 @@ from xlalite.cli.errors import UsageError
 from xlalite.cli.programs import require_python, run_program, split_words
 from xlalite.cli.reading import read_module
 from xlalite.cli.session_story import SessionStory
-from xlalite.cli.wrapping import print_lines
+from xlalite.cli.wrapping import HEAD, print_lines
 from xlalite.client.compilation import compile_options
 from xlalite.client.config import GlobalJitLevel
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -54,7 +54,7 @@ def run(words: Sequence[str]) -> int:
     if arguments.json:
         print(json.dumps([decision.as_dict() for decision in decisions], indent=1))
     else:
-        print_lines(lines)
+        print_lines(lines, colour=lambda line: "" if line.startswith(" ") else HEAD)
     return 0
 
 

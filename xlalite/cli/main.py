@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from xlalite import __version__
 from xlalite.cli.common_options import Deadline, take_option
 from xlalite.cli.errors import REPORTED, WRONG_INPUT, UsageError, message_of
+from xlalite.cli.wrapping import BAD, painted
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 
@@ -133,7 +134,7 @@ def _find(name: str) -> Command:
 
 def _report(program: str, error: BaseException) -> None:
     """Writes one message: what went wrong, and where the evidence is."""
-    lines = [f"{program}: error: {message_of(error)}"]
+    lines = [f"{program}: {painted('error:', BAD, sys.stderr)} {message_of(error)}"]
     lines += [f"  {note}" for note in getattr(error, "__notes__", ())]
     if isinstance(error, UsageError):
         lines.append(f"  '{program} --help' shows how it is used")

@@ -18,7 +18,7 @@ from xlalite.cli.errors import ANSWER_IS_NO, REPORTED, WRONG_INPUT, UsageError, 
 from xlalite.cli.isolation import run_isolated
 from xlalite.cli.random_inputs import RESULT, random_arguments, read_arguments, save_values
 from xlalite.cli.reading import read_module, shown_name
-from xlalite.cli.wrapping import print_lines
+from xlalite.cli.wrapping import BAD, GOOD, painted, print_lines
 from xlalite.client.compilation import compile_options
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.module import HloModule
@@ -153,7 +153,7 @@ def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
             agrees = run_one(path)
         except REPORTED as error:
             message = message_of(error)
-            print(f"{shown_name(path)}: error: {message}", file=sys.stderr)
+            print(f"{shown_name(path)}: {painted('error:', BAD, sys.stderr)} {message}", file=sys.stderr)
             outcomes.append((shown_name(path), f"error: {message.splitlines()[0]}"))
             code = WRONG_INPUT
             continue
@@ -162,7 +162,7 @@ def _run_all(paths: Sequence[str], run_one: Callable[[str], bool]) -> int:
     width = max(len(name) for name, _ in outcomes)
     print()
     for name, outcome in outcomes:
-        print(f"{name:{width}}  {outcome}")
+        print(f"{name:{width}}  {painted(outcome, GOOD if outcome == 'agrees' else BAD)}")
     print(f"{sum(outcome == 'agrees' for _, outcome in outcomes)} of {len(outcomes)} modules agree")
     return code
 
@@ -191,7 +191,8 @@ def run_file(path: str, options: RunOptions) -> bool:
     if options.compile.profile:
         _print_profile(executable, options)
     if not agrees:
-        print(f"  MISMATCH with {options.expected or options.reference} (inputs of --random_seed={options.seed})")
+        found = painted("MISMATCH", BAD)
+        print(f"  {found} with {options.expected or options.reference} (inputs of --random_seed={options.seed})")
     return agrees
 
 
