@@ -142,7 +142,7 @@ class _Page:
             f' data-changed="{"yes" if entry.changed else "no"}" data-words="{escape(words)}">'
             f'<td class="n"><a href="#{place}">{entry.number}</a></td><td>{escape(entry.pipeline)}</td>'
             f"<td>{escape(entry.name)}</td><td>{'changed' if entry.changed else 'unchanged'}</td>"
-            f'<td class="n time">{_ms(entry.time_ms)}<i style="width:{_bar(entry.time_ms, longest):.0f}%"></i></td>'
+            f'<td class="n time">{_ms(entry.time_ms)}<i style="--part:{_bar(entry.time_ms, longest):.2f}"></i></td>'
             f'<td class="n">{_ms(entry.verification_ms)}</td><td class="n">{_change(before, after)}</td>'
             f'<td class="n">{_change(*entry.computations)}</td></tr>\n'
         )
@@ -325,8 +325,8 @@ def _ms(time_ms: float) -> str:
 
 
 def _bar(time_ms: float, longest_ms: float) -> float:
-    """Per cent of a bar's room, on a logarithmic scale: most passes are a thousand times shorter than the longest."""
-    return 100 * math.log1p(time_ms / _SHORTEST_MS) / math.log1p(longest_ms / _SHORTEST_MS)
+    """The part of a bar's room, on a logarithmic scale: most passes are a thousand times shorter than the longest."""
+    return math.log1p(time_ms / _SHORTEST_MS) / math.log1p(longest_ms / _SHORTEST_MS)
 
 
 def _change(before: int, after: int) -> str:
