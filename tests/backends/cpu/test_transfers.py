@@ -120,10 +120,21 @@ def test_waiting_ends(text: str, message: str) -> None:
 
 
 def test_waiting_can_be_interrupted() -> None:
-    executable = echo("f32[2]")
-    threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
-    with pytest.raises(KeyboardInterrupt), host_transfers(HostTransfers(timeout_seconds=1e9)):
-        executable()
+    executable, main, is_over = echo("f32[2]"), threading.get_ident(), threading.Event()
+
+    def interrupt() -> None:
+        """Again after a while: Python drops an interruption that meets a finalizer."""
+        wait = 0.2
+        while not is_over.wait(wait):
+            signal.pthread_kill(main, signal.SIGINT)
+            wait = 5.0
+
+    threading.Thread(target=interrupt).start()
+    try:
+        with pytest.raises(KeyboardInterrupt), host_transfers(HostTransfers(timeout_seconds=1e9)):
+            executable()
+    finally:
+        is_over.set()
 
 
 def test_a_value_of_another_type_is_named() -> None:
