@@ -11,6 +11,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, dot_flops, free_dimensions
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.spelling.codecs import Precision
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
 
@@ -28,6 +29,8 @@ class ComplexDotExpander(OpExpander):
       parts of AB. What the other operand becomes is B and iB side by side, or their conjugates where that way its
       contracted dimensions end up together.
     - Else both operands' parts are kept, and the four products are put together behind the dot.
+
+    Sums of parts have twice the terms, some with the other sign; the highest precision makes up for what that costs.
 
     A convolution has the two parts as features: [Re A, Im A] by [[Re B, Im B], [-Im B, Re B]].
 
@@ -157,6 +160,7 @@ def _attrs(attrs: DotAttrs, lhs: _Side, rhs: _Side) -> DotAttrs:
         lhs_contracting_dims=lhs.contracted,
         rhs_batch_dims=rhs.batch,
         rhs_contracting_dims=rhs.contracted,
+        operand_precision=(Precision.HIGHEST, Precision.HIGHEST),
     )
 
 

@@ -18,6 +18,7 @@ SIZES = [
     (1000, 4097, 1),
     (3, 2048, 2048),
     (300, 777, 300),
+    (64, 256, 64),
     (33, 3000, 40),
 ]
 
@@ -44,6 +45,20 @@ rhs_contracting_dims={{{int(turned[1])}}} }}""")
         exact = a.astype(WIDER[dtype]) @ b.astype(WIDER[dtype])
         ours, theirs = _size(executable(x, y) - exact), _size(a @ b - exact)
         assert ours <= 1.25 * theirs, f"{m}x{k} by {k}x{n}: {ours}, NumPy's {theirs}"
+
+
+def test_the_highest_precision_loses_less(compile_text: Any, rng: np.random.Generator) -> None:
+    x, y = (_numbers(rng, np.float32, 512, 512) for _ in range(2))
+    errors = []
+    for precision in ("default", "highest"):
+        executable = compile_text(f"""HloModule m
+ENTRY e {{
+  x = f32[512,512] parameter(0)
+  y = f32[512,512] parameter(1)
+  ROOT d = f32[512,512] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, \
+operand_precision={{{precision},{precision}}} }}""")
+        errors.append(_size(executable(x, y) - x.astype(np.float64) @ y))
+    assert errors[1] < 0.8 * errors[0]
 
 
 def _numbers(rng: np.random.Generator, numpy: Any, *shape: int) -> Any:
