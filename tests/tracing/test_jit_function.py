@@ -356,3 +356,23 @@ def test_functions_some_of_whose_arguments_are_given():
     np.testing.assert_array_equal(xl.jit(Scaled(4))(x), 4 * x)
     with pytest.raises(ValueError, match="jit of Scaled: static argument 'z' is none of x"):
         xl.jit(Scaled(4), static_argnames="z")
+
+
+def test_equal_numbers_of_the_text_are_one_constant_unless_their_bits_differ() -> None:
+    def many(x: Any) -> Any:
+        return (x * 2.0 + 2.0) / 2.0 + np.arctan2(0.0, x - 2.0) + np.arctan2(-0.0, x - 2.0)
+
+    x = np.array([-1.0, 3.0])
+    text = xl.jit(many).lower(x).as_text("hlo")
+    assert text.count("constant(2)") == 1 and text.count("constant(0)") == 1 and text.count("constant(-0)") == 1
+    np.testing.assert_allclose(xl.jit(many)(x), many(x))
+
+
+def test_numbers_that_a_derivative_is_asked_for_are_not_those_of_the_text() -> None:
+    @xl.jit
+    def slopes(x):
+        square = xl.value_and_grad(lambda y: y * 2.0 * x)(2.0)
+        loop = xl.grad(lambda y: xl.fori_loop(0, 3, lambda i, z: z * y + 2.0, 2.0))(2.0)
+        return *square, loop
+
+    assert [float(each) for each in slopes(1.0)] == [4.0, 2.0, 34.0]

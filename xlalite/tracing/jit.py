@@ -272,7 +272,9 @@ class JitFunction:
     def _traced(self, given: _Given, shapes: Sequence[tuple[int, ...]]) -> _Traced:
         """What the function does with arguments of these sizes."""
         name = self._name
-        with Graph().as_default(), _refusing_random_numbers(name), tracing():
+        graph = Graph()
+        graph.shared_constants = {}
+        with graph.as_default(), _refusing_random_numbers(name), tracing():
             inputs = [
                 placeholder(array.dtype, dims, f"argument_{i}")
                 for i, (array, dims) in enumerate(zip(given.arrays, shapes, strict=True))

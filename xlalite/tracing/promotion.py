@@ -10,7 +10,7 @@ import numpy as np
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions import array, math
-from xlalite.ops.helpers.constant import convert_to_tensor
+from xlalite.ops.helpers.constant import convert_to_tensor, literal
 from xlalite.ops.helpers.promotion import cast_to
 from xlalite.tracing.traced_array import TracedArray
 
@@ -81,6 +81,8 @@ def converted(value: Any, dtype: DType) -> Tensor:
     """
     if type(value) is int:
         value = dtype.numpy_dtype.type(value) if dtype.is_integer else float(value)
+    if type(value) is float and dtype.is_differentiable:
+        return literal(value, dtype)
     return cast_to(as_tensor(value), dtype)
 
 

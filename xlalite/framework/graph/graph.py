@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -19,7 +19,12 @@ from xlalite.hlo.errors import ShapeError
 
 
 class Graph(ScopedCreation, Collections):
-    """Operations in creation order, each with a unique name. Creation is safe from several threads."""
+    """Operations in creation order, each with a unique name. Creation is safe from several threads.
+
+    Attributes:
+        seed: What random numbers follow from, with the seed of an operation.
+        shared_constants: Where equal numbers may be one operation, those that were made, by their bits.
+    """
 
     def __init__(self) -> None:
         ScopedCreation.__init__(self)
@@ -28,6 +33,7 @@ class Graph(ScopedCreation, Collections):
         self._unfeedable: set[Tensor] = set()
         self._version = 0
         self.seed: int | None = None
+        self.shared_constants: dict[Hashable, Tensor] | None = None
 
     to_message: ClassVar[Callable[..., Any]]
     """Makes a `GraphDef` of a graph; `xlalite.messages.graph_messages`, which stands above, puts it here."""
@@ -215,6 +221,10 @@ class Graph(ScopedCreation, Collections):
         """Takes an operation out that nothing uses."""
         for tensor in dict.fromkeys(operation.inputs):
             tensor.remove_consumer(operation)
+        if self.shared_constants and operation.spec.is_constant:
+            self.shared_constants = {
+                key: each for key, each in self.shared_constants.items() if each.op is not operation
+            }
         del self._operations[operation.name]
 
     def _infer_outputs(self, operation: Operation, spec: OpSpec) -> list[Tensor]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import ElementTypeError
 from xlalite.framework.graph.op_spec import OpGroup, OpSpec, OutputType, register
@@ -21,6 +22,9 @@ from xlalite.hlo.errors import LiteralError, ShapeError
 from xlalite.ops.helpers.node import node
 
 _WEAK_TYPES = (bool, int, float, complex)
+
+_MOST_SHARED_BYTES = 64
+"""Sizes, axes and limits are smaller."""
 
 
 def _const_infer(op: Operation) -> Sequence[OutputType]:
@@ -96,6 +100,16 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
     if wanted is None and preferred_dtype is not None and weak_kind(value) is not None:
         wanted = as_dtype(preferred_dtype)
     return _constant_node(as_array(value, wanted), name or "Const")
+
+
+def literal(value: Any, dtype: DType) -> Tensor:
+    """A number that stands in the text of a program; where constants may be shared, equal ones are one tensor.
+
+    Raises:
+        LiteralError: it does not exist in `dtype`.
+    """
+    array, shared = as_array(value, dtype), get_default_graph().shared_constants
+    return _constant_node(array, "Const") if shared is None else _shared(array, dtype, "Const", shared)
 
 
 def as_existing_tensor(value: Any) -> Tensor | None:
@@ -200,7 +214,18 @@ def _fit(array: Array, dims: tuple[int, ...], verify_shape: bool) -> Array:
 
 def _constant_node(array: Array, name: str) -> Tensor:
     dtype = dtypes.string if array.dtype == object else as_dtype(array.dtype)
-    return node("Const", (), {"value": array, "dtype": dtype}, name)
+    # What has a gradient may be asked for its own.
+    shared = None if dtype.is_differentiable or dtype.is_host_only else get_default_graph().shared_constants
+    if shared is None or array.nbytes > _MOST_SHARED_BYTES:
+        return node("Const", (), {"value": array, "dtype": dtype}, name)
+    return _shared(array, dtype, name, shared)
+
+
+def _shared(array: Array, dtype: DType, name: str, shared: dict[Hashable, Tensor]) -> Tensor:
+    key = (dtype, array.shape, array.tobytes())
+    if key not in shared:
+        shared[key] = node("Const", (), {"value": array, "dtype": dtype}, name)
+    return shared[key]
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
