@@ -69,8 +69,10 @@ def reduce_precision_twice(instruction: HloInstruction) -> RuleResult:
 @cache
 def is_lossless(source: DType, target: DType) -> bool:
     """Whether every value of a type, NaN and both zeros included, has an equal value in another."""
-    if source is target or source is DType.PRED:
+    if source is target:
         return True
+    if source is DType.PRED:
+        return target not in (DType.F8E8M0FNU, DType.S1)  # these have no 0, no 1
     if target is DType.PRED:
         return False
     if source.is_integral and target.is_integral:
@@ -93,7 +95,8 @@ def _may_skip(source: DType, between: DType, target: DType) -> bool:
     """Whether source -> between -> target is source -> target for every value."""
     if is_lossless(source, between):
         # Floats saturate and integers wrap on the way to an integer, so the families must be the same, or it must fit.
-        through_float = source.is_integral and between.is_floating and target.is_integral
+        is_whole = source.is_integral or source is DType.PRED
+        through_float = is_whole and between.is_floating and target.is_integral
         real_to_complex = between.is_complex and not source.is_complex
         return not real_to_complex and (not through_float or is_lossless(source, target))
     # Integers keep their low bits however often they are cut.

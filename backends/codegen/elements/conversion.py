@@ -51,7 +51,7 @@ def _to_integer(fb: FunctionBuilder, value: Value, source: DType, target: DType)
     if source.is_floating:
         return _saturate_narrow(fb, _saturated(fb, value, register, is_signed=target.is_signed), target)
     if source is DType.PRED:
-        return fb.zext(value, register)
+        return normalize_integer(fb, target, fb.zext(value, register))
     if register.bits < value.type.bits:
         return normalize_integer(fb, target, fb.trunc(value, register))
     if register.bits > value.type.bits:
@@ -89,7 +89,8 @@ def _to_float(fb: FunctionBuilder, value: Value, source: DType, target: DType) -
             return round_result(fb, target, round_to_odd_single(fb, value))
         return round_result(fb, target, _resize_float(fb, value, held.register))
     if source is DType.PRED:
-        return fb.uitofp(value, register)
+        number = fb.uitofp(value, register)
+        return number if target.bits > 8 else round_result(fb, target, number)
     if held.is_narrow_float and source.bits > 24:
         # Two roundings could differ from one: go through f64 (and its round to odd) first.
         wide = value.type.with_scalar(F64)

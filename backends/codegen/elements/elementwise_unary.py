@@ -92,7 +92,7 @@ _EXACT: dict[str, RealRule] = {
     "imag": _imag,
 }
 # Results of these on sub-byte integers may leave the type: they wrap.
-_WRAPS = ("abs", "negate", "not")
+_WRAPS = ("abs", "negate", "not", "popcnt", "count-leading-zeros")
 
 _ROUNDED: dict[str, RealRule] = {
     name: _math(name)

@@ -61,13 +61,20 @@ class Accumulation(Combiner):
         if in_order and registers[0].type.is_vector:
             order = _bits_reversed(registers[0].type.lanes)
             registers = tuple(scalar.fb.shuffle(register, None, order) for register in registers)
-        while registers[0].type.is_vector and registers[0].type.lanes > 2:
-            registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
         if not registers[0].type.is_vector:
             return registers
-        # The last two lanes stay in vector registers: scalar comparisons would go through flags.
-        others = tuple(scalar.fb.shuffle(register, None, [1, 0]) for register in registers)
-        return tuple(scalar.fb.extract(register, 0) for register in self._combine(scalar, registers, others, like))
+        whole = _VECTOR_BYTES // min(register.type.scalar.size_bytes for register in registers)
+        while registers[0].type.lanes > max(whole, 2):
+            registers = self._combine(scalar, *_halves(scalar.fb, registers), like)
+        # The last lanes stay in vector registers: scalar comparisons would go through flags. They stay in whole ones:
+        # on sums below 256 in narrower ones LLVM 22.1 aborts (it makes PSADBW of them when their types are settled).
+        lanes = registers[0].type.lanes
+        for distance in (1 << bit for bit in reversed(range(lanes.bit_length() - 1))):
+            others = tuple(
+                scalar.fb.shuffle(register, None, [i ^ distance for i in range(lanes)]) for register in registers
+            )
+            registers = self._combine(scalar, registers, others, like)
+        return tuple(scalar.fb.extract(register, 0) for register in registers)
 
     def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
         """The results out of initial values and of what was accumulated without them."""
@@ -139,6 +146,10 @@ class Accumulations:
             width = len(flatten(kinds))
             yield accumulation, kinds, [registers[offset : offset + width] for registers in sets]
             offset += width
+
+
+_VECTOR_BYTES = 16
+"""What the smallest vector registers hold."""
 
 
 def _halves(fb: FunctionBuilder, registers: Registers) -> tuple[Registers, Registers]:

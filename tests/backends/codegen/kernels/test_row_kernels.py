@@ -411,6 +411,30 @@ ENTRY e { x = f32[4,50] parameter(0)
     check(text, rng.standard_normal((4, 50)).astype(np.float32), ulps=8)
 
 
+def test_sums_that_fit_eight_bits_beside_another_reduction(check: Any) -> None:
+    """LLVM aborted on sums of narrow vectors of which it finds out late that a byte would hold them."""
+    text = """HloModule m
+f { a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ c = f32[] parameter(2)
+ d = s32[] parameter(3)
+ e = s32[] parameter(4)
+ g = f32[] parameter(5)
+ s = s32[] add(a, d)
+ n = s32[] and(b, e)
+ z = f32[] constant(0)
+ ROOT t = (s32[], s32[], f32[]) tuple(s, n, z) }
+ENTRY e { x = u4[5] parameter(0)
+ y = f32[5] parameter(1)
+ w = s32[5] convert(x)
+ s = s32[5] add(w, w)
+ p = s32[] constant(-7)
+ q = s32[] constant(-4)
+ z = f32[] constant(0)
+ ROOT r = (s32[], s32[], f32[]) reduce(s, w, y, p, q, z), dimensions={0}, to_apply=f }"""
+    check(text, np.array([15, 1, 2, 3, 15]).astype(ml_dtypes.uint4), np.zeros(5, np.float32))
+
+
 @pytest.mark.parametrize("dimensions", ["{}", "{0}", "{1}", "{0,1}"])
 @pytest.mark.parametrize("gives_tuple", [False, True])
 def test_one_result_may_be_a_tuple(check: Any, rng: np.random.Generator, dimensions: str, gives_tuple: bool) -> None:
