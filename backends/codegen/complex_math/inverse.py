@@ -112,7 +112,8 @@ def inverse_hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
     near_one, k = unit_scaled(fb, (x, y))
     inverse = scaled(fb, fb.fdiv(near_one[0], square_of_modulus(fb, near_one)[0]), fb.neg(k))
     real = fb.select(huge, fb.select(has_infinity(fb, z), 0.0, inverse), real)
-    angle = fb.select(huge, fb.select(is_nan(fb, b), math.nan, fb.constant(a.type, math.pi / 2)), angle)
+    undefined = fb.and_(fb.fcmp("uno", a, b), fb.fcmp("une", y, math.inf))
+    angle = fb.select(huge, fb.select(undefined, math.nan, fb.constant(a.type, math.pi / 2)), angle)
     real = fb.select(is_zero(fb, a), a, fb.copysign(real, a))
     return real, fb.copysign(angle, b)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 TABLE = Path(__file__).with_name("special_values.txt")
-NUMBERS = {"x": (1.25, 3e30), "y": (0.5, 2.0, 4.0), "f": (0.0, -0.0, 1.25, -3.0)}
+NUMBERS = {"x": (1.25, 3e30), "y": (0.5, 2.0, 4.0), "f": (0.0, -0.0, 1.25, -3.0), "h": (4e200,)}
 TURNS: dict[str, Callable[[float], float]] = {"s2": lambda y: math.sin(2 * y), "c": math.cos, "s": math.sin}
 ANGLES = {"pi": math.pi, "pi/2": math.pi / 2, "pi/4": math.pi / 4, "3pi/4": 3 * math.pi / 4}
 
@@ -83,12 +83,15 @@ def agrees(found: float, expected: str, sign: int, angle: float) -> bool:
 def test_special_values(apply_complex, way, complex_type):
     # By their texts, because zeros of either sign are equal and NaN is not.
     arguments = {repr(row.argument): row.argument for rows in ROWS.values() for row in rows}
-    z = np.array(list(arguments.values()), complex_type)
+    with np.errstate(over="ignore"):
+        given = np.array(list(arguments.values()), complex_type)
     position = {argument: n for n, argument in enumerate(arguments)}
-    values = apply_complex(OPCODES, way, z)
+    values = apply_complex(OPCODES, way, given)
     wrong = []
     for opcode, rows in ROWS.items():
         for row in rows:
+            if np.isinf(given[position[repr(row.argument)]]) > np.isinf(row.argument):
+                continue
             z, angle = row.argument, abs(row.argument.imag)
             # The turned functions have their angle on the other axis.
             angle = abs(z.real) if opcode in ("sine", "cosine", "tan") else angle
