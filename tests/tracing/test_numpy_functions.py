@@ -161,6 +161,8 @@ K | np.nanpercentile(K, 30, axis=0)
 x | np.partition(x, 3)[3]
 x y | np.searchsorted(np.sort(x), y)
 x | np.digitize(x, [-1, 0, 1])
+n | np.digitize(n, [7, 4, 4, 2]) + np.digitize(n, [7, 4, 2], right=True)
+n m | [np.digitize(n, b, right) for b in (np.sort(m), np.sort(m)[::-1], m[:1], m[:0]) for right in (0, 1)]
 x y | np.lexsort((x, y))
 z | np.sort(z)
 n m | np.isin(n, m)
@@ -193,6 +195,25 @@ A | np.pad(A, ((1, 2), (0, 1)))
 x | np.pad(x, 2, mode="edge")
 x | np.pad(x, 3, mode="reflect")
 x | np.pad(x, 2, mode="wrap")
+A n | [np.pad(each, (1, 2), mode) for each in (A, n) for mode in ("maximum", "minimum", "mean", "median")]
+C n | [np.pad(each, 2, "mean", stat_length=(1, 2)) for each in (C, n)]
+A n | [np.pad(each, (3, 1), "linear_ramp", end_values=(5, -2)) for each in (A, n)]
+A x | np.pad(A, 1, "reflect", reflect_type="odd"), np.pad(x, (7, 2), "symmetric", reflect_type="odd")
+x | np.pad(x, 1, constant_values=x[0])
+# lists of traced numbers, and what asks nobody
+x y | np.maximum.reduce([x, y, x + y]), np.add([x[0], 1.0], 2), np.sqrt([abs(x[0]), 4.0]), np.multiply.outer([x[0]], y)
+x y | np.linalg.norm([x[0], y[0]]), np.clip([x[0], y[0]], 0, [1, x[1]]), np.outer([x[0], 2.0], [1.0, y[0]])
+x y | np.cov([x, y]), np.where([True, False], [x[0], 1.0], [y[0], 2.0]), np.dot([x[0], x[1]], [2.0, 3.0])
+A | [each * (i - j) for (i, j), each in np.ndenumerate(A)][:7]
+x | np.fromiter((each * 2 for each in x), np.float32), np.fromiter((each for each in x), float, 3)
+x n | np.vectorize(lambda a, b: np.where(a > 0, a, b))(x, n), np.vectorize(lambda a: (a, -a), [float, int])(x)
+x | np.add.reduceat(x, [0, 4, 1, 3, 3]), np.subtract.reduceat(x, [2, 5])
+C n | np.maximum.reduceat(C, [0, 2], axis=1), np.add.reduceat(n.astype(np.int8), []), np.add.reduceat(C, [1], -1)
+C | [u.reduceat(C.ravel(), np.arange(1, 24, 1)[:18]) for u in (np.add, np.hypot, np.minimum)]
+C | [u.reduceat(C.ravel(), np.r_[1:12, 15:23]) for u in (np.add, np.subtract, np.multiply)]
+b M | [np.packbits(b), np.packbits(b, bitorder="little"), np.packbits(M, axis=0), np.packbits(M, 1), np.packbits(M[:0])]
+u | [np.unpackbits(u), np.unpackbits(u, bitorder="little"), np.unpackbits(u[:, None], 1), np.unpackbits(u, count=9)]
+u | [np.unpackbits(u, count=60), np.unpackbits(u, count=-50), np.unpackbits(u[:0])]
 # joining and splitting
 x y | np.concatenate([x, y])
 x y | np.stack([x, y], axis=1)

@@ -1,5 +1,6 @@
 """Functions of NumPy give under `xlalite.jit` what they give without it: signs of zeros, special values, refusals."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -122,9 +123,14 @@ def test_concatenation_without_an_axis_flattens():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: np.add.reduceat(x, [0, 2]), "numpy.add.reduceat cannot be recorded by xlalite.jit"),
+        (lambda x: np.add.reduceat(x, x.astype(int)), "indices that are traced leave open which elements"),
         (lambda x: np.add(x, x, where=[True]), "numpy.add with where needs out="),
-        (lambda x: np.packbits(x), r"numpy.packbits cannot be recorded by xlalite.jit; float64\[12\] array \(being"),
+        (
+            lambda x: np.array2string(x),
+            r"numpy.array2string cannot be recorded by xlalite.jit; float64\[12\] array \(b",
+        ),
+        (lambda x: np.pad(x, 1, "reflect", reflect_type="odd") + np.pad(x, 99, "reflect", reflect_type="odd"), "'odd'"),
+        (lambda x: np.pad(x, 1, lambda *_: None), "pad with mode <function"),
         (
             lambda x: np.linalg.eigvals(x),
             "eigvals cannot be recorded by xlalite.jit: whether eigenvalues are",
@@ -132,7 +138,19 @@ def test_concatenation_without_an_axis_flattens():
         (lambda x: np.histogram(x, bins="auto"), "the number of bins='auto' depends on values"),
         (lambda x: np.unique(x), "how many different elements there are is not known"),
         (lambda x: np.nonzero(x), "how many elements are not zero is not known"),
-        (lambda x: x.tolist(), "has no value while the function is traced"),
+        (lambda x: x.tolist(), r"which is needed by tolist\(\); use the array itself"),
+        (lambda x: math.sin(x[0]), "np.sin for math.sin"),
+        (lambda x: int(x[0]), r"x.astype\(int\)"),
+        (
+            lambda x: np.ma.masked_less(x, 0),
+            r"numpy.ma \(masked_less\) cannot be recorded by xlalite.jit: it takes arrays",
+        ),
+        (lambda x: np.polynomial.Polynomial([1, 2])(x), "as np.polynomial.polynomial.polyval"),
+        (lambda x: np.lib.stride_tricks.as_strided(x, (3,), (8,)), "sliding_window_view"),
+        (lambda x: [each for each in np.nditer(x)], "np.ndindex"),
+        (lambda x: np.vectorize(np.sum, signature="(n)->()")(x), "use xlalite.vmap"),
+        (lambda x: (x, np.array(["a"])), "returned an array of <U1"),
+        (lambda x: (x, np.zeros(2, [("a", float)])), r"returned an array of \[\('a', '<f8'\)\]"),
         (lambda x: len(x[x > 0]), "how many elements a mask selects is not known"),
         (lambda x: x[x > 0] + x, "how many elements a mask selects is not known"),
         (lambda x: x[x > 0] + x[x < 0], "cannot be combined with those of another mask"),
@@ -142,6 +160,15 @@ def test_concatenation_without_an_axis_flattens():
 def test_what_cannot_be_recorded_is_named(function, message):
     with pytest.raises(TracingError, match=message):
         xlalite.jit(function)(REALS)
+
+
+def test_what_cannot_be_recorded_is_shown_where_it_stands():
+    def inner(x):
+        return x.item()
+
+    with pytest.raises(TracingError, match=r"\n  at .*test_numpy_meaning.py:\d+: return x.item\(\)$") as found:
+        xlalite.jit(lambda x: xlalite.jit(inner)(x) + 1)(REALS)
+    assert str(found.value).count("\n") == 1
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 15, 16, 17, 100, 1000])

@@ -19,6 +19,7 @@ from xlalite.flags import debug_options, extra_passes, flags_from_environment
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.operation import Operation
+from xlalite.framework.graph.source_location import user_line
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.meaning.compilability import why_not_compilable
 from xlalite.framework.meaning.host import Array
@@ -44,7 +45,7 @@ from xlalite.tracing.promotion import as_tensor
 from xlalite.tracing.source_transformation import with_staged_control
 from xlalite.tracing.state import is_tracing, tracing
 from xlalite.tracing.symbolic_sizes import SymbolicSizes
-from xlalite.tracing.traced_array import TracedArray
+from xlalite.tracing.traced_array import TracedArray, is_numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +288,12 @@ class JitFunction:
             donated = self._donated(positional, named, traced)
             out = None if self._has_out else named.pop(OUT, None)
             function = with_these_names(self._function)
-            result = function(*positional, **named, **given.static)
+            try:
+                result = function(*positional, **named, **given.static)
+            except TracingError as error:
+                if line := user_line(error.__traceback__):
+                    error.args = (f"{error}\n  at {line}",)
+                raise
             if out is not None:
                 result = into(out, result, name)
             results, structure = flatten(result)
@@ -479,4 +485,6 @@ def _own_copy(leaf: Any) -> Any:
 def _as_output(name: str, value: Any) -> Tensor:
     if isinstance(value, str | bytes):
         raise TracingError(f"{name} returned {value!r}; arrays, numbers and nestings of them are expected")
+    if isinstance(value, np.ndarray | np.generic) and not is_numeric(value.dtype):
+        raise TracingError(f"{name} returned an array of {value.dtype}; arrays of numbers are expected")
     return as_tensor(value)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from xlalite.framework.structure import flatten, rebuild
-from xlalite.tracing import array_api, scipy_functions
+from xlalite.tracing import array_api, scipy_functions, stand_ins
 from xlalite.tracing.functions import rule_of
 from xlalite.tracing.functions.sized import SIZED
 from xlalite.tracing.promotion import contains_traced, traced_array
@@ -53,13 +53,15 @@ _ABOUT_TYPES = frozenset(
     }
 )
 """Functions that look at no element: NumPy's own serve."""
-_OF_ARRAYS = frozenset(
+_OF_SEQUENCES = frozenset(
     {
-        *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "cumprod", "cumsum", "diff", "max"),
-        *("mean", "median", "min", "prod", "ptp", "reshape", "ravel", "sort", "std", "sum", "take", "transpose", "var"),
+        *("apply_along_axis", "apply_over_axes", "block", "choose", "column_stack", "concat", "concatenate", "dstack"),
+        *("einsum", "einsum_path", "histogramdd", "hstack", "lexsort", "multi_dot", "piecewise", "ravel_multi_index"),
+        *("select", "stack", "vstack"),
     }
 )
-"""Functions that NumPy does not ask us about when a list holds traced arrays, or only indices are traced."""
+"""Functions that NumPy asks us about when a list holds traced arrays; lists that are given to others are arrays."""
+_METHODS = ("accumulate", "outer", "reduce", "reduceat")
 _ARRAY_API = ("__array_api_version__", "__array_namespace_info__", "__all__")
 
 
@@ -91,16 +93,17 @@ class Namespace(ModuleType):
             made = _creating(found)
         elif name in SIZED and self._module is numpy:
             made = _sized(found, SIZED[name])
-        elif name in _OF_ARRAYS and self._module is numpy and not self._compiles:
-            made = _of_array(found)
+        elif name in stand_ins.NAMES and self._module is numpy and not self._compiles:
+            made = stand_ins.NAMES[name]
         elif isinstance(found, ModuleType) and name in ("fft", "linalg"):
             made = Namespace(f"{self.__name__}.{name}", found, self._compiles)
         elif name in ("c_", "r_"):
             made = Concatenation(found)
         elif name in _ABOUT_TYPES:
             pass
-        elif self._compiles and (isinstance(found, numpy.ufunc) or (callable(found) and rule_of(found) is not None)):
-            made = _Compiled(found)
+        elif isinstance(found, numpy.ufunc) or (callable(found) and rule_of(found) is not None):
+            taken = found if name in _OF_SEQUENCES else _OfLists(found)
+            made = _Compiled(taken) if self._compiles else taken
         setattr(self, name, made)
         return made
 
@@ -159,6 +162,8 @@ def _as_seen(value: Any, function: types.FunctionType, made: dict[Any, Any] | No
         return TRACED
     if (of_scipy := scipy_functions.as_seen(value)) is not None:
         return of_scipy
+    if type(value) is numpy.vectorize and is_tracing():
+        return stand_ins.Vectorized(value)
     if type(value) is numpy.ndarray and value.dtype.kind in "biufc" and is_tracing():
         return TracedArray(None, known=value.copy())
     is_own = isinstance(value, types.FunctionType) and value.__module__ == function.__module__ and is_tracing()
@@ -214,13 +219,24 @@ def _sized(function: Callable[..., Any], with_size: Callable[..., Any]) -> Calla
     return sized
 
 
-def _of_array(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def of_array(a: Any, *arguments: Any, **options: Any) -> Any:
-        needs_it = not isinstance(a, TracedArray) and contains_traced([a, *arguments, options.get("indices")])
-        return function(traced_array(a) if needs_it else a, *arguments, **options)
+class _OfLists:
+    """A function of NumPy that takes lists of traced arrays, too."""
 
-    return of_array
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        return _OfLists(found) if name in _METHODS and isinstance(self._function, numpy.ufunc) else found
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        named = {name: value if name == "out" else _as_array(value) for name, value in options.items()}
+        return self._function(*map(_as_array, arguments), **named)
+
+
+def _as_array(value: Any) -> Any:
+    return traced_array(value) if isinstance(value, list | tuple) and contains_traced(value) else value
 
 
 def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **others: Any) -> TracedArray:

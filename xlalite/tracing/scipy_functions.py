@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from xlalite.framework.structure import flatten
@@ -46,30 +46,37 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"logsumexp": logsumexp, "log_softmax": log_softmax, "softmax": softmax}
 
 INSTEAD: Mapping[str, str] = {
-    "fft": "the functions of np.fft",
-    "linalg": "those of np.linalg",
-    "signal": "np.convolve, np.correlate, np.fft, or xlalite.scan for filters that feed back",
-    "stats": "NumPy's functions and those of scipy.special: ndtr(x) for norm.cdf(x), ndtri(p) for norm.ppf(p), "
+    "scipy.fft": "the functions of np.fft",
+    "scipy.linalg": "those of np.linalg",
+    "scipy.signal": "np.convolve, np.correlate, np.fft, or xlalite.scan for filters that feed back",
+    "scipy.stats": "NumPy's functions and those of scipy.special: ndtr(x) for norm.cdf(x), ndtri(p) for norm.ppf(p), "
     "np.exp(-x**2 / 2) / np.sqrt(2 * np.pi) for norm.pdf(x), gammainc, betainc",
+    "scipy": "NumPy's functions",
+    "numpy.ma": "np.where(mask, x, other), and reductions with where=mask, in the place of masked arrays",
+    "numpy.polynomial": "np.polyval, or functions as np.polynomial.polynomial.polyval",
+    "numpy.lib._stride_tricks_impl": "np.lib.stride_tricks.sliding_window_view, or indices",
+    "numpy": "other functions of arrays, np.take(x, i) where it is an index",
 }
-"""What to write where modules of scipy cannot be recorded."""
+"""What to write where modules cannot be recorded."""
 
 
 def instead_of_caller() -> str | None:
-    """What to write instead of the function of scipy that is being called; None if there is no such caller."""
-    frame, module, called = sys._getframe(1), "", ""
-    while frame.f_back is not None:
-        parts = frame.f_globals.get("__name__", "").split(".")
-        if parts[0] == "scipy" and len(parts) > 1:
-            name = frame.f_code.co_name
-            module, called = parts[1], called if name.startswith("_") else f" ({name})"
+    """What to write instead of the function of scipy or NumPy that is being called; None if there is no such caller."""
+    frame: FrameType | None = sys._getframe(1)
+    module = function = ""
+    while frame is not None and (name := frame.f_globals.get("__name__", "")).split(".")[0] in _LIBRARIES:
+        if not name.startswith("xlalite"):
+            module, called = name, frame.f_code.co_name
+            function = function if called.startswith("_") else called
         frame = frame.f_back
     if not module:
         return None
-    advice = INSTEAD.get(module, "NumPy's functions")
+    path = module.split(".")
+    advice = next(INSTEAD[known] for i in range(len(path), 0, -1) if (known := ".".join(path[:i])) in INSTEAD)
+    shown = ".".join(each for each in path[:2] if each not in ("lib", "_core"))
     return (
-        f"scipy.{module}{called} cannot be recorded by xlalite.jit: it takes arrays that have values; write {advice}, "
-        "or call it through xlalite.pure_callback"
+        f"{shown}{f' ({function})' if function else ''} cannot be recorded by xlalite.jit: it takes arrays that have "
+        f"values; write {advice}, or call it through xlalite.pure_callback"
     )
 
 
@@ -84,6 +91,9 @@ def as_seen(value: Any) -> Any:
     if isinstance(name, str) and name in FUNCTIONS and value is getattr(special, name):
         return _recorded(value, FUNCTIONS[name])
     return None
+
+
+_LIBRARIES = ("contextlib", "functools", "numpy", "scipy", "xlalite")
 
 
 class _Module(ModuleType):

@@ -232,15 +232,16 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def item(self, *arguments: Any) -> Any:
         """One element as a number of Python, if it is known."""
-        return self.__array__().item(*arguments)
+        return self._value("item()", "x[i], which is a number").item(*arguments)
 
     def tolist(self) -> Any:
         """The elements as numbers of Python in lists, if they are known."""
-        return self.__array__().tolist()
+        return self._value("tolist()", "the array itself").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the elements, if they are known."""
-        return self.__array__().tobytes(order)
+        found: bytes = self._value("tobytes()", "x.view(np.uint8)").tobytes(order)
+        return found
 
     def to_device(self, device: str, /, *, stream: Any = None) -> TracedArray:
         """The array, which is where NumPy says."""
@@ -357,8 +358,9 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         if self.known is not None:
             return bool(self.known)
         raise TracingError(
-            f"{self!r} has no truth value while the function is traced; use np.where, xlalite.cond or "
-            "xlalite.while_loop, or pass what decides as a static argument"
+            f"{self!r} has no truth value while the function is traced; use np.where, np.max and np.sort in the place "
+            "of `if`, max and sorted, xlalite.cond or xlalite.while_loop, @xlalite.jit(control_flow=True), or pass "
+            "what decides as a static argument"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -374,16 +376,25 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return np.array(self.known, dtype, copy=copy)
 
     def __float__(self) -> float:
-        return float(self.__array__())
+        return float(self._value("float(), and the functions of math", "x.astype(float), np.sin for math.sin"))
 
     def __int__(self) -> int:
-        return int(self.__array__())
+        return int(self._value("int()", "x.astype(int)"))
 
     def __index__(self) -> int:
-        return operator.index(self.__array__())
+        return operator.index(self._value("range(), and sizes", "xlalite.fori_loop"))
 
     def __complex__(self) -> complex:
-        return complex(self.__array__())
+        return complex(self._value("complex()", "x.astype(complex)"))
+
+    def _value(self, wanted: str, instead: str) -> Any:
+        """The elements, if they are known, for what asks for them."""
+        if self.known is None:
+            raise TracingError(
+                f"{self!r} has no value while the function is traced, which is needed by {wanted}; use {instead}, or "
+                "pass it as a static argument"
+            )
+        return self.known
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return np.round(self, ndigits or 0)
@@ -406,11 +417,16 @@ def as_known(value: Any, same: Any = None) -> Any:
     if same is not None:
         return same[0] if isinstance(same, tuple) and len(same) == 1 else same
     if isinstance(value, np.ndarray):
-        return TracedArray(None, known=value)
+        return TracedArray(None, known=value) if is_numeric(value.dtype) else value
     if isinstance(value, tuple | list) and any(isinstance(each, np.ndarray) for each in value):
         parts = [as_known(each) for each in value]
         return type(value)(*parts) if hasattr(value, "_make") else type(value)(parts)
     return value
+
+
+def is_numeric(dtype: NumpyType) -> bool:
+    """Whether elements are numbers or truth values, and no text, dates, objects or records."""
+    return dtype.kind not in "SUOMm" and dtype.fields is None
 
 
 def _are_known(value: Any) -> bool:

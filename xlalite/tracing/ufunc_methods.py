@@ -39,6 +39,8 @@ _SCATTERS: Mapping[np.ufunc, str] = {
     np.maximum: "TensorScatterMax",
     np.minimum: "TensorScatterMin",
 }
+_FEW_GROUPS = 16
+"""So many are combined each by itself."""
 _LAYOUT = ("order", "subok", "casting")
 
 
@@ -49,6 +51,7 @@ def apply_method(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: d
         "reduce": reduce,
         "accumulate": accumulate,
         "outer": _outer,
+        "reduceat": _reduceat,
         "at": _at,
     }
     rule = rules.get(method)
@@ -175,6 +178,31 @@ def _outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Any:
     if not isinstance(a, TracedArray):
         x = x.reshape(*x.shape, *[1] * len(sizes(b)))
     return _call(ufunc, x, b, **options)
+
+
+def _reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    """The elements from each index to the next, combined."""
+    if isinstance(indices, TracedArray) and indices.known is None:
+        raise TracingError(
+            f"numpy.{ufunc.__name__}.reduceat cannot be recorded by xlalite.jit: indices that are traced leave open "
+            "which elements are combined; use ufunc.at with the number of each element's group"
+        )
+    places = [int(each) for each in np.asarray(indices)]
+    rows = np.moveaxis(traced_array(a).astype(_reduced_type(ufunc, a, dtype)), axis, 0)
+    for place in places:
+        if not 0 <= place < len(rows):
+            raise IndexError(f"index {place} out-of-bounds in {ufunc.__name__}.reduceat [0, {len(rows)})")
+    ends = [*places[1:], len(rows)][: len(places)]
+    lengths = np.subtract(ends, places)
+    if len(places) > _FEW_GROUPS and (lengths > 0).all():
+        following = np.delete(np.arange(len(rows)), [*range(places[0]), *places])
+        found = rows[places]
+        _at(ufunc, found, np.searchsorted(places, following) - 1, rows[following])
+    else:
+        pairs = zip(places, ends, strict=True)
+        parts = [reduce(ufunc, rows[i:j], 0, rows.dtype) if i < j else rows[i] for i, j in pairs]
+        found = np.stack(parts) if parts else rows[:0]
+    return finished(np.moveaxis(found, 0, axis), out)
 
 
 def _at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from functools import cache
+from types import TracebackType
 
 from xlalite.hlo.records import dataclass
 
@@ -32,6 +34,18 @@ def user_location() -> SourceLocation:
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def user_line(traceback: TracebackType | None) -> str:
+    """The innermost of the user's lines that an error went through, with its text; empty if it went through none."""
+    found = ""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not _is_ours(traceback.tb_frame.f_globals.get("__name__", "")):
+            text = linecache.getline(code.co_filename, traceback.tb_lineno).strip()
+            found = f"{code.co_filename}:{traceback.tb_lineno}" + (f": {text}" if text else "")
+        traceback = traceback.tb_next
+    return found
 
 
 @cache

@@ -7,6 +7,7 @@ from xlalite.tracing.functions import (  # noqa: F401  # importing them register
     linear_algebra,
     missing_values,
     ordering,
+    padding,
     polynomials,
     products,
     questions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from xlalite.hlo.errors import TracingError
@@ -96,13 +97,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @records(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    if isinstance(bins, TracedArray) and bins.known is None:
-        raise TracingError("numpy.digitize: the direction of bins that are traced is not known; use np.searchsorted")
-    edges = np.asarray(bins)
-    side = "left" if right else "right"
-    if edges.size and edges[0] > edges[-1]:
-        return edges.size - np.searchsorted(edges[::-1], traced_array(x), "right" if right else "left")
-    return np.searchsorted(edges, traced_array(x), side)
+    edges = bins if isinstance(bins, TracedArray) and bins.known is None else np.asarray(bins)
+    place = partial(np.searchsorted, v=traced_array(x), side="left" if right else "right")
+    if edges.size == 0:
+        return place(edges)
+    is_falling = edges[0] > edges[-1]
+    if isinstance(is_falling, TracedArray):
+        places = place(np.where(is_falling, edges[::-1], edges))
+        return np.where(is_falling, edges.size - places, places)
+    return edges.size - place(edges[::-1]) if is_falling else place(edges)
 
 
 @records(np.median)

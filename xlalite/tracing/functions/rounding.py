@@ -1,4 +1,4 @@
-"""Numbers made simpler: rounded, kept within limits, without NaN; their parts and angles."""
+"""Numbers made simpler: rounded, kept within limits, without NaN; their parts, angles and bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xlalite.ops.functions import special
 from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.reductions import floating_array
 from xlalite.tracing.functions.registry import records, refuse
-from xlalite.tracing.promotion import numpy_dtype, traced, traced_array
+from xlalite.tracing.promotion import flat_for_no_axis, numpy_dtype, traced, traced_array
 from xlalite.tracing.ufunc_methods import finished
 
 _NOTHING = np._NoValue  # NumPy's own default
@@ -113,3 +113,37 @@ def sinc(x: Any) -> Any:
 @records(np.i0)
 def i0(x: Any) -> Any:
     return traced(special.bessel_i0(floating_array(x, None).tensor))
+
+
+@records(np.packbits)
+def packbits(a: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
+    x, along = flat_for_no_axis(a, axis)
+    if numpy_dtype(x).kind not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
+    bits = np.moveaxis(traced_array(np.not_equal(x, 0)), along, -1)
+    rest = -bits.shape[-1] % 8
+    bits = np.pad(bits, [*[(0, 0)] * (bits.ndim - 1), (0, rest)])
+    parts = np.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)).astype(np.uint8)
+    return np.moveaxis(np.sum(parts << _shifts(bitorder), axis=-1, dtype=np.uint8), -1, along)
+
+
+@records(np.unpackbits)
+def unpackbits(a: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+    x, along = flat_for_no_axis(a, axis)
+    if numpy_dtype(x) != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    bits = (np.moveaxis(traced_array(x), along, -1)[..., None] >> _shifts(bitorder)) & np.uint8(1)
+    bits = np.reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
+    if count is not None:
+        if count < -bits.shape[-1]:
+            raise ValueError("-count larger than number of elements")
+        more = max(count - bits.shape[-1], 0)
+        bits = np.pad(bits, [*[(0, 0)] * (bits.ndim - 1), (0, more)])[..., :count]
+    return np.moveaxis(bits, -1, along)
+
+
+def _shifts(bitorder: str) -> Any:
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts[::-1] if bitorder == "big" else shifts

@@ -228,39 +228,5 @@ def resize(a: Any, new_shape: Any) -> Any:
     return np.reshape(np.ravel(traced_array(a))[np.arange(total) % own], dims)
 
 
-@records(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Borders of a constant, or of elements of the array itself: which ones, NumPy's padding of positions says."""
-    x = traced_array(array)
-    if mode in ("edge", "reflect", "symmetric", "wrap", "empty"):
-        found = x
-        places = [np.arange(each) for each in x.shape]
-        widths = _widths(pad_width, x.ndim)
-        for axis, (place, width) in enumerate(zip(places, widths, strict=True)):
-            kept = {name: value for name, value in kwargs.items() if name == "reflect_type"}
-            if kept.get("reflect_type") == "odd":
-                raise TracingError("pad with reflect_type='odd' cannot be recorded by xlalite.jit")
-            if mode == "empty":
-                return np.pad(x, pad_width)
-            found = np.take(found, np.pad(place, width, mode), axis=axis)
-        return found
-    if mode != "constant":
-        raise TracingError(f"pad with mode {mode!r} cannot be recorded by xlalite.jit")
-    values = _widths(kwargs.get("constant_values", 0), x.ndim)
-    for axis, (width, value) in enumerate(zip(_widths(pad_width, x.ndim), values, strict=True)):
-        sides = [
-            np.full_like(x, each, shape=(*x.shape[:axis], count, *x.shape[axis + 1 :]))
-            for count, each in zip(width, value, strict=True)
-        ]
-        x = np.concatenate([sides[0], x, sides[1]], axis=axis)
-    return x
-
-
-def _widths(given: Any, rank: int) -> Any:
-    if isinstance(given, dict):
-        return [given.get(i, given.get(i - rank, (0, 0))) for i in range(rank)]
-    return np.broadcast_to(np.asarray(given), (rank, 2)).tolist()
-
-
 def _each(found: list[Any]) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
