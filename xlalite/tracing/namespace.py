@@ -93,7 +93,7 @@ class Namespace(ModuleType):
             made = _creating(found)
         elif name in SIZED and self._module is numpy:
             made = _sized(found, SIZED[name])
-        elif name in stand_ins.NAMES and self._module is numpy and not self._compiles:
+        elif name in stand_ins.NAMES and self._module is numpy and not (self._compiles and rule_of(found)):
             made = stand_ins.NAMES[name]
         elif isinstance(found, ModuleType) and name in ("fft", "linalg"):
             made = Namespace(f"{self.__name__}.{name}", found, self._compiles)
