@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from xlalite.hlo.numerics.rounding import AnyArray
@@ -42,11 +44,22 @@ def minimum(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def total_order_keys(x: AnyArray) -> AnyArray:
-    """Integers in the total order of the values: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
-    bits = DType.from_numpy(x.dtype).bits
+    """Integers in the total order of the values: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
+
+    The fnuz types have one NaN, a negative one, in the place of -0.
+    """
+    dtype = DType.from_numpy(x.dtype)
+    bits = dtype.bits
     spare = np.int64(64 - bits)
     pattern = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").astype(np.uint64).view(np.int64).reshape(x.shape)
-    if DType.from_numpy(x.dtype) is DType.F8E8M0FNU:  # the one floating-point type without a sign bit
+    if dtype is DType.F8E8M0FNU:  # the one floating-point type without a sign bit
         return pattern
     signed = (pattern << spare) >> spare
-    return np.where(signed < 0, signed ^ np.int64((1 << (bits - 1)) - 1), signed)
+    keys = np.where(signed < 0, signed ^ np.int64((1 << (bits - 1)) - 1), signed)
+    return np.where(np.isnan(x), np.int64(-(1 << (bits - 1)) - 1), keys) if has_only_negative_nan(dtype) else keys
+
+
+@cache
+def has_only_negative_nan(dtype: DType) -> bool:
+    """Whether NaN of a floating-point type is the pattern that is -0 in others, as in the fnuz types."""
+    return dtype.bits == 8 and bool(np.isnan(np.array(0x80, np.uint8).view(dtype.numpy)))

@@ -10,6 +10,7 @@ from xlalite.backends.codegen.arrays.types import representation, to_memory
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, integer
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.numerics.real import has_only_negative_nan
 from xlalite.hlo.types.dtype import DType
 
 UNSIGNED = {8: DType.U8, 16: DType.U16, 32: DType.U32, 64: DType.U64}
@@ -88,7 +89,8 @@ def key_of_bits(fb: FunctionBuilder, dtype: DType, bits: Value) -> Value:
     width = key_type(dtype).bits
     if _has_sign_bit(dtype):
         bits = fb.shl(bits, width - dtype.bits) if dtype.bits < width else bits
-        return fb.xor(bits, fb.or_(fb.ashr(bits, width - 1), 1 << (width - 1)))
+        key = fb.xor(bits, fb.or_(fb.ashr(bits, width - 1), 1 << (width - 1)))
+        return _turned(fb, key, 1) if has_only_negative_nan(dtype) else key
     return fb.xor(bits, 1 << (width - 1)) if dtype.is_integral and dtype.is_signed else bits
 
 
@@ -96,8 +98,14 @@ def bits_of_key(fb: FunctionBuilder, dtype: DType, key: Value) -> Value:
     """The inverse of `key_of_bits`, for types that fill their memory."""
     sign = 1 << (key_type(dtype).bits - 1)
     if _has_sign_bit(dtype):
+        key = _turned(fb, key, -1) if has_only_negative_nan(dtype) else key
         return fb.xor(key, fb.or_(fb.not_(fb.ashr(key, key_type(dtype).bits - 1)), sign))
     return fb.xor(key, sign) if dtype.is_integral and dtype.is_signed else key
+
+
+def _turned(fb: FunctionBuilder, key: Value, step: int) -> Value:
+    """The keys of a sign bit moved on in a circle, which makes the one next to zero the lowest."""
+    return fb.select(fb.icmp("ult", key, 0x80), fb.and_(fb.add(key, step & 0xFF), 0x7F), key)
 
 
 def _has_sign_bit(dtype: DType) -> bool:

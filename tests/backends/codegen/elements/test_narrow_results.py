@@ -35,3 +35,20 @@ ENTRY e {{ x = pred[2] parameter(0)
   ROOT w = {wide}[2] convert(n) }}"""
     for optimize in (True, False):
         check(text, np.array([False, True]), optimize=optimize)
+
+
+@pytest.mark.parametrize("dtype", [one for one in NARROW if "fnuz" in one.value], ids=lambda one: one.value)
+def test_the_nan_in_the_place_of_negative_zero_is_the_least_in_the_total_order(check: Any, dtype: DType) -> None:
+    x = np.arange(256, dtype=np.uint8).view(dtype.numpy)
+    text = f"""HloModule m
+f {{ a = {dtype.value}[] parameter(0)
+  b = {dtype.value}[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }}
+ENTRY e {{ x = {dtype.value}[256] parameter(0)
+  y = {dtype.value}[256,256] broadcast(x), dimensions={{0}}
+  z = {dtype.value}[256,256] broadcast(x), dimensions={{1}}
+  c = pred[256,256] compare(y, z), direction=LT, type=TOTALORDER
+  s = {dtype.value}[256] sort(x), dimensions={{0}}, is_stable=true, to_apply=f
+  ROOT t = (pred[256,256], {dtype.value}[256]) tuple(c, s) }}"""
+    in_order = check(text, x)(x)[1].view(np.uint8)
+    assert in_order.tolist() == [*range(0x80, 0x81), *range(0xFF, 0x80, -1), *range(0x80)]

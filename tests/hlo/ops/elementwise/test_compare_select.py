@@ -55,6 +55,8 @@ def test_total_order_sorts_bits_by_sign_and_size(dtype, apply_op, all_values):
     top = 1 << (dtype.bits - 1)
     has_sign = dtype is not DType.F8E8M0FNU
     keys = [-(bits & (top - 1)) - 1 if bits & top and has_sign else bits for bits in map(int, raw)]
+    if "fnuz" in dtype.value:  # their one NaN has the sign bit alone
+        keys = [-top - 1 if key == -1 else key for key in keys]
     x, y = (side.ravel() for side in np.meshgrid(values[::3], values))
     pairs = list(itertools.product(keys, keys[::3]))
     for direction, relation in RELATIONS.items():
