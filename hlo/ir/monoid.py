@@ -110,7 +110,7 @@ def _monoid_of(result: Use, wanted: set[HloInstruction]) -> Monoid | None:
     dtype = result.instruction.shape.dtype
     operation = origin(Use(result.instruction.operand(0), result.calls)) if _converts(result) else result
     kind = _KIND_BY_OPCODE.get(operation.instruction.opcode)
-    if kind is None:
+    if kind is None or (kind is MonoidKind.ADD and dtype is DType.F8E8M0FNU):  # no zero: nothing changes nothing
         return None
     operands = [origin(Use(operand, operation.calls)) for operand in operation.instruction.operands]
     wide = operation.instruction.shape.dtype

@@ -52,3 +52,20 @@ ENTRY e {{ x = {dtype.value}[256] parameter(0)
   ROOT t = (pred[256,256], {dtype.value}[256]) tuple(c, s) }}"""
     in_order = check(text, x)(x)[1].view(np.uint8)
     assert in_order.tolist() == [*range(0x80, 0x81), *range(0xFF, 0x80, -1), *range(0x80)]
+
+
+@pytest.mark.parametrize("dimensions", ["{0}", "{1}", "{0,1}"])
+def test_sums_in_a_type_without_zero_start_from_nothing_else(check: Any, dimensions: str) -> None:
+    kept = {"{0}": "[20]", "{1}": "[3]", "{0,1}": "[]"}[dimensions]
+    text = f"""HloModule m
+f {{ a = f8e8m0fnu[] parameter(0)
+  b = f8e8m0fnu[] parameter(1)
+  ROOT r = f8e8m0fnu[] add(a, b) }}
+ENTRY e {{ x = f8e8m0fnu[3,20] parameter(0)
+  one = f8e8m0fnu[] constant(1)
+  r = f8e8m0fnu{kept} reduce(x, one), dimensions={dimensions}, to_apply=f
+  w = f8e8m0fnu[3,20] reduce-window(x, one), window={{size=1x3 pad=0_0x1_1}}, to_apply=f
+  ROOT t = (f8e8m0fnu{kept}, f8e8m0fnu[3,20]) tuple(r, w) }}"""
+    x = np.full((3, 20), 2.0**-20).astype(DType.F8E8M0FNU.numpy)
+    for found in check(text, x)(x):
+        assert np.all(found == 1)
