@@ -43,6 +43,8 @@ class ParseError(XlaliteError, ValueError):
     def _render(self) -> str:
         if not self.line:
             return self.bare_message
+        if not self.source_line:
+            return f"line {self.line}, column {self.column}: {self.bare_message}"
         shown, caret = _window(self.source_line, self.column)
         return f"line {self.line}, column {self.column}: {self.bare_message}\n  {shown}\n  {caret}"
 

@@ -24,6 +24,8 @@ _TEXT_PROTO = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:hlo_module\s*+\{\s*+)?name\s*+:
 _STRANGERS = (
     (b"PK\x03\x04", "a ZIP archive, as NumPy's *.npz is: arrays, not a program"),
     (b"\x93NUMPY", "an array that NumPy saved, not a program"),
+    (b"\xff\xfe", "text in UTF-16; HLO is text in UTF-8"),
+    (b"\xfe\xff", "text in UTF-16; HLO is text in UTF-8"),
     (b"\x1f\x8b", "compressed data; gunzip makes the program of it"),
 )
 

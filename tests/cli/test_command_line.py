@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import xlalite as package
@@ -63,6 +64,8 @@ def test_listing_commands_loads_neither_numpy_nor_llvm() -> None:
         (["opt", "a", "b"], "xlalite opt: error: there is no place for 'b'"),
         (["run"], "xlalite run: error: the following arguments are required: FILE"),
         (["run", "x", "--iterations=0"], "expected an integer from 1, found '0'"),
+        (["run", "x", "--random_seed=-5"], "expected an integer from 0, found '-5'"),
+        (["run", "x", "--timeout=inf"], "expected a number of seconds, found 'inf'"),
         (["run", "x", "--rel_error_bound=nan"], "expected a number that is not negative, found 'nan'"),
         (["opt", "--platform=gpu"], "xlalite opt: error: backend 'gpu' does not exist, expected one of cpu, inter"),
         (["opt", "/nowhere/f.hlo"], "xlalite opt: error: /nowhere/f.hlo: No such file or directory"),
@@ -99,6 +102,52 @@ def test_flags_lists_all_and_shows_what_is_set(xlalite: Callable[..., object]) -
 def test_traceback_is_shown_when_asked_for(xlalite: Callable[..., object]) -> None:
     with pytest.raises(FileNotFoundError):
         xlalite("opt", "--traceback", "/nowhere/f.hlo")
+
+
+@pytest.mark.parametrize(
+    ("command", "contents", "message"),
+    [
+        ("opt", b"", "f: line 1, column 1: the text is empty, expected HLO"),
+        ("opt", "HloModule m".encode("utf-16"), "f: expected HLO, found text in UTF-16; HLO is text in UTF-8"),
+        ("opt", b"\x0c\x00\xff", "f: expected HLO, found neither text nor a proto: byte 0: "),
+        ("scan", b"a\x00b", "f: source code string cannot contain null bytes"),
+        ("scan", b"x = '\xff'", "f"),
+    ],
+)
+def test_other_files_are_one_message_and_code_2(
+    tmp_path: Path, command: str, contents: bytes, message: str, xlalite: Callable[..., object]
+) -> None:
+    (tmp_path / "f").write_bytes(contents)
+    ran = xlalite(command, tmp_path / "f")
+    assert ran.code == 2
+    assert message in ran.err
+    assert "^" not in ran.err
+
+
+def test_arrays_in_damaged_files_are_one_message(tmp_path: Path, softmax: Path, xlalite: Callable[..., object]) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, x=np.arange(1000.0))
+    whole = path.read_bytes()
+    for damaged in (b"text", whole[:100], whole[:200] + b"\xff" * 40 + whole[240:]):
+        path.write_bytes(damaged)
+        ran = xlalite("run", softmax, f"--inputs={path}")
+        assert ran.code == 2
+        assert "a.npz: expected an .npy or .npz file of plain arrays: " in ran.err
+        assert "pickle_" not in ran.err
+
+
+def test_streams_may_be_closed(softmax: Path) -> None:
+    command = f"exec {sys.executable} -m xlalite stats {softmax} <&- >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_behind_a_stream_is_one_message(softmax: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "xlalite", "stats", str(softmax)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "xlalite stats: error: cannot read or write: No space left on device\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(softmax: Path) -> None:

@@ -85,7 +85,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Adds what says on which inputs a module runs, and how far its results may be off."""
-    parser.add_argument("--random_seed", type=int, default=42, metavar="N", help="seed of the inputs (default: 42)")
+    parser.add_argument("--random_seed", type=seed, default=42, metavar="N", help="seed of the inputs (default: 42)")
     parser.add_argument(
         "--inputs", metavar="FILE", help="take the arguments from an .npz file (an .npy file for one argument)"
     )
@@ -110,6 +110,13 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected an integer from 1, found {text!r}")
     return number
+
+
+def seed(text: str) -> int:
+    """The number that random inputs begin with, from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected an integer from 0, found {text!r}")
+    return int(text)
 
 
 def bound(text: str) -> float:

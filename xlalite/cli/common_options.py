@@ -56,7 +56,7 @@ class Deadline:
                 self._seconds = float(text)
             except ValueError:
                 self._seconds = 0.0
-            if not self._seconds > 0:
+            if not 0 < self._seconds < threading.TIMEOUT_MAX - _PATIENCE_SECONDS:
                 raise UsageError(f"--timeout: expected a number of seconds, found {text!r}")
         if self._seconds:
             # Code of LLVM or of the module itself hears of no interruption, and is ended with the process.

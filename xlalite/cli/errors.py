@@ -29,6 +29,8 @@ def message_of(error: BaseException) -> str:
             return "the input is nested too deeply"
         case OSError(filename=str() | bytes() as name, strerror=str(reason)):
             return f"{os.fsdecode(name)}: {reason}"
+        case OSError(strerror=str(reason)):  # of a stream, which has no name
+            return f"cannot read or write: {reason}"
         case KeyError(args=(str(text),)):  # whose own text is quoted
             return text
     return str(error)

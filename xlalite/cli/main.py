@@ -63,6 +63,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs `xlalite` with arguments (by default those of the process) and gives the exit code."""
+    _open_missing_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     shows_traceback = _take_traceback_option(words)
     program = "xlalite"
@@ -92,6 +93,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         limit.cancel()
     return code
+
+
+def _open_missing_streams() -> None:
+    """Opens nothing in the place of standard streams that whoever started us has closed, before a file gets there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _take_traceback_option(words: list[str]) -> bool:

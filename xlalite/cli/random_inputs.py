@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -130,15 +131,22 @@ def _arrays(value: object) -> Iterator[object]:
 
 def _load(path: str, kind: str) -> list[Array]:
     try:
-        loaded = np.load(Path(path), allow_pickle=False)
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{path}: expected an .npy or .npz file of plain arrays: {error}") from error
-    if isinstance(loaded, np.ndarray):
-        return [loaded]
-    with loaded:
-        named = [name for name in loaded.files if name.startswith(f"{kind}_")]
-        has_kinds = any(name.startswith((f"{ARGUMENT}_", f"{RESULT}_")) for name in loaded.files)
-        return [loaded[name] for name in (named if has_kinds else loaded.files)]
+        with Path(path).open("rb") as file:  # NumPy leaves one open that is damaged
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return [loaded]
+            named = [name for name in loaded.files if name.startswith(f"{kind}_")]
+            has_kinds = any(name.startswith((f"{ARGUMENT}_", f"{RESULT}_")) for name in loaded.files)
+            return [_plain(loaded[name]) for name in (named if has_kinds else loaded.files)]
+    except (ValueError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        reason = str(error).partition(". If you trust")[0]  # what NumPy says of its own options
+        raise InputError(f"{path}: expected an .npy or .npz file of plain arrays: {reason}") from error
+
+
+def _plain(array: object) -> Array:
+    if not isinstance(array, np.ndarray):  # a file of another kind in the archive
+        raise ValueError("it holds something else")
+    return array
 
 
 def _listed(shapes: tuple[Shape, ...]) -> str:

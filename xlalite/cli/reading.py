@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from xlalite.hlo.errors import XlaliteError
+from xlalite.hlo.errors import BinaryParseError, XlaliteError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.loading import Form, form_of, parse_file
 from xlalite.hlo.text import parse
@@ -73,6 +73,8 @@ def _text(data: bytes, path: str) -> str:
     try:
         if form is not Form.TEXT:
             return parse_file(data, path).to_string("lossless")
+    except BinaryParseError as error:
+        raise InputError(f"{shown_name(path)}: expected HLO, found neither text nor a proto: {error}") from error
     except XlaliteError as error:
         raise InputError(f"{shown_name(path)}: {error}") from error
     try:

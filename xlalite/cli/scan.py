@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
     arguments, _ = parser.read(words)
     missing = 0
     for path in _programs(arguments.scripts):
-        uses = list(uses_of(path.read_text(encoding="utf-8"), str(path)))
+        uses = list(uses_of(path.read_bytes(), str(path)))
         lacking = missing_names(uses)
         missing += len(lacking)
         known = len({use.name for use in uses}) - len(lacking)
@@ -50,7 +50,7 @@ def run(words: Sequence[str]) -> int:
     return 1 if missing else 0
 
 
-def uses_of(source: str, path: str = "<program>") -> Iterator[Use]:
+def uses_of(source: str | bytes, path: str = "<program>") -> Iterator[Use]:
     """The uses of TensorFlow's names in a program.
 
     Raises:
@@ -59,7 +59,9 @@ def uses_of(source: str, path: str = "<program>") -> Iterator[Use]:
     try:
         tree = ast.parse(source, path)
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
+        raise UsageError(f"{path}{f':{error.lineno}' if error.lineno else ''}: {error.msg}") from None
+    except ValueError as error:  # of bytes that no text has
+        raise UsageError(f"{path}: {error}") from None
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
