@@ -190,3 +190,35 @@ def test_pullbacks_outside_of_traced_functions():
     for cotangent in (np.ones_like(X), X):
         for one, other in zip(pullback(cotangent), (np.cos(X) * 2 * X, np.sin(X)), strict=True):
             np.testing.assert_allclose(one, other * cotangent)
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
+def test_gradients_of_loops_whose_limit_an_argument_gives(count: int) -> None:
+    def grown(x: Any, n: Any) -> Any:
+        numbers = np.arange(3.0)
+        return xl.fori_loop(0, n, lambda i, y: (np.sin(y[0]) + y[1], y[1] * 1.01, y[2] + i), (x, numbers, 0))[0].sum()
+
+    x = np.array([0.3, -1.0, 2.0])
+    expected = xl.grad(lambda x: grown(x, count))(x)
+    np.testing.assert_allclose(xl.grad(grown)(x, count), expected, rtol=1e-12)
+
+
+def test_gradients_of_loops_that_values_end() -> None:
+    @xl.jit(control_flow=True)
+    def root(a: Any) -> Any:
+        x, rounds = a, 0
+        while np.abs(x * x - a) > 1e-12 * a:
+            y = x
+            while y > 1.5 * a:
+                y = y * 0.5
+            x = 0.5 * (y + a / y)
+            rounds += 1
+        return x
+
+    np.testing.assert_allclose(xl.grad(root)(2.0), 0.5 / np.sqrt(2))
+    np.testing.assert_allclose(xl.grad(xl.grad(root))(2.0), -0.25 * 2**-1.5)
+    many = np.array([2, 3, 5], np.float32)
+    np.testing.assert_allclose(xl.vmap(xl.grad(root))(many.astype(float)), 0.5 / np.sqrt(many))
+    found = xl.jacobian(lambda x: xl.while_loop(lambda y: (y**2).sum() < 100, lambda y: y * y + x, x))(many[:2] / 2)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.diag([13, 31]))

@@ -89,7 +89,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Any, *arguments: Any, 
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """`for i in range(lower, upper): value = body_fun(i, value)`, as a loop of the program.
 
-    Gradients flow through it where both limits are known while the function is traced.
+    Gradients are quickest where both limits are known while the function is traced.
 
     Args:
         lower: The first number.

@@ -274,7 +274,7 @@ class JitFunction:
         """What the function does with arguments of these sizes."""
         name = self._name
         graph = Graph()
-        graph.shared_constants = {}
+        graph.is_traced = True
         with graph.as_default(), _refusing_random_numbers(name), tracing():
             inputs = [
                 placeholder(array.dtype, dims, f"argument_{i}")

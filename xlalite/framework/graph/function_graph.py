@@ -36,7 +36,7 @@ class FunctionGraph(Graph):
         self.captures: dict[Tensor, Tensor] = {}
         self._constants: dict[Tensor, Tensor] = {}
         self.seed = outer_graph.seed
-        self.shared_constants = None if outer_graph.shared_constants is None else {}
+        self.is_traced = outer_graph.is_traced
 
     @property
     def building_function(self) -> bool:

@@ -23,7 +23,9 @@ class Graph(ScopedCreation, Collections):
 
     Attributes:
         seed: What random numbers follow from, with the seed of an operation.
-        shared_constants: Where equal numbers may be one operation, those that were made, by their bits.
+        is_traced: Whether it is a function that is traced for sizes that are known; equal numbers in it may be one
+            operation, and whatever depends on its arguments is never known when it is compiled.
+        shared_constants: The numbers that are one operation, by their bits.
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,8 @@ class Graph(ScopedCreation, Collections):
         self._unfeedable: set[Tensor] = set()
         self._version = 0
         self.seed: int | None = None
-        self.shared_constants: dict[Hashable, Tensor] | None = None
+        self.is_traced = False
+        self.shared_constants: dict[Hashable, Tensor] = {}
 
     to_message: ClassVar[Callable[..., Any]]
     """Makes a `GraphDef` of a graph; `xlalite.messages.graph_messages`, which stands above, puts it here."""
@@ -221,7 +224,7 @@ class Graph(ScopedCreation, Collections):
         """Takes an operation out that nothing uses."""
         for tensor in dict.fromkeys(operation.inputs):
             tensor.remove_consumer(operation)
-        if self.shared_constants and operation.spec.is_constant:
+        if operation.spec.is_constant:
             self.shared_constants = {
                 key: each for key, each in self.shared_constants.items() if each.op is not operation
             }

@@ -32,7 +32,8 @@ from xlalite.ops.declarations.tensor_lists import carried_shape, is_blank
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.gradients import UnconnectedGradients, gradients
 from xlalite.ops.helpers.indexed_slices import dense
-from xlalite.ops.helpers.loop_bound import find_counter
+from xlalite.ops.helpers.loop_bound import find_counter, is_bounded
+from xlalite.ops.helpers.loop_snapshots import LoopSnapshots, can_run_again, snapshots_of
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.passed_state import PassedState, is_differentiable, shapes_inside, zeros_for
 
@@ -225,17 +226,26 @@ def _while_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence
     signature = [(start.dtype, start.shape) for start in starts]
     signature[1 : 1 + len(variables)] = [(op.outputs[i].dtype, op.outputs[i].shape) for i in variables]
 
+    snapshots = None if is_bounded(op) or not can_run_again(op) else snapshots_of(op)
+
     def condition(arguments: tuple[Tensor, ...]) -> Sequence[Tensor]:
         return [node("GreaterEqual", [arguments[0], constant(0)])]
 
     def step(arguments: tuple[Tensor, ...]) -> Sequence[Tensor]:
         iteration, seeds, sums = arguments[0], arguments[1 : 1 + len(variables)], arguments[1 + len(variables) :]
-        known = _at_iteration(op, iteration, variables)
+        known = _at_iteration(op, iteration, variables, snapshots)
         body: FunctionGraph = op.get_attr("body")
         ys = replay_function(body, [body.outputs[i] for i in variables], known)
         xs = [known[body.inputs[i]] for i in variables]
         xs += [get_default_graph().capture(op.inputs[i]) for i in captures]
-        found = gradients(ys, xs, list(seeds), unconnected_gradients=UnconnectedGradients.ZERO)
+        # What computes the state once more is not part of this iteration.
+        found = gradients(
+            ys,
+            xs,
+            list(seeds),
+            stop_gradients=[known[each] for each in body.inputs[:count] if each in known],
+            unconnected_gradients=UnconnectedGradients.ZERO,
+        )
         steps = [_required(each) for each in found[: len(variables)]]
         for place, number in enumerate(variables):
             of_history = grads[count + 1 + number]
@@ -254,18 +264,23 @@ def _while_gradient(op: Operation, grads: tuple[Tensor | None, ...]) -> Sequence
     return [by_position.get(position) for position in range(len(op.inputs))]
 
 
-def _at_iteration(op: Operation, iteration: Tensor, variables: Sequence[int]) -> dict[Tensor, Tensor]:
+def _at_iteration(
+    op: Operation, iteration: Tensor, variables: Sequence[int], snapshots: LoopSnapshots | None
+) -> dict[Tensor, Tensor]:
     """What stands for the inputs and the recorded values of the body when it is replayed for one iteration."""
     body: FunctionGraph = op.get_attr("body")
     count, graph = _loop_count(op), get_default_graph()
     first_capture = count + len(op.get_attr("cond").captures)
-    each_time = (*body.inputs[:count], *body.recorded)
-    wanted = {*body.sources_of(body.outputs[i] for i in variables), *(body.inputs[i] for i in variables)}
-    known = {
-        tensor: _row(op.outputs[count + 1 + number], iteration, tensor.shape)
-        for number, tensor in enumerate(each_time)
-        if tensor in wanted
-    }
+    if snapshots is not None:
+        known = dict(zip(body.inputs, snapshots.at(iteration), strict=False))
+    else:
+        each_time = (*body.inputs[:count], *body.recorded)
+        wanted = {*body.sources_of(body.outputs[i] for i in variables), *(body.inputs[i] for i in variables)}
+        known = {
+            tensor: _row(op.outputs[count + 1 + number], iteration, tensor.shape)
+            for number, tensor in enumerate(each_time)
+            if tensor in wanted
+        }
     for number, tensor in enumerate(body.inputs[count:]):
         known[tensor] = graph.capture(op.inputs[first_capture + number])
     return known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import ElementTypeError
+from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.op_spec import OpGroup, OpSpec, OutputType, register
 from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
@@ -108,8 +109,8 @@ def literal(value: Any, dtype: DType) -> Tensor:
     Raises:
         LiteralError: it does not exist in `dtype`.
     """
-    array, shared = as_array(value, dtype), get_default_graph().shared_constants
-    return _constant_node(array, "Const") if shared is None else _shared(array, dtype, "Const", shared)
+    array, graph = as_array(value, dtype), get_default_graph()
+    return _shared(array, dtype, "Const", graph) if graph.is_traced else _constant_node(array, "Const")
 
 
 def as_existing_tensor(value: Any) -> Tensor | None:
@@ -214,18 +215,18 @@ def _fit(array: Array, dims: tuple[int, ...], verify_shape: bool) -> Array:
 
 def _constant_node(array: Array, name: str) -> Tensor:
     dtype = dtypes.string if array.dtype == object else as_dtype(array.dtype)
+    graph = get_default_graph()
     # What has a gradient may be asked for its own.
-    shared = None if dtype.is_differentiable or dtype.is_host_only else get_default_graph().shared_constants
-    if shared is None or array.nbytes > _MOST_SHARED_BYTES:
+    if not graph.is_traced or dtype.is_differentiable or dtype.is_host_only or array.nbytes > _MOST_SHARED_BYTES:
         return node("Const", (), {"value": array, "dtype": dtype}, name)
-    return _shared(array, dtype, name, shared)
+    return _shared(array, dtype, name, graph)
 
 
-def _shared(array: Array, dtype: DType, name: str, shared: dict[Hashable, Tensor]) -> Tensor:
+def _shared(array: Array, dtype: DType, name: str, graph: Graph) -> Tensor:
     key = (dtype, array.shape, array.tobytes())
-    if key not in shared:
-        shared[key] = node("Const", (), {"value": array, "dtype": dtype}, name)
-    return shared[key]
+    if key not in graph.shared_constants:
+        graph.shared_constants[key] = node("Const", (), {"value": array, "dtype": dtype}, name)
+    return graph.shared_constants[key]
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:

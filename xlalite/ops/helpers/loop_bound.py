@@ -88,6 +88,15 @@ def find_counter(op: Operation) -> LoopCounter | None:
     return LoopCounter(op, tuple(parts), tuple(sorted(variables)), tuple(sorted(positions))) if parts else None
 
 
+def is_bounded(op: Operation) -> bool:
+    """Whether it is known how often a `While` can run at the most, or will be where it is compiled."""
+    counter = find_counter(op)
+    if counter is None or not op.graph.is_traced:
+        return counter is not None
+    resolver = ConstantResolver()
+    return all(resolver.resolve(counter.operation.inputs[position]) is not None for position in counter.positions)
+
+
 def _forward_loop(op: Operation) -> Operation | None:
     """The loop `op` is the gradient of: from the number of its last iteration down to 0."""
     cond, body = op.get_attr("cond"), op.get_attr("body")
