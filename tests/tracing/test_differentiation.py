@@ -222,3 +222,13 @@ def test_gradients_of_loops_that_values_end() -> None:
     found = xl.jacobian(lambda x: xl.while_loop(lambda y: (y**2).sum() < 100, lambda y: y * y + x, x))(many[:2] / 2)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, np.diag([13, 31]))
+
+
+def test_gradients_where_elements_are_zero_or_left_out() -> None:
+    x = np.array([0.0, -1.0, 4.0])
+    np.testing.assert_allclose(xl.grad(lambda x: (np.vander(x, 4) * [4, 3, 2, 1]).sum())(x), 12 * x**2 + 6 * x + 2)
+
+    def roots(x: Any) -> Any:
+        return np.sqrt(x, out=np.zeros_like(x), where=x > 0).sum() + np.arccosh(x, out=x.copy(), where=x > 1).sum()
+
+    np.testing.assert_allclose(xl.grad(roots)(x), [1, 1, 0.25 + 1 / np.sqrt(15)])

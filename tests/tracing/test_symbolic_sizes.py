@@ -47,6 +47,8 @@ BY_SIZE: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: np.linspace(0, 1, len(x))[:, None] * x, "constants"),
     (lambda x: x * 2 if len(x) > 6 else x / 3, "at the largest size"),
     (lambda x: np.take(x, [0, 1], 0), "no padded form of gather"),
+    (lambda x: x + np.ones((len(x) % 32, 1)), "takes no other sizes: ShapeError: Incompatible shapes"),
+    (lambda x: x + 1 / (len(x) - 32), "takes no other sizes: ZeroDivisionError: "),
 ]
 
 

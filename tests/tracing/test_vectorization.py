@@ -49,6 +49,7 @@ CASES = [
     (lambda x: np.linalg.qr(A + np.diag(x))[1], (X,)),
     (lambda x: np.abs(np.fft.fft(x))[:4] + np.abs(np.fft.rfft(x, 6)), (X,)),
     (lambda x: np.einsum("i,ij->j", x, A), (X,)),
+    (lambda x: np.einsum("i,ji", x, A) + np.einsum("ii", A * x) + np.einsum("...i,i", A, x), (X,)),
     (lambda x: np.interp(x, [-1.0, 0, 1], [1.0, 2, 0]), (X,)),
     (lambda x: np.searchsorted(np.sort(x), x), (X,)),
     (lambda x: np.cumsum(x) + np.prod(x) + np.cumprod(x)[::-1], (X,)),

@@ -91,8 +91,8 @@ class SymbolicSizes:
         others = {each.name: each.size if each.size < each.bound else each.bound - 1 for each in sizes}
         try:
             module = _bounded(
-                lowered(_with_sizes(shapes, places, bounds)),
-                lowered(_with_sizes(shapes, places, others)),
+                _of_others(lowered, _with_sizes(shapes, places, bounds)),
+                _of_others(lowered, _with_sizes(shapes, places, others)),
                 [replace(each, size=others[each.name]) for each in sizes],
             )
         except _Unfit as error:
@@ -125,6 +125,14 @@ class SymbolicSizes:
 
 class _Unfit(Exception):
     """Sizes decide about more than sizes; says where."""
+
+
+def _of_others(lowered: Callable[[Shapes], HloModule], shapes: Shapes) -> HloModule:
+    try:
+        return lowered(shapes)
+    except Exception as error:  # whatever a function does where other sizes do not suit it
+        first = str(error).partition("\n")[0]
+        raise _Unfit(f"the function takes no other sizes: {type(error).__name__}: {first}") from error
 
 
 _PADDER = "dynamic-padder"

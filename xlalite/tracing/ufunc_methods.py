@@ -39,6 +39,8 @@ _SCATTERS: Mapping[np.ufunc, str] = {
     np.maximum: "TensorScatterMax",
     np.minimum: "TensorScatterMin",
 }
+_HARMLESS: Mapping[np.ufunc, float] = {np.arcsin: 0.5, np.arccos: 0.5, np.arctanh: 0.5, np.arccosh: 2}
+"""Where functions and their derivatives are finite, if that is not 1."""
 _FEW_GROUPS = 16
 """So many are combined each by itself."""
 _LAYOUT = ("order", "subok", "casting")
@@ -162,15 +164,24 @@ def _call(
         raise TracingError(f"numpy.{ufunc.__name__} with {', '.join(others)} cannot be recorded by xlalite.jit")
     if axis != -1:
         inputs = tuple(np.moveaxis(each, axis, -1) for each in inputs)
+    if where is not True and out is None:
+        raise TracingError(f"numpy.{ufunc.__name__} with where needs out=: other elements have no value")
+    if where is not True:
+        # What is not computed has no derivative, either, which may be infinite.
+        inputs = tuple([_chosen(where, each, _HARMLESS.get(ufunc, 1)) for each in inputs])
     found = apply_ufunc(ufunc, inputs, dtype)
     if where is not True:
-        if out is None:
-            raise TracingError(f"numpy.{ufunc.__name__} with where needs out=: other elements have no value")
         mask = math.cast(as_tensor(where), np.bool_)
         found = TracedArray(array.where_v2(mask, found.tensor, converted(out[0], found.tensor.dtype)))
     if ufunc.nout == 1:
         return finished(found, out)
     return tuple(finished(each, target) for each, target in zip(found, out or [None] * ufunc.nout, strict=True))
+
+
+def _chosen(where: Any, value: Any, other: float) -> Any:
+    if not isinstance(value, TracedArray) or value.dtype.kind not in "fc":
+        return value
+    return np.where(where, value, value.dtype.type(other))
 
 
 def _outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Any:

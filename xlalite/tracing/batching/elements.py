@@ -106,7 +106,10 @@ def batch_matrix_product(batch: Batch, op: Operation, parts: Sequence[Part]) -> 
 def einsum(batch: Batch, op: Operation, parts: Sequence[Part]) -> Sequence[Part]:
     """One more letter for the examples."""
     equation = str(op.get_attr("equation")).replace(" ", "")
-    terms, result = equation.split("->")
+    terms, arrow, result = equation.partition("->")
+    if not arrow:
+        letters = terms.replace(",", "").replace("...", "")
+        result = "..." * ("..." in terms) + "".join(sorted(each for each in letters if letters.count(each) == 1))
     letter = next(each for each in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if each not in equation)
     named = [term if part.axis is None else letter + term for term, part in zip(terms.split(","), parts, strict=True)]
     given = [part.tensor if part.axis is None else batch.front(part) for part in parts]

@@ -115,8 +115,12 @@ def triu(m: Any, k: int = 0) -> Any:
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # NumPy's name
     count = sizes(x)[0] if N is None else N
     x = x.astype(np.promote_types(numpy_dtype(x), int))
-    columns = np.ones_like(x)[:, None] * np.ones((1, count), numpy_dtype(x))
-    powers = np.concatenate([columns[:, :1], np.cumprod(x[:, None] * columns[:, 1:], axis=1)], axis=1)[:, :count]
+    if count == 0:
+        return np.zeros_like(x, shape=(len(x), 0))
+    columns = [np.ones_like(x)]
+    for _ in range(count - 1):
+        columns.append(columns[-1] * x)
+    powers = np.stack(columns, axis=1)
     return powers if increasing else powers[:, ::-1]
 
 
