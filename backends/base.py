@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from xlalite.backends.compile_report import CompileReport
@@ -29,6 +28,8 @@ from xlalite.passes.core.extensions import pass_stamp, registered_passes
 from xlalite.passes.core.pass_record import PassRecord
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from xlalite.passes.core.pipeline import Pipeline
 
 

@@ -89,6 +89,8 @@ def exports_of(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 def missing_name(place: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for a public name that does not exist."""
+    if name.startswith("__"):  # Python itself asks modules for such names, and no user misspells them
+        return AttributeError(f"{place}.{name}: xlalite has no such name", name=name)
     from xlalite.hlo.wording import did_you_mean  # rarely needed, and more than `import xlalite` loads
 
     hint = did_you_mean(name, known, "docs/tf1.md lists those there are", likeness=0.75)

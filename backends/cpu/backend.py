@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xlalite.backends.base import Backend, CachedCode, CodeCache, CompileOptions, Executable, StageOutput
@@ -22,6 +21,8 @@ from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.extensions import registered_passes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from xlalite.passes.core.pipeline import Pipeline
 
 
@@ -36,7 +37,7 @@ class ObjectCodeCache(CodeCache):
         """The directory, or why there is none."""
         directory = self._cache.directory
         if directory is not None:
-            return str(directory.path)
+            return directory.path
         return f"in memory only: {'; '.join(self._cache.stats().problems)}"
 
     @property

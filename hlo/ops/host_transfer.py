@@ -129,7 +129,7 @@ def _send_shape(context: ShapeContext) -> Shape:
 
 
 _PAIRS_NAME = "_xla_send_recv_source_target_pairs"
-_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+_PAIR = r"\{\s*(\d+)\s*,\s*(\d+)\s*\}"
 
 
 def device_pairs(instruction: HloInstruction) -> list[tuple[int, int]] | None:
@@ -137,7 +137,7 @@ def device_pairs(instruction: HloInstruction) -> list[tuple[int, int]] | None:
     text = dict(instruction.frontend_attributes).get(_PAIRS_NAME)
     if text is None or instruction.attrs.is_host_transfer:
         return None
-    return [(int(source), int(target)) for source, target in _PAIR.findall(text)]
+    return [(int(source), int(target)) for source, target in re.findall(_PAIR, text)]
 
 
 def _own_number(device: Device) -> int:

@@ -116,12 +116,12 @@ SLICE: Codec[tuple[tuple[int, int, int], ...]] = Codec(
 # padding=1_2x0_0_1: (low, high, interior) of each dimension; nothing at all for a scalar.
 
 # Numbers of at most 18 digits fit into 64 bits.
-_PADDING = re.compile(r"(?:(?:^|x)-?\d{1,18}_-?\d{1,18}(?:_-?\d{1,18})?)+", re.ASCII)
+_PADDING = r"(?:(?:^|x)-?\d{1,18}_-?\d{1,18}(?:_-?\d{1,18})?)+"
 
 
 def _parse_padding(cursor: Cursor) -> tuple[tuple[int, int, int], ...]:
     word = cursor.peek()
-    if not _PADDING.fullmatch(word):
+    if not re.fullmatch(_PADDING, word, re.ASCII):
         if word in (",", "}") or not cursor.touching():
             return ()
         raise cursor.error(f"padding: found {_quoted(word)}, expected low_high or low_high_interior joined by x")
@@ -145,7 +145,7 @@ PADDING: Codec[tuple[tuple[int, int, int], ...]] = Codec(
 
 # window={size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=0x0}, fields in any order.
 
-_BY_X = re.compile(r"(?:(?:^|x)-?\d{1,18})+", re.ASCII)
+_BY_X = r"(?:(?:^|x)-?\d{1,18})+"
 _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 
 
@@ -163,7 +163,7 @@ def _parse_window(cursor: Cursor) -> Window:
             )
         cursor.word("a window field")
         word = cursor.peek()
-        if not (_PADDING if name == "pad" else _BY_X).fullmatch(word):
+        if not re.fullmatch(_PADDING if name == "pad" else _BY_X, word, re.ASCII):
             raise cursor.error(f"window: {name}: found {_quoted(word)}, expected one entry a dimension, joined by x")
         cursor.word(name)
         found[name] = word.split("x")
@@ -208,11 +208,11 @@ WINDOW: Codec[Window] = Codec("window", _parse_window, lambda window: "{" + str(
 
 # dim_labels=b01f_01io->b01f
 
-_DIM_LABELS = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)", re.ASCII)
+_DIM_LABELS = r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)"
 
 
 def _parse_dim_labels(cursor: Cursor) -> ConvolutionDims:
-    match = _DIM_LABELS.fullmatch(cursor.peek())
+    match = re.fullmatch(_DIM_LABELS, cursor.peek(), re.ASCII)
     if match is None:
         raise cursor.error(f"dim_labels: found {cursor.peek()!r}, expected labels like b01f_01io->b01f")
     dims = ConvolutionDims(match[1], match[2], match[3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TO_ESCAPE = re.compile(r"[^ -~]|[\"'\\]")
-_ESCAPED = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPED = rb"(?s)\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
 _TO_LETTER = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"}
 _FROM_LETTER = {
     b"n": b"\n",
@@ -41,7 +41,7 @@ def unquote(quoted: str) -> str:
     inside = quoted[1:-1]
     if "\\" not in inside:
         return inside
-    raw = _ESCAPED.sub(_unescape_one, _utf8(inside))
+    raw = re.sub(_ESCAPED, _unescape_one, _utf8(inside))
     return raw.decode("utf-8", "surrogateescape")
 
 

@@ -7,9 +7,9 @@ A pass that is registered can be named: by `--passes`, by the flags that restric
 from __future__ import annotations
 
 import marshal
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import FunctionType
 from typing import TypeVar
 
@@ -85,8 +85,9 @@ def source_stamp(thing: type | Callable[..., object]) -> str:
     digest = blake2b(digest_size=16)
     digest.update(f"{thing.__module__}.{thing.__qualname__} {getattr(thing, 'version', '')}".encode())
     file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    if file is not None and Path(file).is_file():
-        digest.update(Path(file).read_bytes())
+    if file is not None and os.path.isfile(file):
+        with open(file, "rb") as source:
+            digest.update(source.read())
     for function in _functions(thing):
         digest.update(marshal.dumps(function.__code__))
         for cell in function.__closure__ or ():

@@ -109,7 +109,7 @@ def test_cache_shows_names_of_any_kind_in_one_line(
     directory = CacheDirectory(tmp_path, 1 << 20)
     for number, name in enumerate(("x" * 300, "a\nb", "")):
         directory.store(f"{number:02}", ObjectCode(b"", (), summary=CodeSummary(name, number, 1234.5)))
-        os.utime(directory.path / f"{number:02}.xlo2", (0, time.time() - 3700 * 10**number))
+        os.utime(tmp_path / f"{number:02}.xlo2", (0, time.time() - 3700 * 10**number))
     monkeypatch.setattr("xlalite.backends.cpu.backend.default_cache", lambda: ObjectCache(directory))
     listed = [line.split() for line in xlalite("cache", "ls").out.splitlines()[1:]]
     assert [(words[:-5], words[-3:]) for words in listed] == [

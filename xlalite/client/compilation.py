@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.flags import Flags, debug_options, extra_passes, flags_from_environment
@@ -46,8 +45,10 @@ def load_executable(source: bytes | bytearray | memoryview | str | os.PathLike[s
         SerializationError: They are no executable, or one of another kind of processor or version of xlalite.
         OSError: The file cannot be read.
     """
-    data = Path(source).read_bytes() if isinstance(source, str | os.PathLike) else bytes(source)
-    return get_backend("cpu").load_executable(data)
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            source = file.read()
+    return get_backend("cpu").load_executable(bytes(source))
 
 
 def compile_options(flags: Flags, num_threads: int | None = None) -> CompileOptions:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import shutil
 import stat as stat_module
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,6 +142,8 @@ def remove(path: PathLike) -> None:
 
 def rmtree(path: PathLike) -> None:
     """Removes a folder and all that is in it."""
+    import shutil  # which brings every compression that there is
+
     with translated_errors(path):
         shutil.rmtree(path)
 
@@ -165,6 +165,8 @@ def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     Raises:
         AlreadyExistsError: there is one of that name and `overwrite` is not set.
     """
+    import shutil
+
     _require_free(dst, overwrite)
     with translated_errors(src):
         shutil.copyfile(os.fsdecode(src), os.fsdecode(dst))
@@ -172,6 +174,8 @@ def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
 
 def find(pattern: Any) -> list[str]:
     """The paths that fit a pattern, or any of several, in order."""
+    import glob
+
     patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
     return sorted(path for each in patterns for path in glob.glob(os.fsdecode(each)))
 

@@ -10,7 +10,7 @@ written, unless gradients use what such operations give only here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from xlalite.framework.graph.operation import Operation
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.proto.message import ProtoMessage
+from xlalite.hlo.records import dataclass
 from xlalite.messages.op_output_names import spelled
 from xlalite.messages.op_signatures import UNKNOWN_TO_TENSORFLOW, attributes_of_signature
 

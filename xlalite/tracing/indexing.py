@@ -7,7 +7,6 @@ writes are left out where they are out of range.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import TracingError
+from xlalite.hlo.records import dataclass
 from xlalite.ops.functions import array, math, selection
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to

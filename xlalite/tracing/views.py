@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xlalite.framework.graph.dtypes import DType
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.records import dataclass
 from xlalite.ops.declarations.strided_slice import MASKS
 from xlalite.ops.functions import array, math, special
 from xlalite.ops.functions.indexing import index_tensor

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import field
 from io import BufferedReader
-from pathlib import Path
 
 from xlalite.backends.cpu.native.cache_file import FORMAT, read_entry, read_summary, write_entry
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
@@ -24,7 +23,7 @@ from xlalite.hlo.errors import CacheError
 from xlalite.hlo.records import dataclass
 
 _SUFFIX = f".xlo{FORMAT}"
-_ANY_SUFFIX = re.compile(r"\.xlo\d+$")
+_ANY_SUFFIX = r"\.xlo\d+$"
 _TEMPORARY_SUFFIX = ".xlo.tmp"
 _STALE_TEMPORARY_SECONDS = 3600
 _TOUCH_SECONDS = 60
@@ -54,13 +53,13 @@ class CacheEntry:
 class CacheDirectory:
     """A directory of object code with a size limit; the entries not used for longest go first."""
 
-    def __init__(self, path: Path, size_limit_bytes: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], size_limit_bytes: int) -> None:
         """Creates the directory when it is missing and checks that it is ours.
 
         Raises:
             CacheError: It cannot be made, written, or trusted; the message says which.
         """
-        self.path = path
+        self.path = os.fspath(path).rstrip(os.sep) or os.sep
         self.size_limit_bytes = size_limit_bytes
         self.evicted_entries = 0
         self._size_bytes: int | None = None
@@ -122,30 +121,30 @@ class CacheDirectory:
     def entries(self) -> tuple[CacheEntry, ...]:
         """All entries, those of other versions of xlalite too, the one not used for longest first."""
         return tuple(
-            CacheEntry(path.name.partition(".")[0], status.st_size, status.st_mtime, _summary(path))
+            CacheEntry(os.path.basename(path).partition(".")[0], status.st_size, status.st_mtime, _summary(path))
             for path, status in self._entry_files()
         )
 
     def remove(self, key: str) -> None:
         """Removes an entry; nothing happens when it is not there."""
         with contextlib.suppress(OSError):
-            self._path_of(key).unlink()
+            os.unlink(self._path_of(key))
         self._size_bytes = None
 
     def clear(self) -> None:
         """Removes all entries."""
         for path, _ in self._entry_files():
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
         self._size_bytes = None
 
-    def _path_of(self, key: str) -> Path:
-        return self.path / f"{key}{_SUFFIX}"
+    def _path_of(self, key: str) -> str:
+        return os.path.join(self.path, f"{key}{_SUFFIX}")
 
     def _prepare(self) -> None:
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            link, status = self.path.lstat(), self.path.stat()
+            make_private(self.path)
+            link, status = os.lstat(self.path), os.stat(self.path)
         except OSError as error:
             raise CacheError(f"cache directory {self.path} cannot be made: {error.strerror}") from error
         problem = _distrust_link(link) or _distrust(status)
@@ -154,16 +153,16 @@ class CacheDirectory:
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise CacheError(f"cache directory {self.path} cannot be written")
 
-    def _entry_files(self) -> list[tuple[Path, os.stat_result]]:
-        found = [(path, status) for path, status in self._files() if _ANY_SUFFIX.search(path.name)]
-        return sorted(found, key=lambda one: (one[1].st_mtime, one[0].name))
+    def _entry_files(self) -> list[tuple[str, os.stat_result]]:
+        found = [(path, status) for path, status in self._files() if re.search(_ANY_SUFFIX, path)]
+        return sorted(found, key=lambda one: (one[1].st_mtime, one[0]))
 
-    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         try:
             with os.scandir(self.path) as listing:
                 for item in listing:
                     with contextlib.suppress(OSError):  # another process may have removed it since
-                        yield Path(item.path), item.stat(follow_symlinks=False)
+                        yield item.path, item.stat(follow_symlinks=False)
         except FileNotFoundError:
             return
 
@@ -183,7 +182,7 @@ class CacheDirectory:
             if remaining <= goal:
                 break
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
                 self.evicted_entries += 1
             remaining -= status.st_size
         self._size_bytes = remaining
@@ -191,9 +190,25 @@ class CacheDirectory:
     def _remove_stale_temporaries(self) -> None:
         """What a killed process left behind."""
         for path, status in self._files():
-            if path.name.endswith(_TEMPORARY_SUFFIX) and time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
+            if path.endswith(_TEMPORARY_SUFFIX) and time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
+
+
+def make_private(path: str) -> None:
+    """Makes a directory, and those around it, that nobody else can use; what there is already stays as it is.
+
+    Raises:
+        OSError: It cannot be made, or is something else.
+    """
+    parent = os.path.dirname(path)
+    try:
+        if parent and not os.path.exists(parent):
+            os.makedirs(parent, exist_ok=True)
+        os.mkdir(path, 0o700)
+    except OSError:
+        if not os.path.isdir(path):
+            raise
 
 
 def _distrust(status: os.stat_result) -> str | None:
@@ -214,7 +229,7 @@ def _distrust_link(status: os.stat_result) -> str | None:
     return f"it is a link of user {status.st_uid}"
 
 
-def _open(path: Path) -> BufferedReader:
+def _open(path: str) -> BufferedReader:
     """A file, opened for reading; nothing else is.
 
     Raises:
@@ -239,8 +254,8 @@ def _read(file: BufferedReader, status: os.stat_result, key: str) -> ObjectCode:
     return read_entry(file, status.st_size, key)
 
 
-def _summary(path: Path) -> CodeSummary:
-    if path.suffix == _SUFFIX:
+def _summary(path: str) -> CodeSummary:
+    if path.endswith(_SUFFIX):
         with contextlib.suppress(OSError), _open(path) as file:
             return read_summary(file)
     return CodeSummary()

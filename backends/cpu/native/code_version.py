@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from functools import cache
+from importlib.util import source_hash
 
 import ml_dtypes
 import numpy as np
@@ -50,23 +50,26 @@ def version_in_keys() -> str:
 
 
 def sources_digest(root: str) -> str:
-    """The stamp of all Python files below a directory, by their places and contents."""
-    digest = blake2b(digest_size=16)
+    """The stamp of all Python files below a directory, by their places and contents.
+
+    Contents count by the hash by which Python itself tells whether a compiled file is that of its source.
+    """
+    lines = []
     for source in _sources(root):
         with open(source.path, "rb", buffering=0) as file:
             data = file.read()
-        digest.update(f"{source.path.removeprefix(root)} {len(data)}\n".encode())
-        digest.update(data)
-    return digest.hexdigest()
+        lines.append(f"{source.path.removeprefix(root)} {len(data)} {source_hash(data).hex()}\n")
+    return blake2b("".join(lines).encode(), digest_size=16).hexdigest()
 
 
-def _sources(directory: str) -> Iterator[os.DirEntry[str]]:
-    """Python files, compiled ones where a package came without its sources, in the order of their names."""
-    with os.scandir(directory) as listing:
-        entries = sorted(listing, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                yield from _sources(entry.path)
-        elif entry.name.endswith((".py", ".pyc")):
-            yield entry
+def _sources(root: str) -> list[os.DirEntry[str]]:
+    """Python files, compiled ones where a package came without its sources, in the order of their places."""
+    found, folders = list[os.DirEntry[str]](), [root]
+    for folder in folders:
+        with os.scandir(folder) as listing:
+            for entry in listing:
+                if entry.name.endswith((".py", ".pyc")) and not entry.is_dir():
+                    found.append(entry)
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    return sorted(found, key=lambda entry: entry.path)

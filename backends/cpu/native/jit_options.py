@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import os
 import platform
-from pathlib import Path
 
 import llvmlite
 
@@ -45,7 +45,7 @@ class JitOptions:
         return f"{self.max_isa}:{'quick' * self.quick}:" + ",".join(ir_pass.value for ir_pass in self.passes)
 
 
-PROCESSOR = Path("/proc/cpuinfo")
+PROCESSOR = "/proc/cpuinfo"
 _DECISIVE = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
 
 
@@ -56,15 +56,16 @@ def host_fingerprint() -> str:
     llvmlite with its LLVM, CPU and its features, and the sizes of its caches, by which matrix products are cut into
     blocks.
     """
-    libraries = sorted(Path(llvmlite.__path__[0], "binding").glob("*llvmlite.*"))
-    sizes = [library.stat().st_size for library in libraries]
+    with os.scandir(os.path.join(llvmlite.__path__[0], "binding")) as listing:
+        libraries = sorted((entry.name, entry.stat().st_size) for entry in listing if "llvmlite." in entry.name)
+    sizes = [size for _, size in libraries]
     return f"llvmlite {llvmlite.__version__} {sizes}; {processor()}; caches {host_cache_bytes()}"
 
 
 def processor() -> str:
     """The first processor as Linux describes it; elsewhere as LLVM does."""
     try:
-        with PROCESSOR.open(encoding="latin-1") as file:
+        with open(PROCESSOR, encoding="latin-1") as file:
             first = itertools.takewhile(str.strip, file)
             lines = [line for line in first if line.startswith(_DECISIVE)]
     except OSError:

@@ -18,10 +18,9 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from xlalite.backends.cpu.native.cache_directory import CacheDirectory
+from xlalite.backends.cpu.native.cache_directory import CacheDirectory, make_private
 from xlalite.backends.cpu.native.cache_file import FORMAT
 from xlalite.backends.cpu.native.fork_lock import ForkLock, no_fork
 from xlalite.backends.cpu.native.jit_options import JitOptions, host_fingerprint
@@ -84,7 +83,7 @@ class ObjectCache:
         Raises:
             CacheError: The directory cannot be used; the message says why.
         """
-        return ObjectCache(CacheDirectory(Path(path), size_limit_bytes))
+        return ObjectCache(CacheDirectory(path, size_limit_bytes))
 
     @staticmethod
     def in_memory(reason: str | None = None) -> ObjectCache:
@@ -146,7 +145,7 @@ class ObjectCache:
             return CacheStats(
                 **self._counts,
                 evicted_entries=self._directory.evicted_entries if self._directory else 0,
-                directory=str(self._directory.path) if self._directory else None,
+                directory=self._directory.path if self._directory else None,
                 problems=tuple(self._problems),
             )
 
@@ -278,23 +277,24 @@ def default_cache() -> ObjectCache:
     named = os.environ.get("XLALITE_CACHE_DIR")
     if named:
         return ObjectCache.at(named)
-    path = _user_cache_path() / "objects"
+    parent = _user_cache_path()
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(parent)
     try:
-        return ObjectCache.at(path)
+        return ObjectCache.at(os.path.join(parent, "objects"))
     except CacheError as error:
         log.warning("compiled code is kept in memory only: %s (XLALITE_CACHE_DIR names another directory)", error)
         return ObjectCache.in_memory(str(error))
 
 
-def _user_cache_path() -> Path:
+def _user_cache_path() -> str:
     if sys.platform != "linux":
         import platformdirs
 
-        return platformdirs.user_cache_path("xlalite", appauthor=False)
+        return platformdirs.user_cache_dir("xlalite", appauthor=False)
     # As `platformdirs` has it, which takes some milliseconds to import.
-    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache").expanduser() / "xlalite"
+    caches = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+    return os.path.join(os.path.expanduser(caches), "xlalite")
 
 
 def _switched_on(value: str) -> bool:

@@ -10,9 +10,9 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.surroundings.host_caches import system_file
 
 PARALLEL_FOR = "xlalite_parallel_for"
 """The function that generated code calls to fork a loop."""
@@ -21,7 +21,7 @@ MAX_THREADS = 512
 FUTEX_SYSCALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "loongarch64": 98}
 
 ENVIRONMENT_NAME = "XLALITE_NUM_THREADS"
-_CGROUP_ROOT = Path("/sys/fs/cgroup")
+_CGROUP_ROOT = "/sys/fs/cgroup"
 _QUOTA_SECONDS = 1.0
 
 
@@ -64,10 +64,10 @@ def _recent_quota(_: float) -> float | None:
     return cgroup_cpu_quota()
 
 
-def cgroup_cpu_quota(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> float | None:
+def cgroup_cpu_quota(root: str = _CGROUP_ROOT, membership: str = "/proc/self/cgroup") -> float | None:
     """The CPU time a second that the control group allows, or None when it is unlimited or unknown."""
     try:
-        lines = membership.read_text().splitlines()
+        lines = os.fsdecode(system_file(membership)).splitlines()
     except OSError:
         return None
     quotas: list[float] = []
@@ -77,34 +77,34 @@ def cgroup_cpu_quota(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/s
         if not controllers:
             quotas += _quotas_upward(root, group, _version_2_quota)
         elif "cpu" in controllers.split(","):
-            quotas += _quotas_upward(root / "cpu", group, _version_1_quota)
+            quotas += _quotas_upward(f"{root}/cpu", group, _version_1_quota)
     return min(quotas, default=None)
 
 
-def _quotas_upward(root: Path, group: str, read: Callable[[Path], float | None]) -> list[float]:
+def _quotas_upward(root: str, group: str, read: Callable[[str], float | None]) -> list[float]:
     """The quotas of a group and of all groups around it; inside a container the named group may not be visible."""
-    folder = root / group.lstrip("/")
-    folders = [folder, *folder.parents]
-    inside = [candidate for candidate in folders if candidate == root or root in candidate.parents]
-    found = (read(candidate) for candidate in inside)
+    names = [name for name in group.split("/") if name]
+    found = (read("/".join((root, *names[:count]))) for count in range(len(names), -1, -1))
     return [quota for quota in found if quota is not None]
 
 
-def _version_2_quota(folder: Path) -> float | None:
+def _version_2_quota(folder: str) -> float | None:
     try:
-        quota, period = (folder / "cpu.max").read_text().split()
-    except (OSError, ValueError):
+        quota, period = system_file(f"{folder}/cpu.max").split()
+        return None if quota == b"max" else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
         return None
-    return None if quota == "max" else int(quota) / int(period)
 
 
-def _version_1_quota(folder: Path) -> float | None:
+def _version_1_quota(folder: str) -> float | None:
     try:
-        quota = int((folder / "cpu.cfs_quota_us").read_text())
-        period = int((folder / "cpu.cfs_period_us").read_text())
+        quota = int(system_file(f"{folder}/cpu.cfs_quota_us"))
+        if quota <= 0:
+            return None
+        period = int(system_file(f"{folder}/cpu.cfs_period_us"))
     except (OSError, ValueError):
         return None
-    return quota / period if quota > 0 else None
+    return quota / period
 
 
 def _checked(number: object, name: str) -> int:

@@ -17,8 +17,8 @@ Dims = tuple[int, ...]
 
 LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
 
-_TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
-_OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
+_TARGET = r"lapack_([sdcz])(\w+)_ffi"
+_OPTION = r"(\w+)\s*=\s*(-?\d+|true|false)"
 _SAME = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "gesvd": "gesdd", "hetrd": "sytrd"}
 _COMPLEX = {DType.F32: DType.C64, DType.F64: DType.C128}
 
@@ -71,7 +71,7 @@ class _Form:
 
 def lapack_call(instruction: HloInstruction) -> LapackCall | None:
     """What a custom-call asks of LAPACK; None if its target is no routine of the table, or it has another form."""
-    target = _TARGET.fullmatch(instruction.attrs.custom_call_target)
+    target = re.fullmatch(_TARGET, instruction.attrs.custom_call_target)
     if target is None or instruction.has_side_effect:
         return None
     routine, dtype = _SAME.get(target[2], target[2]), LAPACK_TYPES[target[1]]
@@ -107,7 +107,7 @@ def lapack_call(instruction: HloInstruction) -> LapackCall | None:
 def read_options(instruction: HloInstruction) -> Options:
     """The numbers in `backend_config`; true is 1."""
     words = {"true": 1, "false": 0}
-    found = _OPTION.findall(instruction.backend_config)
+    found = re.findall(_OPTION, instruction.backend_config)
     return {name: words[text] if text in words else int(text) for name, text in found}
 
 

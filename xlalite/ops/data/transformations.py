@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -283,6 +282,6 @@ def pieces_of(name: str, size: int, header: int, footer: int) -> Iterator[bytes]
 
 def _opened(name: str) -> Any:
     try:
-        return Path(name).open("rb")
+        return open(name, "rb")
     except FileNotFoundError:
         raise NotFoundError(None, None, f"{name}; No such file or directory") from None

@@ -5,9 +5,9 @@ The files' code is loaded with the first checkpoint: most programs that declare 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ def _merge(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -
     for prefix in prefixes if op.get_attr("delete_old_dirs") else ():
         remove_checkpoint(prefix)
         with suppress(OSError):  # other files may lie there
-            Path(prefix).parent.rmdir()
+            os.rmdir(os.path.dirname(prefix))
     return ()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +35,12 @@ def _lines(op: Operation, name: str) -> Iterator[Record]:
 
 
 def _whole(op: Operation, name: str) -> Iterator[Record]:
-    yield os.fsencode(name), Path(name).read_bytes()
+    yield os.fsencode(name), _contents(name)
+
+
+def _contents(name: str) -> bytes:
+    with open(name, "rb") as file:
+        return file.read()
 
 
 def _names(op: Operation, name: str) -> Iterator[Record]:
@@ -54,7 +58,7 @@ def _records(op: Operation, name: str) -> Iterator[Record]:
 
 def _fixed(op: Operation, name: str) -> Iterator[Record]:
     size, hop = op.get_attr("record_bytes"), op.get_attr("hop_bytes") or op.get_attr("record_bytes")
-    data = Path(name).read_bytes()
+    data = _contents(name)
     body = data[op.get_attr("header_bytes") : max(0, len(data) - op.get_attr("footer_bytes"))]
     if hop == size and len(body) % size:
         raise InvalidArgumentError(None, op, f"{name}: {len(body)} bytes are no whole number of records of {size}")

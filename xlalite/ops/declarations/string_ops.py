@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,16 +338,17 @@ declare_on_host(
 
 
 def _read(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    path = Path(file_name(op, inputs[0]))
-    with translated_errors(path):
-        return [np.array(path.read_bytes(), object)]
+    path = file_name(op, inputs[0])
+    with translated_errors(path), open(path, "rb") as file:
+        return [np.array(file.read(), object)]
 
 
 def _write(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
-    path = Path(file_name(op, inputs[0]))
+    path = file_name(op, inputs[0])
     with translated_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(np.asarray(inputs[1]).item())
+        os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(np.asarray(inputs[1]).item())
     return ()
 
 

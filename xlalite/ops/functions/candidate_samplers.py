@@ -6,7 +6,6 @@ They are drawn on the host, as random numbers are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,8 +105,8 @@ class _Weighted:
 def _of_unigrams(op: Operation) -> _Distribution:
     counts: list[float] = [float(each) for each in op.get_attr("unigrams")]
     if op.get_attr("vocab_file"):
-        lines = Path(op.get_attr("vocab_file")).read_text(encoding="utf-8").splitlines()
-        counts = [float(line.rsplit(",", 1)[-1]) for line in lines if line]
+        with open(op.get_attr("vocab_file"), encoding="utf-8") as file:
+            counts = [float(line.rsplit(",", 1)[-1]) for line in file.read().splitlines() if line]
     weights = np.concatenate([np.zeros(op.get_attr("num_reserved_ids")), np.array(counts) ** op.get_attr("distortion")])
     if len(weights) != op.get_attr("range_max"):
         raise InvalidArgumentError(

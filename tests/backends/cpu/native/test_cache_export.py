@@ -1,6 +1,7 @@
 """A cache as one file: what travels, and what is refused."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_entries_arrive_as_they_were(full, empty, tmp_path):
     assert export_entries(full, file) == 2
     assert import_entries(empty, file) == 2
     for key in ("aa", "bb"):
-        (left,), (arrived,) = (tuple(one.path.glob(f"{key}.*")) for one in (full, empty))
+        (left,), (arrived,) = (tuple(Path(one.path).glob(f"{key}.*")) for one in (full, empty))
         assert left.read_bytes() == arrived.read_bytes()
     assert import_entries(empty, file) == 2  # once more
 
@@ -43,8 +44,8 @@ def test_an_empty_cache_travels(empty, full, tmp_path):
 
 
 def test_what_this_version_cannot_use_stays(full, tmp_path):
-    (full.path / "cc.xlo1").write_bytes(b"an older format")
-    (damaged,) = full.path.glob("bb.*")
+    (Path(full.path) / "cc.xlo1").write_bytes(b"an older format")
+    (damaged,) = Path(full.path).glob("bb.*")
     damaged.write_bytes(damaged.read_bytes()[:-1])
     assert export_entries(full, tmp_path / "file") == 1
 

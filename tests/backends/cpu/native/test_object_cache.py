@@ -169,7 +169,7 @@ def test_what_is_no_file_counts_as_absent(tmp_path, make, monkeypatch):
 def entry_suffix(directory: Path) -> str:
     scratch = CacheDirectory(directory / "scratch", 1 << 20)
     scratch.store("aa", ObjectCode(b"", ()))
-    return entry_files(scratch.path)[0].suffix
+    return entry_files(directory / "scratch")[0].suffix
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def cgroup(tmp_path, membership: str, files: dict[str, str]) -> float | None:
         path = tmp_path / "fs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return cgroup_cpu_quota(tmp_path / "fs", tmp_path / "membership")
+    return cgroup_cpu_quota(str(tmp_path / "fs"), str(tmp_path / "membership"))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,8 @@ def cgroup(tmp_path, membership: str, files: dict[str, str]) -> float | None:
         pytest.param("0::/hidden\n", {"cpu.max": "50000 100000\n"}, 0.5, id="group not visible in the container"),
         pytest.param("0::/\n", {}, None, id="root"),
         pytest.param("0::/a\n", {"a/cpu.max": "nonsense\n"}, None, id="unreadable"),
+        pytest.param("0::/a\n", {"a/cpu.max": "1000 0\n"}, None, id="no period"),
+        pytest.param("0::/a\n", {"a/cpu.max": "50.5 100\n"}, None, id="no integer"),
         pytest.param(
             "4:cpu,cpuacct:/job\n2:memory:/job\n",
             {"cpu/job/cpu.cfs_quota_us": "300000\n", "cpu/job/cpu.cfs_period_us": "100000\n"},
@@ -88,4 +90,4 @@ def test_quota_of_the_control_group(tmp_path, membership, files, quota):
 
 
 def test_no_control_group_is_no_limit(tmp_path):
-    assert cgroup_cpu_quota(tmp_path, tmp_path / "missing") is None
+    assert cgroup_cpu_quota(str(tmp_path), str(tmp_path / "missing")) is None
