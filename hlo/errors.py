@@ -14,6 +14,10 @@ _UNPRINTABLE = re.compile(r"[^\n -~]")
 class XlaliteError(Exception):
     """Root of every error that xlalite raises on purpose."""
 
+    def __str__(self) -> str:
+        """The message; what names of damaged files hold that no encoding has is escaped."""
+        return super().__str__().encode("utf-8", "backslashreplace").decode()
+
 
 class ShapeError(XlaliteError, ValueError):
     """The shapes or element types of an operation do not fit together."""
