@@ -1,6 +1,7 @@
 """The program as a whole: help, version, and what happens to mistakes."""
 
 import dataclasses
+import os
 import re
 import subprocess
 import sys
@@ -140,6 +141,18 @@ def test_streams_may_be_closed(softmax: Path) -> None:
     command = f"exec {sys.executable} -m xlalite stats {softmax} <&- >&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_letters_that_the_terminal_has_not_are_escaped(tmp_path: Path, softmax: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.hlo"
+    Path(os.fsdecode(path)).write_bytes(softmax.read_bytes())
+    command = [sys.executable, "-m", "xlalite", "bench", path]
+    for encoding in ("ascii", "utf-8"):
+        done = subprocess.run(
+            command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"\\udcff.hlo" in done.stdout
 
 
 def test_a_full_disk_behind_a_stream_is_one_message(softmax: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs `xlalite` with arguments (by default those of the process) and gives the exit code."""
-    _open_missing_streams()
+    _prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     shows_traceback = _take_traceback_option(words)
     program = "xlalite"
@@ -95,11 +96,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _open_missing_streams() -> None:
-    """Opens nothing in the place of standard streams that whoever started us has closed, before a file gets there."""
+def _prepare_streams() -> None:
+    """Opens nothing in the place of standard streams that whoever started us has closed, before a file gets there.
+
+    What standard output has no letter for is escaped, as Python does in standard error.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _take_traceback_option(words: list[str]) -> bool:
