@@ -30,6 +30,8 @@ def logistic(x: AnyArray) -> AnyArray:
 
 def power(x: AnyArray, y: AnyArray) -> AnyArray:
     """x^y as in IEEE 754's pow: 1^y = x^0 = 1 even for NaN."""
+    if (y == 2).all():
+        return np.square(x)  # powers of negative numbers take NumPy 100 times as long
     return np.where((x == 1) | (y == 0), np.ones_like(x), np.power(x, y))
 
 
