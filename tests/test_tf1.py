@@ -44,6 +44,16 @@ def test_a_program_runs_with_its_imports_unchanged(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "5.0 ['rest'] True\n"), done.stderr
 
 
+def test_modules_run_by_name(tmp_path: Path) -> None:
+    package = tmp_path / "trainer"
+    package.mkdir()
+    (package / "__init__.py").write_text("import tensorflow as tf\n")
+    (package / "task.py").write_text("import sys\nfrom trainer import tf\nprint(tf.VERSION, sys.argv[1:], __name__)\n")
+    words = [sys.executable, "-m", "xlalite.tf1", "-m", "trainer.task", "--steps=4"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1.15.0 ['--steps=4'] __main__\n"), done.stderr
+
+
 def test_inner_modules_are_the_public_ones() -> None:
     code = (
         "from xlalite.compat.tensorflow import install; install(); import xlalite\n"
@@ -74,18 +84,20 @@ def test_names_that_a_program_lacks_are_listed(tmp_path: Path, capsys: pytest.Ca
         from tensorflow.contrib import nowhere, slim
         x = tf.nn.relu(tf.constant(1.0))
         y = tf.nn.no_such(x) + tf.nn.no_such(x)
+        from tensorflow.examples.tutorials.mnist import input_data
+        from tensorflow.contrib.layers.python.layers import utils
         slim.conv2d; slim.nothing
         tf.Session().no_such_method()
     """)
     assert missing_names(list(uses_of(source))) == {
         "contrib.nowhere": [3],
-        "contrib.slim.nothing": [6],
+        "contrib.slim.nothing": [8],
         "nn.no_such": [5],
     }
     script = tmp_path / "program.py"
     script.write_text(source)
     assert main(["scan", str(script)]) == 1
-    assert "5 names are there, 3 missing" in capsys.readouterr().out
+    assert "7 names are there, 3 missing" in capsys.readouterr().out
     script.write_text("import tensorflow as tf\ntf.nn.relu")
     assert main(["scan", str(tmp_path)]) == 0
     assert main(["scan", str(tmp_path / "none.py")]) == 2

@@ -95,7 +95,8 @@ _NAMES: dict[str, str] = {
         "scatter_nd_update, scatter_sub, scatter_update"
     ),
     "xlalite.ops.functions.segments": (
-        "bincount, histogram_fixed_width, segment_max, segment_mean, segment_min, segment_prod, segment_sum, "
+        "bincount, confusion_matrix, histogram_fixed_width, segment_max, segment_mean, segment_min, "
+        "segment_prod, segment_sum, "
         "sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean, "
         "unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
     ),
@@ -108,7 +109,8 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.signal": "fft, fft2d, fft3d, ifft, ifft2d, ifft3d",
     "xlalite.ops.functions.sparse": (
-        "sparse_concat, sparse_merge, sparse_placeholder, sparse_reduce_sum, sparse_reorder, sparse_reshape, "
+        "sparse_add, sparse_concat, sparse_merge, sparse_placeholder, sparse_reduce_sum, sparse_reorder, "
+        "sparse_reshape, "
         "sparse_retain, sparse_tensor_dense_matmul, sparse_tensor_to_dense, sparse_to_dense, SparseTensor"
     ),
     "xlalite.ops.functions.special": (
@@ -166,7 +168,8 @@ _NAMES: dict[str, str] = {
         "less_equal, lin_space, linspace, log, log1p, logical_and, logical_not, logical_or, logical_xor, matmul, "
         "maximum, minimum, mod, mul, multiply, negative, not_equal, pow, range, real, realdiv, reciprocal, reduce_all, "
         "reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, "
-        "rsqrt, sigmoid, sign, sin, sinh, sparse_matmul, sqrt, square, squared_difference, sub, subtract, tan, tanh, "
+        "rsqrt, scalar_mul, sigmoid, sign, sin, sinh, sparse_matmul, sqrt, square, squared_difference, sub, "
+        "subtract, tan, tanh, "
         "to_float, to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
     ),
     "xlalite.ops.functions.nn": "log_sigmoid",

@@ -116,10 +116,11 @@ from xlalite.ops.functions.math import (
     realdiv as realdiv, reciprocal as reciprocal, reduce_all as reduce_all, reduce_any as reduce_any,
     reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max, reduce_mean as reduce_mean,
     reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum, rint as rint, round as round,
-    rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sparse_matmul as sparse_matmul,
-    sqrt as sqrt, square as square, squared_difference as squared_difference, sub as sub, subtract as subtract,
-    tan as tan, tanh as tanh, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv,
-    truncatediv as truncatediv, truncatemod as truncatemod, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
+    rsqrt as rsqrt, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh,
+    sparse_matmul as sparse_matmul, sqrt as sqrt, square as square, squared_difference as squared_difference,
+    sub as sub, subtract as subtract, tan as tan, tanh as tanh, to_float as to_float, to_int32 as to_int32,
+    to_int64 as to_int64, truediv as truediv, truncatediv as truncatediv, truncatemod as truncatemod,
+    unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
 )
 from xlalite.ops.functions.nn import log_sigmoid as log_sigmoid
 from xlalite.ops.functions.ordering import argsort as argsort, searchsorted as searchsorted, sort as sort
@@ -153,12 +154,13 @@ from xlalite.ops.functions.scatter_updates import (
     scatter_nd_update as scatter_nd_update, scatter_sub as scatter_sub, scatter_update as scatter_update
 )
 from xlalite.ops.functions.segments import (
-    bincount as bincount, histogram_fixed_width as histogram_fixed_width, segment_max as segment_max,
-    segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod, segment_sum as segment_sum,
-    sparse_segment_mean as sparse_segment_mean, sparse_segment_sqrt_n as sparse_segment_sqrt_n,
-    sparse_segment_sum as sparse_segment_sum, unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
-    unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+    bincount as bincount, confusion_matrix as confusion_matrix, histogram_fixed_width as histogram_fixed_width,
+    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod,
+    segment_sum as segment_sum, sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n, sparse_segment_sum as sparse_segment_sum,
+    unsorted_segment_max as unsorted_segment_max, unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 )
 from xlalite.ops.functions.selection import (
     batch_gather as batch_gather, boolean_mask as boolean_mask, dynamic_partition as dynamic_partition,
@@ -178,9 +180,9 @@ from xlalite.ops.functions.space_blocks import (
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
 from xlalite.ops.functions.sparse import (
-    SparseTensor as SparseTensor, sparse_concat as sparse_concat, sparse_merge as sparse_merge,
-    sparse_placeholder as sparse_placeholder, sparse_reduce_sum as sparse_reduce_sum, sparse_reorder as sparse_reorder,
-    sparse_reshape as sparse_reshape, sparse_retain as sparse_retain,
+    SparseTensor as SparseTensor, sparse_add as sparse_add, sparse_concat as sparse_concat,
+    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape, sparse_retain as sparse_retain,
     sparse_tensor_dense_matmul as sparse_tensor_dense_matmul, sparse_tensor_to_dense as sparse_tensor_to_dense,
     sparse_to_dense as sparse_to_dense
 )

@@ -71,10 +71,16 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
     },
     "contrib.layers": {
         "xlalite.ops.layers.slim_layers": (
-            "avg_pool2d, batch_norm, conv2d, conv2d as convolution2d, conv2d as conv1d, conv2d as conv3d, "
-            "conv2d_transpose, conv2d_transpose as convolution2d_transpose, dropout, embed_sequence, flatten, "
-            "fully_connected, layer_norm, max_pool2d, model_variable, one_hot_encoding, repeat, separable_conv2d, "
+            "avg_pool2d, avg_pool3d, batch_norm, conv2d, conv2d as convolution, conv2d as convolution1d, "
+            "conv2d as convolution2d, conv2d as convolution3d, conv2d as conv1d, conv2d as conv3d, "
+            "conv2d_transpose, conv2d_transpose as convolution2d_transpose, conv2d_transpose as conv3d_transpose, "
+            "conv2d_transpose as convolution3d_transpose, dropout, embed_sequence, flatten, fully_connected, "
+            "layer_norm, max_pool2d, max_pool3d, model_variable, one_hot_encoding, repeat, separable_conv2d, "
             "separable_conv2d as separable_convolution2d, softmax, stack"
+        ),
+        "xlalite.ops.layers.contrib_layers": (
+            "bias_add, dense_to_sparse, elu, group_norm, instance_norm, linear, maxout, relu, relu6, scale_gradient, "
+            "spatial_softmax, unit_norm"
         ),
         "xlalite.ops.functions.sparse": "safe_embedding_lookup_sparse",
         "xlalite.ops.training.initializers": (
@@ -148,6 +154,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
             "avg_pool2d, batch_norm, conv2d, conv2d_transpose, dropout, flatten, fully_connected, layer_norm, "
             "max_pool2d, model_variable, one_hot_encoding, repeat, separable_conv2d, softmax, stack, variable"
         ),
+        "xlalite.ops.layers.contrib_layers": "bias_add, instance_norm",
         "xlalite.ops.training.global_step": "create_global_step, get_global_step, get_or_create_global_step",
         "xlalite.ops.training.regularizers": "l1_regularizer, l2_regularizer, l1_l2_regularizer",
         "xlalite.ops.training.variable": (

@@ -94,7 +94,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "xlalite.client.estimator_spec": "PredictOutput, ServingInputReceiver, build_raw_serving_input_receiver_fn",
     },
     "estimator.inputs": {
-        "xlalite.client.estimator_inputs": "numpy_input_fn",
+        "xlalite.client.estimator_inputs": "numpy_input_fn, pandas_input_fn",
     },
     "gfile": {
         "xlalite.files.gfile": (
@@ -196,7 +196,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "is_finite, is_inf, is_nan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, "
             "logical_xor, matmul, maximum, minimum, mod, multiply, negative, not_equal, pow, real, realdiv, "
             "reciprocal, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, "
-            "reduce_sum, rint, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, subtract, "
+            "reduce_sum, rint, round, rsqrt, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, "
+            "squared_difference, subtract, "
             "tan, tanh, truediv, unsorted_segment_sum, xlogy"
         ),
         "xlalite.ops.functions.nn": (
@@ -207,7 +208,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "accumulate_n, count_nonzero, cumulative_logsumexp, reduce_euclidean_norm, reduce_std, reduce_variance"
         ),
         "xlalite.ops.functions.segments": (
-            "bincount, segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max, "
+            "bincount, confusion_matrix, segment_max, segment_mean, segment_min, segment_prod, segment_sum, "
+            "unsorted_segment_max, "
             "unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
         ),
         "xlalite.ops.functions.special": (
@@ -370,7 +372,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "sparse": {
         "xlalite.ops.functions.sparse": (
-            "sparse_concat as concat, sparse_from_dense as from_dense, sparse_tensor_dense_matmul as matmul, "
+            "sparse_add as add, sparse_concat as concat, sparse_from_dense as from_dense, "
+            "sparse_tensor_dense_matmul as matmul, "
             "sparse_placeholder as placeholder, sparse_reduce_sum as reduce_sum, sparse_reorder as reorder, "
             "sparse_reshape as reshape, sparse_retain as retain, sparse_tensor_dense_matmul as sparse_dense_matmul, "
             "SparseTensor, sparse_tensor_to_dense as to_dense"
@@ -417,7 +420,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold, SingularMonitoredSession"
         ),
         "xlalite.client.supervisor": "Supervisor",
-        "xlalite.client.server_cluster": "ClusterSpec, Server",
+        "xlalite.client.server_cluster": "ClusterSpec, replica_device_setter, Server",
         "xlalite.ops.training.coordinator": "Coordinator, LooperThread",
         "xlalite.ops.training.input_producers": (
             "batch, batch_join, input_producer, limit_epochs, range_input_producer, shuffle_batch, "

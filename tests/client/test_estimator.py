@@ -39,6 +39,23 @@ def test_training_goes_on_from_the_last_checkpoint(tmp_path):
     assert {"bias", "global_step", "kernel"} <= set(made.get_variable_names())
 
 
+def test_frames_of_pandas_are_features_by_column():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}, index=[7, 8, 9])
+    labels = pandas.Series([0, 1, 0], index=frame.index)
+    inputs = tf.estimator.inputs.pandas_input_fn
+    with tf.Graph().as_default(), tf.Session() as session:
+        features, wanted = session.run(inputs(frame, labels, 2, shuffle=False)())
+        named = session.run(inputs(frame, frame[["a"]], shuffle=False)())[1]
+    assert features["index"].tolist() == [7, 8]
+    assert (features["a"].tolist(), features["b"].tolist(), wanted.tolist()) == ([1, 2], [b"x", b"y"], [0, 1])
+    assert named["a"].tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="Index for x and y"):
+        inputs(frame, labels[:2], shuffle=False)
+    with pytest.raises(ValueError, match="already has a column"):
+        inputs(frame, labels, shuffle=False, target_column="a")
+
+
 def test_evaluation_goes_over_all_batches_or_some(tmp_path):
     made = estimator(tmp_path).train(batches(None), max_steps=1)
     weights = [made.get_variable_value(name) for name in ("kernel", "bias")]

@@ -101,6 +101,25 @@ def test_clusters_are_described() -> None:
         tf.train.Server(spec, "ps", 0)
 
 
+def test_variables_are_put_on_parameter_servers_in_turn(graph: Any) -> None:
+    setter = tf.train.replica_device_setter(cluster={"ps": ["a:1", "b:2"], "worker": ["c:3"]})
+    with tf.device("/cpu:0"), tf.device(setter):
+        weights = [tf.get_variable(f"w{number}", [2]) for number in range(3)]
+        total = tf.add_n(weights)
+    tasks = [each.op.device for each in weights]
+    assert tasks == [f"/job:ps/task:{number}/device:CPU:0" for number in (0, 1, 0)]
+    assert total.device == "/job:worker/device:CPU:0"
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(total).shape == (2,)
+    with tf.device(tf.train.replica_device_setter(1, "", "/job:w", ps_ops=["Const"])):
+        assert tf.get_variable("u", [2]).op.device == "/job:w"
+    with tf.device(tf.train.replica_device_setter(3, ps_ops=["Const"], ps_strategy=lambda operation: 2)):
+        assert tf.constant(1.0).device == "/job:ps/task:2"
+    assert tf.train.replica_device_setter(0) is None
+    assert tf.train.replica_device_setter(cluster=tf.train.ClusterSpec({"worker": ["c:3"]})) is None
+
+
 def test_sessions_open_at_the_only_server(graph: Any) -> None:
     server = tf.train.Server.create_local_server()
     assert server.server_def.jobs == ["local"]

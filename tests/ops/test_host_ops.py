@@ -189,3 +189,19 @@ def test_scatters_at_index_vectors_and_by_rows_change_a_variable(run: Any) -> No
     run(table.scatter_add(tf.IndexedSlices(constant([[1.0, 1.0]]), constant([1]))).op)
     run(tf.scatter_add(table, 0, 10.0).op)
     np.testing.assert_array_equal(run.context.variables["table"], [[10, 15], [1, -3]])
+
+
+def test_confusions_are_counted(run: Any) -> None:
+    labels, found = np.int32([1, 2, 2, 0]), np.int64([1, 0, 2, 0])
+    expected = np.int32([[1, 0, 0], [0, 1, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(run(tf.confusion_matrix(labels, found)), expected)
+    larger = run(tf.math.confusion_matrix(labels, found, 4, tf.float32, weights=[0.5, 1, 2, 3]))
+    np.testing.assert_array_equal(larger, np.float32([[3, 0, 0, 0], [0, 0.5, 0, 0], [1, 0, 2, 0], [0, 0, 0, 0]]))
+
+
+def test_tensors_and_rows_are_scaled(run: Any) -> None:
+    np.testing.assert_array_equal(run(tf.scalar_mul(2, np.float32([1, 3]))), [2, 6])
+    rows = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([3, 2]))
+    np.testing.assert_array_equal(run(tf.convert_to_tensor(tf.scalar_mul(0.5, rows))), [[0, 0], [0.5, 1], [0, 0]])
+    with pytest.raises(ShapeError, match="expected a scalar"):
+        tf.scalar_mul([1.0, 2.0], 3.0)

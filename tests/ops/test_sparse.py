@@ -29,6 +29,24 @@ def test_sparse_placeholder_is_fed_and_fetched_as_a_whole(graph: Any) -> None:
             assert isinstance(found, tf.SparseTensorValue)
 
 
+@pytest.mark.parametrize("options", [{}, {"threshold": 1.5}, {"thresh": 10.0}])
+def test_sums_of_sparse_tensors(options: dict[str, float], graph: Any) -> None:
+    x, y = (tf.sparse_placeholder(tf.float32) for _ in range(2))
+    other = tf.SparseTensorValue(np.int64([[2, 3], [0, 1], [1, 0]]), F([5, 7, -2]), VALUE.dense_shape)
+    dense = DENSE.copy()
+    dense[tuple(np.transpose(other.indices))] += other.values
+    total = tf.sparse_add(x, y, **options)
+    with tf.Session() as session:
+        found, mixed = session.run([total, tf.sparse.add(x, tf.constant(dense))], {x: VALUE, y: other})
+        none = session.run(total, {x: VALUE, y: tf.SparseTensorValue(np.zeros((0, 2), np.int64), F([]), [3, 4])})
+    least = max(options.values(), default=-1)
+    kept = [place for place in sorted([*PLACES, [2, 3]]) if abs(dense[tuple(place)]) >= least]
+    np.testing.assert_array_equal(found.indices, np.int64(kept).reshape(-1, 2))
+    np.testing.assert_array_equal(found.values, [dense[tuple(place)] for place in kept])
+    np.testing.assert_array_equal(mixed, DENSE + dense)
+    np.testing.assert_array_equal(none.values, [each for each in (1, 2, 3) if each >= least])
+
+
 def test_a_sparse_placeholder_takes_sizes_from_a_constant_and_is_scaled(graph: Any) -> None:
     x = tf.sparse_placeholder(tf.float32, shape=tf.constant(VALUE.dense_shape, tf.int64))
     with tf.Session() as session:

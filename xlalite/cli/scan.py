@@ -96,7 +96,7 @@ def _first_missing(name: str) -> str | None:
     """The shortest part of a name that does not exist; None when all is there."""
     current: object = xlalite
     parts = name.split(".")
-    if parts[0] in ("python", "core"):
+    if "python" in parts or parts[0] in ("core", "examples"):
         return None
     for count, part in enumerate(parts, 1):
         try:

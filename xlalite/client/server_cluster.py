@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import Any, Final
 
+from xlalite.framework.graph.device import DeviceSpec
 from xlalite.framework.graph.errors import UnimplementedError
+from xlalite.framework.graph.operation import Operation
+
+_VARIABLES: Final = ("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2",
+                     "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable",
+                     "MutableDenseHashTableV2", "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp")  # fmt: skip
+"""Types of operations that make variables."""
 
 
 class ClusterSpec:
@@ -127,3 +136,53 @@ class Server:
     def join(self) -> None:
         """Waits for ever, as the server of a process that only serves does."""
         Event().wait()
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Sequence[str] | None = None,
+    ps_strategy: Callable[[Operation], int] | None = None,
+) -> Callable[[Operation], str] | None:
+    """A function for `tf.device` that puts variables on the tasks of parameter servers in turn, the rest on a worker.
+
+    Args:
+        ps_tasks: Number of the tasks.
+        ps_device: Their device; an empty one leaves variables where they are asked for.
+        worker_device: The device of everything else.
+        merge_devices: Has no effect: parts of a name that one device leaves open are always those of another around.
+        cluster: A `ClusterSpec`, or what one is made of; its `ps` job has the tasks, the others do not count.
+        ps_ops: Types of operations that are put on parameter servers; those that make variables and tables by default.
+        ps_strategy: Gives the task of an operation.
+
+    Returns:
+        The function; None without tasks.
+
+    Raises:
+        TypeError: `cluster` is no specification.
+    """
+    if cluster is not None:
+        job = DeviceSpec.from_string(ps_device).job or "ps"
+        jobs = ClusterSpec(cluster).as_dict()
+        if not jobs.get(job):
+            return None
+        ps_tasks = len(jobs[job])
+    if ps_tasks == 0:
+        return None
+    numbers, placed = itertools.count(), frozenset(_VARIABLES if ps_ops is None else ps_ops)
+
+    def task_of(operation: Operation) -> int:
+        return next(numbers) % ps_tasks
+
+    def device_of(operation: Operation) -> str:
+        if operation.type not in placed or not ps_device:
+            return worker_device
+        wanted = DeviceSpec.from_string(ps_device)
+        if wanted.job is None or wanted.task is not None:
+            return ps_device
+        return str(replace(wanted, task=(ps_strategy or task_of)(operation)))
+
+    return device_of

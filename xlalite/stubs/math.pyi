@@ -12,9 +12,10 @@ from xlalite.ops.functions.math import (
     not_equal as not_equal, pow as pow, real as real, realdiv as realdiv, reciprocal as reciprocal,
     reduce_all as reduce_all, reduce_any as reduce_any, reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max,
     reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
-    rint as rint, round as round, rsqrt as rsqrt, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh,
-    sqrt as sqrt, square as square, squared_difference as squared_difference, subtract as subtract, tan as tan,
-    tanh as tanh, truediv as truediv, unsorted_segment_sum as unsorted_segment_sum, xlogy as xlogy
+    rint as rint, round as round, rsqrt as rsqrt, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign,
+    sin as sin, sinh as sinh, sqrt as sqrt, square as square, squared_difference as squared_difference,
+    subtract as subtract, tan as tan, tanh as tanh, truediv as truediv, unsorted_segment_sum as unsorted_segment_sum,
+    xlogy as xlogy
 )
 from xlalite.ops.functions.nn import (
     l2_normalize as l2_normalize, log_sigmoid as log_sigmoid, log_softmax as log_softmax, softmax as softmax,
@@ -26,10 +27,11 @@ from xlalite.ops.functions.products import (
     reduce_euclidean_norm as reduce_euclidean_norm, reduce_std as reduce_std, reduce_variance as reduce_variance
 )
 from xlalite.ops.functions.segments import (
-    bincount as bincount, segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
-    segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
-    unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+    bincount as bincount, confusion_matrix as confusion_matrix, segment_max as segment_max,
+    segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod, segment_sum as segment_sum,
+    unsorted_segment_max as unsorted_segment_max, unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 )
 from xlalite.ops.functions.special import (
     acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,

@@ -13,7 +13,9 @@ from xlalite.client.monitored_session import (
     MonitoredTrainingSession as MonitoredTrainingSession, Scaffold as Scaffold,
     SingularMonitoredSession as SingularMonitoredSession
 )
-from xlalite.client.server_cluster import ClusterSpec as ClusterSpec, Server as Server
+from xlalite.client.server_cluster import (
+    ClusterSpec as ClusterSpec, Server as Server, replica_device_setter as replica_device_setter
+)
 from xlalite.client.supervisor import Supervisor as Supervisor
 from xlalite.files.checkpoint_state import (
     get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,

@@ -9,7 +9,9 @@ import numpy as np
 
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import as_dtype
+from xlalite.framework.graph.indexed_slices import IndexedSlices
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.errors import ShapeError
 from xlalite.ops.declarations import elementwise_binary
 from xlalite.ops.declarations.filling import all_axes
 from xlalite.ops.helpers.constant import convert_to_tensor
@@ -214,6 +216,20 @@ def matmul(
     y = elementwise_binary.conjugate(y) if transpose_b else y
     attrs = {"adj_x": transpose_a or adjoint_a, "adj_y": transpose_b or adjoint_b}
     return node("BatchMatMulV2", [x, y], attrs, name or "MatMul")
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """`scalar * x`, of tensors and `IndexedSlices`.
+
+    Raises:
+        ShapeError: the first one is no scalar.
+    """
+    factor = convert_to_tensor(scalar, x.dtype if isinstance(x, Tensor | IndexedSlices) else None)
+    if factor.shape.rank not in (None, 0):
+        raise ShapeError(f"scalar_mul: expected a scalar, found a tensor of shape {factor.shape}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(multiply(factor, x.values, name), x.indices, x.dense_shape)
+    return multiply(factor, x, name)
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:

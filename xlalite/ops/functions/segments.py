@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from xlalite.framework.graph import dtypes
+from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import as_dtype
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
-from xlalite.ops.functions.array import pad, reshape, shape
+from xlalite.ops.functions.array import broadcast_to, pad, reshape, shape, stack
 from xlalite.ops.functions.math import maximum, minimum, reduce_max, sqrt, unsorted_segment_sum
+from xlalite.ops.functions.selection import scatter_nd
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node
 from xlalite.ops.helpers.promotion import cast_to, promote
@@ -114,6 +116,28 @@ def bincount(
         size = minimum(size, cast_to(convert_to_tensor(maxlength), dtypes.int32))
     given = constant(np.zeros(0, as_dtype(dtype).numpy_dtype)) if weights is None else convert_to_tensor(weights)
     return node("Bincount", [numbers, size, given], None, name)
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """How often, or with which weight, each class (a row) was taken for each (a column).
+
+    Without a number of classes, there are as many as the largest of both vectors asks for.
+    """
+    wanted, found = (reshape(cast_to(convert_to_tensor(each), dtypes.int64), [-1]) for each in (labels, predictions))
+    with get_default_graph().name_scope(name or "confusion_matrix"):
+        if num_classes is None:
+            num_classes = maximum(reduce_max(wanted), reduce_max(found)) + 1
+        count = cast_to(convert_to_tensor(num_classes), dtypes.int64)
+        one = convert_to_tensor(1 if weights is None else weights)
+        values = broadcast_to(reshape(cast_to(one, as_dtype(dtype)), [-1]), shape(wanted))
+        return scatter_nd(stack([wanted, found], 1), values, stack([count, count]))
 
 
 def histogram_fixed_width(

@@ -145,8 +145,10 @@ def conv2d_transpose(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """The transpose of a convolution over two dimensions."""
-    layer = convolutional.Conv2DTranspose(
+    """The transpose of a convolution over two or three dimensions, by the rank of the input."""
+    given = convert_to_tensor(inputs)
+    kind = {4: convolutional.Conv2DTranspose, 5: convolutional.Conv3DTranspose}[given.shape.rank or 4]
+    layer = kind(
         num_outputs,
         kernel_size,
         stride,
@@ -160,7 +162,7 @@ def conv2d_transpose(
         trainable=trainable,
     )
     return _applied(
-        layer, inputs, "Conv2d_transpose", scope, reuse, activation_fn, normalizer_fn, normalizer_params,
+        layer, given, f"Conv{kind.rank}d_transpose", scope, reuse, activation_fn, normalizer_fn, normalizer_params,
         variables_collections, outputs_collections,
     )  # fmt: skip
 
@@ -240,7 +242,7 @@ def batch_norm(
     given, params = convert_to_tensor(inputs), dict(param_initializers or {})
     regularizers = dict(param_regularizers or {})
     layer = BatchNormalization(
-        axis=1 if data_format.startswith("NC") else -1,
+        axis=1 if is_channels_first(data_format) else -1,
         momentum=decay,
         epsilon=epsilon,
         center=center,
@@ -268,7 +270,7 @@ def batch_norm(
         with graph.control_dependencies(layer.updates):
             outputs = identity(outputs)
     result = outputs if activation_fn is None else activation_fn(outputs)
-    return _collected(result, outputs_collections)
+    return collected(result, outputs_collections)
 
 
 @add_arg_scope
@@ -289,7 +291,7 @@ def layer_norm(
     given = convert_to_tensor(inputs)
     with variable_scope(scope, "LayerNorm", reuse=reuse):
         sizes = given.shape[begin_params_axis:]
-        joined = _collections_of(variables_collections, "beta"), _collections_of(variables_collections, "gamma")
+        joined = collections_of(variables_collections, "beta"), collections_of(variables_collections, "gamma")
         beta, gamma = None, None
         if center:
             beta = model_variable("beta", sizes, given.dtype, Zeros(), trainable=trainable, collections=joined[0])
@@ -301,7 +303,7 @@ def layer_norm(
         epsilon = 1e-3 if given.dtype.name == "float16" else 1e-12
         outputs = nn.batch_normalization(given, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(given.shape)
-        return _collected(outputs if activation_fn is None else activation_fn(outputs), outputs_collections)
+        return collected(outputs if activation_fn is None else activation_fn(outputs), outputs_collections)
 
 
 @add_arg_scope
@@ -320,7 +322,7 @@ def dropout(
         outputs = smart_cond(
             is_training, lambda: nn.dropout(given, keep_prob, noise_shape, seed), lambda: identity(given)
         )
-        return _collected(outputs, outputs_collections)
+        return collected(outputs, outputs_collections)
 
 
 def _pool(kind: str, default_scope: str) -> Callable[..., Tensor]:
@@ -335,7 +337,7 @@ def _pool(kind: str, default_scope: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         layer = getattr(pooling, kind)(kernel_size, stride, padding, _format(data_format))
         with get_default_graph().name_scope(scope or default_scope):
-            return _collected(layer.call(convert_to_tensor(inputs)), outputs_collections)
+            return collected(layer.call(convert_to_tensor(inputs)), outputs_collections)
 
     pool.__name__ = pool.__qualname__ = default_scope
     pool.__doc__ = "One number for each window."
@@ -344,13 +346,15 @@ def _pool(kind: str, default_scope: str) -> Callable[..., Tensor]:
 
 max_pool2d = _pool("MaxPooling2D", "MaxPool2D")
 avg_pool2d = _pool("AveragePooling2D", "AvgPool2D")
+max_pool3d = _pool("MaxPooling3D", "MaxPool3D")
+avg_pool3d = _pool("AveragePooling3D", "AvgPool3D")
 
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Tensor:
     """All dimensions but the first as one."""
     with get_default_graph().name_scope(scope or "Flatten"):
-        return _collected(core.Flatten().call(convert_to_tensor(inputs)), outputs_collections)
+        return collected(core.Flatten().call(convert_to_tensor(inputs)), outputs_collections)
 
 
 @add_arg_scope
@@ -363,7 +367,7 @@ def one_hot_encoding(
     scope: Any = None,
 ) -> Tensor:
     """A new last dimension with `on_value` where the label is."""
-    return _collected(one_hot(labels, num_classes, on_value, off_value), outputs_collections)
+    return collected(one_hot(labels, num_classes, on_value, off_value), outputs_collections)
 
 
 @add_arg_scope
@@ -434,7 +438,7 @@ def _applied(
 ) -> Tensor:
     """A layer's output in a scope of its own, normalised and activated."""
     layer.renamed = _NAMES
-    layer.collections_of = lambda name: [GraphKeys.MODEL_VARIABLES, *_collections_of(variables_collections, name)]
+    layer.collections_of = lambda name: [GraphKeys.MODEL_VARIABLES, *collections_of(variables_collections, name)]
     with variable_scope(scope, default_scope, reuse=reuse) as opened:
         layer.enter(opened)
         outputs = layer(inputs, **for_call)
@@ -442,18 +446,25 @@ def _applied(
             outputs = normalizer_fn(outputs, **(normalizer_params or {}))
         if activation_fn is not None:
             outputs = activation_fn(outputs)
-        return _collected(outputs, outputs_collections)
+        return collected(outputs, outputs_collections)
 
 
-def _collections_of(collections: Any, name: str) -> list[Any]:
+def collections_of(collections: Any, name: str) -> list[Any]:
+    """The collections that a layer's variable of that name is to be in."""
     given = collections.get(name) if isinstance(collections, dict) else collections
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _collected(outputs: Tensor, collections: Any) -> Tensor:
+def collected(outputs: Tensor, collections: Any) -> Tensor:
+    """The outputs, which are now in some collections, too."""
     get_default_graph().add_to_collections(collections, outputs)
     return outputs
 
 
+def is_channels_first(letters: str | None) -> bool:
+    """Whether a data format such as `NCHW` has the channels behind the batch."""
+    return letters is not None and letters.startswith("NC")
+
+
 def _format(letters: str | None) -> str:
-    return "channels_first" if letters is not None and letters.startswith("NC") else "channels_last"
+    return "channels_first" if is_channels_first(letters) else "channels_last"
