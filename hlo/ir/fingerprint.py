@@ -16,7 +16,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Attrs
 from xlalite.hlo.ir.traversal import callees, calls_itself, post_order, structural_order
-from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
+from xlalite.hlo.spelling.attributes import AttributeField, NoAttrs, attribute_fields
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
 
@@ -105,8 +105,8 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._computations: dict[HloComputation, str] = {}
+        self._shapes: dict[Shape, str] = {}
         # The objects are kept so that their ids stay theirs.
-        self._shapes: dict[int, tuple[Shape, str]] = {}
         self._literals: dict[int, tuple[Literal, str]] = {}
 
     def of_module(self, module: HloModule) -> str:
@@ -177,12 +177,14 @@ class Fingerprints:
         )
 
     def _shape(self, shape: Shape) -> str:
-        known = self._shapes.get(id(shape))
+        known = self._shapes.get(shape)
         if known is None:
-            known = self._shapes[id(shape)] = (shape, str(shape))
-        return known[1]
+            known = self._shapes[shape] = str(shape)
+        return known
 
     def _attrs(self, attrs: Attrs) -> tuple[str, ...]:
+        if isinstance(attrs, NoAttrs):
+            return ()
         coded, plain = _plan(attrs.__class__)
         values = [getattr(attrs, one.field) for one in coded]
         # None is an attribute that is not there; a codec knows only values.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
+from functools import cache
 from typing import TypeAlias
 
 from xlalite.hlo.errors import ShapeError
@@ -241,15 +242,21 @@ class Shape:
         if self.dynamic:
             flagged = zip(self.dims, self.dynamic, strict=True)
             sizes = map(str, ("?" if size < 0 else f"<={size}" if flag else size for size, flag in flagged))
-        written: str = self.dtype.value + "[" + ",".join(sizes) + "]"
-        if not layout or not self.is_array or not (self.dims or self.layout):
+        written: str = f"{self.dtype.value}[{','.join(sizes)}]"
+        if not layout or not (self.dims or self.layout) or not self.is_array:
             return written
-        shown = self.layout or Layout.row_major(self.rank)
-        return written + str(shown) if shown.minor_to_major or shown.tags else written
+        if self.layout is None:
+            return written + _row_major_text(len(self.dims))
+        return written + str(self.layout) if self.layout.minor_to_major or self.layout.tags else written
 
     def __str__(self) -> str:
         """XLA's text with layouts."""
         return self.text(layout=True)
+
+
+@cache
+def _row_major_text(rank: int) -> str:
+    return str(Layout.row_major(rank))
 
 
 @dataclass(frozen=True, slots=True)

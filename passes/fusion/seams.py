@@ -32,6 +32,12 @@ _MOST_BOXES = 16
 _MOST_PHASES = 4
 """Positions that a loop takes together: each has code of its own."""
 
+_TURNING = frozenset({"concatenate", "pad", "dynamic-update-slice"})
+"""What has seams."""
+
+_SPACED = frozenset({"pad", "reduce-window"})
+"""What may put space between elements."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -60,6 +66,8 @@ def loop_seams(results: Sequence[HloInstruction], dims: Sequence[int]) -> Seams:
     """The seams at which a loop that computes results of some sizes is split: all, the minor dimension's, or none."""
     if any(result.shape.is_tuple for result in results):
         return ()
+    if not _stand_beside(results, _TURNING):
+        return ((),) * len(dims)
     seams, _ = find_seams(results, dims)
     minor = (*((),) * (len(dims) - 1), *seams[-1:])
     return next((each for each in (seams, minor) if is_worth_splitting(dims, each)), ())
@@ -105,6 +113,8 @@ def loop_phases(results: Sequence[HloInstruction], dims: Sequence[int]) -> tuple
     Windows are followed: theirs are neighbours of the positions. Ones if the loop had too much code.
     """
     phases = [1] * len(dims)
+    if not _stand_beside(results, _SPACED):
+        return tuple(phases)
     identity = tuple(Line(dimension=dimension) for dimension in range(len(dims)))
     waiting: list[tuple[HloInstruction, Lines]] = [(result, identity) for result in results if result.shape.is_array]
     seen = set(waiting)
@@ -168,6 +178,12 @@ def _source(instruction: HloInstruction) -> tuple[HloInstruction, Lines]:
     while instruction.opcode in ("slice", "reverse"):
         ((instruction, lines),) = _operands(instruction, lines)
     return instruction, lines
+
+
+def _stand_beside(results: Sequence[HloInstruction], opcodes: Collection[str]) -> bool:
+    """Whether instructions of some opcodes may be among what the results need."""
+    computation = results[0].parent if results else None
+    return computation is None or any(one.opcode in opcodes for one in computation.instructions)
 
 
 def _changes_array(instruction: HloInstruction) -> bool:

@@ -64,8 +64,12 @@ ZERO = Affine(0)
 def index_key(index: Index) -> tuple[object, ...]:
     """Something hashable that is equal for indices which are the same registers and steps."""
     return tuple(
-        ("lanes", position.vector.text) if isinstance(position, Lanes) else (_base_key(position.base), position.step)
-        for position in index
+        [
+            ("lanes", position.vector.text)
+            if isinstance(position, Lanes)
+            else (_base_key(position.base), position.step)
+            for position in index
+        ]
     )
 
 
@@ -140,19 +144,23 @@ class IndexMath:
         """The address of an element: what changes in the innermost loop only, and a number, are added last."""
         if isinstance(base, int):
             return self.fb.gep(element, pointer, base) if base else pointer
+        if isinstance(base, Value):
+            return self._moved(element, pointer, base)
         innermost = self.fb.innermost
         within = tuple(term for term in _terms(base) if self.fb.born(term[0]) >= innermost)
         around = tuple(term for term in _terms(base) if self.fb.born(term[0]) < innermost)
         for part in (around, within):
             if part:
-                offset = self._total(part, 0)
-                text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {offset.text}"
-                pointer = self.fb.placed(PTR, text, pointer, offset)
+                pointer = self._moved(element, pointer, self._total(part, 0))
         number = _number(base)
         if number:
             text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {number}"
             pointer = self.fb.placed(PTR, text, pointer)
         return pointer
+
+    def _moved(self, element: Type, pointer: Value, offset: Value) -> Value:
+        text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {offset.text}"
+        return self.fb.placed(PTR, text, pointer, offset)
 
     def _total(self, terms: Sequence[tuple[Value, int]], number: int) -> Value:
         """A sum; what is known early is added up first."""
@@ -175,6 +183,8 @@ class IndexMath:
 
     def add(self, a: Position, b: Position) -> Position:
         """Sum."""
+        if a is ZERO:
+            return b
         if isinstance(a, Affine) and isinstance(b, Affine):
             bounds, spacing = _sum(self.bounds(a), self.bounds(b)), math.gcd(_spacing(a), _spacing(b))
             return Affine(sum_of(a.base, b.base), a.step + b.step, bounds, spacing)

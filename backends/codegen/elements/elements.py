@@ -59,10 +59,16 @@ class ElementEmitter:
         self.rules = rules
         self.leaves: dict[HloInstruction, tuple[Element, ...]] = {}
         self._emitted: dict[tuple[object, ...], Element] = {}
+        # Most operands are asked for at the very index of their user.
+        self._last_index: tuple[Index, tuple[object, ...]] = ((), ())
 
     def element(self, instruction: HloInstruction, index: Index) -> Element:
         """The elements of an instruction's value at an index; emitted once for each index in a block."""
-        key = (instruction, index_key(index))
+        asked, spelt = self._last_index
+        if asked is not index:
+            spelt = index_key(index)
+            self._last_index = index, spelt
+        key = (instruction, spelt)
         found = self._emitted.get(key)
         if found is None:
             found = self._emit(instruction, index)

@@ -111,10 +111,12 @@ def enter_kernel(
     count = len(read)
     second_cache = request.target.cache_bytes[1]
     inputs = [
-        replace(view, ahead=ahead if shape.size_bytes > second_cache else 0)
+        replace(view, ahead=ahead) if ahead and shape.size_bytes > second_cache else view
         for view, (_, shape) in zip(views, shapes[:count], strict=False)
     ]
-    outputs = [replace(view, streams=number in request.streamed) for number, view in enumerate(views[count:])]
+    outputs = [
+        replace(view, streams=True) if number in request.streamed else view for number, view in enumerate(views[count:])
+    ]
     sources: dict[HloInstruction, ElementSource] = {
         parameter: read_from(view) for parameter, view in zip(read, inputs, strict=True)
     }

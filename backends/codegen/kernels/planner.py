@@ -13,7 +13,7 @@ from xlalite.backends.codegen.kernels.added_kernels import added_plans
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.kernel_body import KernelBody, kernel_body
 from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
@@ -96,7 +96,11 @@ def plan_function(kind: KernelKind) -> PlanFunction:
 
 
 def plan_kernel(
-    instruction: HloInstruction, in_place: Sequence[tuple[int, int]], num_threads: int, target: TargetInfo
+    instruction: HloInstruction,
+    in_place: Sequence[tuple[int, int]],
+    num_threads: int,
+    target: TargetInfo,
+    body: KernelBody | None = None,
 ) -> KernelPlan | Declined:
     """The plan for an instruction, or why no kind of kernel computes it.
 
@@ -105,8 +109,9 @@ def plan_kernel(
         in_place: (result number, operand number) pairs that share memory.
         num_threads: Threads that may work on it.
         target: What the code is for.
+        body: The instruction's `kernel_body`, if the caller has made it.
     """
-    body = kernel_body(instruction)
+    body = body or kernel_body(instruction)
     request = KernelRequest(collapse(body.computation), tuple(in_place), target, _unread(instruction))
     fusion_kind = instruction.attrs.kind if instruction.opcode == "fusion" else None
     refusals: list[str] = []
@@ -146,14 +151,15 @@ class KernelPlans:
         self._fingerprints = Fingerprints()
         self._plans: dict[Hashable, KernelPlan | Declined] = {}
 
-    def of(self, instruction: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
+    def of(
+        self, instruction: HloInstruction, body: KernelBody, in_place: tuple[tuple[int, int], ...]
+    ) -> KernelPlan | Declined:
         """What `plan_kernel` says, which keeps the bodies as they are."""
-        body = kernel_body(instruction)
         digest = self._fingerprints.of_computation(body.computation)
         key = digest, in_place, instruction.opcode == "fusion" and instruction.attrs.kind, _unread(instruction)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = plan_kernel(instruction, in_place, self._num_threads, self._target)
+            plan = self._plans[key] = plan_kernel(instruction, in_place, self._num_threads, self._target, body)
         if isinstance(plan, Declined):
             return plan
         return replace(plan, operands=body.operands, decision=replace(plan.decision, subject=(instruction.name,)))

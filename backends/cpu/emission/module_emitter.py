@@ -15,7 +15,7 @@ import numpy as np
 from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
-from xlalite.backends.codegen.kernels.kernel_body import kernel_body
+from xlalite.backends.codegen.kernels.kernel_body import KernelBody, kernel_body
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -310,7 +310,7 @@ class _ModuleEmitter:
 
     def _plan_fold(self, fusion: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
         reason = why_evaluated(fusion)
-        plan = Declined(reason) if reason else self._plans.of(fusion, in_place)
+        plan = Declined(reason) if reason else self._plans.of(fusion, kernel_body(fusion), in_place)
         if isinstance(plan, KernelPlan) and self._scratch(plan.kernel, plan.grain):
             return Declined("a kernel needs memory of its own")
         return plan
@@ -333,7 +333,8 @@ class _ModuleEmitter:
         if reason is not None:
             self._emit_evaluator_call(instruction, reason)
             return
-        plan = self._plans.of(instruction, self._in_place(instruction))
+        body = kernel_body(instruction)
+        plan = self._plans.of(instruction, body, self._in_place(instruction, body))
         if isinstance(plan, Declined):
             self._emit_evaluator_call(instruction, plan.reason)
             return
@@ -426,10 +427,9 @@ class _ModuleEmitter:
         )
         return operands, results
 
-    def _in_place(self, instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
-        """Results in the very memory of an operand; operands count as `kernel_body` numbers them."""
-        operands = kernel_body(instruction).operands
-        slices = {self._slice(operand): number for number, operand in enumerate(operands)}
+    def _in_place(self, instruction: HloInstruction, body: KernelBody) -> tuple[tuple[int, int], ...]:
+        """Results in the very memory of an operand; operands count as the body numbers them."""
+        slices = {self._slice(operand): number for number, operand in enumerate(body.operands)}
         found = []
         for number, (index, _) in enumerate(instruction.shape.leaves()):
             operand = slices.get(self._slice(instruction, index))
