@@ -209,9 +209,9 @@ class Shape:
 
     def leaves(self, prefix: ShapeIndex = ()) -> Iterator[Leaf]:
         """The shapes that are no tuples, depth first, each with its index."""
-        if not self.is_tuple:
-            yield prefix, self
-            return
+        return self._leaves_of_elements(prefix) if self.is_tuple else iter(((prefix, self),))
+
+    def _leaves_of_elements(self, prefix: ShapeIndex) -> Iterator[Leaf]:
         for position, element in enumerate(self.elements):
             yield from element.leaves((*prefix, position))
 

@@ -23,15 +23,16 @@ from xlalite.hlo.types.window import Window, WindowDimension
 
 
 def collapse(body: HloComputation) -> HloComputation:
-    """A copy of a kernel's computation with merged dimensions; `body` is left as it is."""
+    """A copy of a kernel's computation with merged dimensions, or the computation itself where there are none."""
     boundaries = find_boundaries(body)
+    order = body.post_order()
+    runs = {instruction: boundaries.runs(instruction) for instruction in order if instruction.shape.is_array}
+    shapes = {instruction: _merged_shape(instruction, boundaries, runs) for instruction in order}
+    if all(instruction.shape == shape for instruction, shape in shapes.items()):
+        return body
     twin = HloComputation(body.name)
     copies: dict[HloInstruction, HloInstruction] = {}
-    runs: RunsOf = {}
-    for instruction in body.post_order():
-        if instruction.shape.is_array:
-            runs[instruction] = boundaries.runs(instruction)
-        shape = _merged_shape(instruction, boundaries, runs)
+    for instruction, shape in shapes.items():
         merged_attrs = _ATTRS.get(instruction.opcode)
         attrs = merged_attrs(instruction, runs, shape) if merged_attrs is not None else instruction.attrs
         operands = [copies[operand] for operand in instruction.operands]

@@ -51,6 +51,8 @@ def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
 
 def _width(instruction: HloInstruction) -> float:
     """How many f32 take as much of a register as an element, at least one."""
+    if instruction.shape.is_array:
+        return max(1.0, instruction.shape.dtype.bits / 32)
     return max(1.0, *(shape.dtype.bits / 32 for _, shape in instruction.shape.leaves() if shape.is_array), 1.0)
 
 
