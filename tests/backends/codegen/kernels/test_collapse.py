@@ -260,3 +260,13 @@ def test_batches_of_systems_merge_and_matrices_do_not() -> None:
   ROOT r = f32[2,3,4,5] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE"""
     module = parse(f"HloModule m\nENTRY e {{\n{body}\n}}")
     assert collapse(module.entry_computation).root.shape.dims == (6, 4, 5)
+
+
+def test_a_body_in_which_nothing_merges_is_no_copy() -> None:
+    module = parse("HloModule m\nENTRY e {\n  x = f32[6] parameter(0)\n  ROOT r = f32[6] negate(x)\n}")
+    assert collapse(module.entry_computation) is module.entry_computation
+
+
+def test_a_written_layout_is_not_in_a_kernels_body() -> None:
+    module = parse("HloModule m\nENTRY e {\n  x = f32[6]{0} parameter(0)\n  ROOT r = f32[6]{0} negate(x)\n}")
+    assert {one.shape.layout for one in collapse(module.entry_computation).instructions} == {None}
