@@ -149,6 +149,12 @@ def test_concatenation_without_an_axis_flattens():
         (lambda x: np.lib.stride_tricks.as_strided(x, (3,), (8,)), "sliding_window_view"),
         (lambda x: [each for each in np.nditer(x)], "np.ndindex"),
         (lambda x: np.vectorize(np.sum, signature="(n)->()")(x), "use xlalite.vmap"),
+        (
+            lambda x: np.where(x > 0, "a", "b"),
+            "'a' cannot be recorded by xlalite.jit: its elements are <U1, not numbers",
+        ),
+        (lambda x: x.astype(int) + np.datetime64("2020-01-01"), "its elements are datetime64"),
+        (lambda x: np.maximum(x, None), "its elements are object"),
         (lambda x: (x, np.array(["a"])), "returned an array of <U1"),
         (lambda x: (x, np.zeros(2, [("a", float)])), r"returned an array of \[\('a', '<f8'\)\]"),
         (lambda x: len(x[x > 0]), "how many elements a mask selects is not known"),

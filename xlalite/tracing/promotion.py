@@ -9,21 +9,32 @@ import numpy as np
 
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.hlo.errors import TracingError
 from xlalite.ops.functions import array, math
 from xlalite.ops.helpers.constant import convert_to_tensor, literal
 from xlalite.ops.helpers.promotion import cast_to
-from xlalite.tracing.traced_array import TracedArray
+from xlalite.tracing.traced_array import TracedArray, is_numeric
 
 _WEAK_TYPES: Mapping[str, type] = {"b": bool, "i": int, "f": float, "c": complex}
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A traced array, an array, a number or a nesting of them as a tensor of its NumPy element type."""
+    """A traced array, an array, a number or a nesting of them as a tensor of its NumPy element type.
+
+    Raises:
+        TracingError: Its elements are text, dates, objects or records.
+    """
     if hasattr(value, "_as_tensor") or isinstance(value, Tensor):
         return convert_to_tensor(value)
     if isinstance(value, list | tuple) and contains_traced(value):
         return array.stack(promoted(*value), 0)
-    return convert_to_tensor(np.asarray(value))
+    elements = np.asarray(value)
+    if not is_numeric(elements.dtype):
+        raise TracingError(
+            f"{value!r} cannot be recorded by xlalite.jit: its elements are {elements.dtype}, not numbers or truth "
+            "values"
+        )
+    return convert_to_tensor(elements)
 
 
 def traced_array(value: Any) -> Any:

@@ -51,6 +51,7 @@ INSTEAD: Mapping[str, str] = {
     "scipy.signal": "np.convolve, np.correlate, np.fft, or xlalite.scan for filters that feed back",
     "scipy.stats": "NumPy's functions and those of scipy.special: ndtr(x) for norm.cdf(x), ndtri(p) for norm.ppf(p), "
     "np.exp(-x**2 / 2) / np.sqrt(2 * np.pi) for norm.pdf(x), gammainc, betainc",
+    "scipy.special": "NumPy's functions, or import scipy.special outside of the function",
     "scipy": "NumPy's functions",
     "numpy.ma": "np.where(mask, x, other), and reductions with where=mask, in the place of masked arrays",
     "numpy.polynomial": "np.polyval, or functions as np.polynomial.polynomial.polyval",

@@ -29,7 +29,7 @@ class SourceLocation:
 
 
 def user_location() -> SourceLocation:
-    """The innermost frame outside the package and outside NumPy, which calls back; examples count as user code."""
+    """The innermost frame outside the package, NumPy and SciPy, which call back; examples count as user code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -50,6 +50,6 @@ def user_line(traceback: TracebackType | None) -> str:
 
 @cache
 def _is_ours(module: str) -> bool:
-    if module == "contextlib" or module.startswith("numpy."):
+    if module == "contextlib" or module.startswith(("numpy.", "scipy.")):
         return True
     return module.startswith("xlalite.") and not module.startswith("xlalite.examples")
