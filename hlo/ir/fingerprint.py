@@ -7,8 +7,9 @@ annotations, wired in the same way. Sharing counts: `add(x, x)` differs from `ad
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from xlalite.hlo.digest import blake2b
 from xlalite.hlo.ir.computation import HloComputation
@@ -16,7 +17,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Attrs
 from xlalite.hlo.ir.traversal import callees, calls_itself, post_order, structural_order
-from xlalite.hlo.spelling.attributes import AttributeField, NoAttrs, attribute_fields
+from xlalite.hlo.spelling.attributes import NoAttrs, attribute_fields
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
 
@@ -171,7 +172,7 @@ class Fingerprints:
                 self._attrs(instruction.attrs),
                 [numbers[operand] for operand in instruction.operands],
                 [self.of_computation(called) for called in instruction.called_computations],
-                sorted(numbers[one] for one in instruction.control_predecessors) if with_control else (),
+                sorted([numbers[one] for one in instruction.control_predecessors]) if with_control else (),
                 annotations_of(instruction),
             )
         )
@@ -185,13 +186,13 @@ class Fingerprints:
     def _attrs(self, attrs: Attrs) -> tuple[str, ...]:
         if isinstance(attrs, NoAttrs):
             return ()
-        coded, plain = _plan(attrs.__class__)
-        values = [getattr(attrs, one.field) for one in coded]
-        # None is an attribute that is not there; a codec knows only values.
-        texts = ["" if value is None else one.codec.format(value) for one, value in zip(coded, values, strict=True)]
-        for name in plain:
+        texts: list[str] = []
+        for name, spell in _plan(attrs.__class__):
             value = getattr(attrs, name)
-            texts.append(self._literal(value) if isinstance(value, Literal) else repr(value))
+            if spell is None:
+                texts.append(self._literal(value) if isinstance(value, Literal) else repr(value))
+            else:  # None is an attribute that is not there; a codec knows only values
+                texts.append("" if value is None else spell(value))
         return tuple(texts)
 
     def _literal(self, literal: Literal) -> str:
@@ -220,8 +221,8 @@ def _digest(kind: str, parts: Sequence[str]) -> str:
 
 
 @cache
-def _plan(attrs_class: type) -> tuple[tuple[AttributeField, ...], tuple[str, ...]]:
-    """The fields that have a text of their own, and the names of those that have not."""
-    coded = attribute_fields(attrs_class)
-    with_codec = {one.field for one in coded}
-    return coded, tuple(one.name for one in dataclasses.fields(attrs_class) if one.name not in with_codec)
+def _plan(attrs_class: type) -> tuple[tuple[str, Callable[[Any], str] | None], ...]:
+    """The fields that have a text of their own, with what spells it, and behind them those that have not."""
+    coded = {one.field: one.codec.format for one in attribute_fields(attrs_class)}
+    plain = [(one.name, None) for one in dataclasses.fields(attrs_class) if one.name not in coded]
+    return (*coded.items(), *plain)
