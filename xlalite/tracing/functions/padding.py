@@ -10,13 +10,6 @@ from xlalite.tracing.duck_numpy import np
 from xlalite.tracing.functions.registry import records
 from xlalite.tracing.promotion import contains_traced, traced_array
 
-_SUMMARIES: Mapping[str, Callable[..., Any]] = {
-    "maximum": np.max,
-    "minimum": np.min,
-    "mean": np.mean,
-    "median": np.median,
-}
-
 
 @records(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
@@ -67,7 +60,8 @@ def _summaries(x: Any, axis: int, width: Any, mode: str, options: Mapping[str, A
     if 0 in (first, last) and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
     parts = np.take(x, np.arange(first), axis), np.take(x, np.arange(size - last, size), axis)
-    found = [_SUMMARIES[mode](part, axis=axis, keepdims=True) for part in parts]
+    summary = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}[mode]
+    found = [summary(part, axis=axis, keepdims=True) for part in parts]
     return [np.rint(each) for each in found] if x.dtype.kind in "iu" else found
 
 
@@ -84,6 +78,6 @@ _PAIRS: Mapping[str, Any] = {"constant_values": 0, "end_values": 0, "stat_length
 _SIDES: Mapping[str, Callable[..., Sequence[Any]]] = {
     **dict.fromkeys(("constant", "empty"), _constants),
     **dict.fromkeys(("edge", "reflect", "symmetric", "wrap"), _neighbours),
-    **dict.fromkeys(_SUMMARIES, _summaries),
+    **dict.fromkeys(("maximum", "minimum", "mean", "median"), _summaries),
     "linear_ramp": _ramps,
 }

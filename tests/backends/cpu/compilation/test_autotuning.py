@@ -110,7 +110,7 @@ def test_damaged_files_are_measured_again(cache: ObjectCache, monkeypatch: pytes
     text = product((256, 256, 256))
     tuned(text, options())
     assert cache.directory is not None
-    for file in cache.directory.path.rglob("*"):
+    for file in Path(cache.directory.path).rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[:-9] + b"nonsense!")
     other = ObjectCache.at(cache.directory.path)

@@ -176,11 +176,13 @@ def test_thread_may_end_inside_loaded_code():
 
 def test_warm_process_needs_neither_llvm_nor_what_takes_long_to_import(tmp_path):
     program = (
-        "import sys, numpy as np, xlalite as xl\n"
+        "import sys\n"
+        "before = {*sys.modules}\n"
+        "import numpy as np, xlalite as xl\n"
         "f = xl.jit(lambda x: np.exp(x).sum())\n"
         "f(np.ones(100, np.float32))\n"
-        "names = ('llvmlite.binding', 'xlalite.passes.pipelines', 'pathlib', 'shutil')\n"
-        "print(*(name in sys.modules for name in names))"
+        "names = {'llvmlite.binding', 'xlalite.passes.pipelines', 'pathlib', 'shutil'}\n"
+        "print(*sorted(names & {*sys.modules} - before))"
     )
     outputs = [
         subprocess.run(
@@ -192,4 +194,5 @@ def test_warm_process_needs_neither_llvm_nor_what_takes_long_to_import(tmp_path)
         ).stdout
         for _ in range(2)
     ]
-    assert outputs == ["True True True True\n", "False False False False\n"]
+    assert "llvmlite.binding" in outputs[0]
+    assert outputs[1] == "\n"
