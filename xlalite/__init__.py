@@ -49,7 +49,8 @@ _NAMES: dict[str, str] = {
     "xlalite.framework.graph.default_session": "get_default_session",
     "xlalite.framework.graph.dtypes": (
         "DType, as_dtype, bfloat16, bool_, bool_ as bool, complex64, complex128, double, float16, float32, float64, "
-        "half, int8, int16, int32, int64, resource, string, uint8, uint16, uint32, uint64"
+        "half, int8, int16, int32, int64, qint8, qint16, qint32, quint8, quint16, resource, string, uint8, uint16, "
+        "uint32, uint64"
     ),
     "xlalite.framework.graph.graph": "Graph",
     "xlalite.framework.graph.graph_keys": "GraphKeys",
@@ -174,9 +175,9 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.nn": "log_sigmoid",
     "xlalite.ops.functions.quantization": (
-        "fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, fake_quant_with_min_max_vars, "
-        "fake_quant_with_min_max_vars_gradient, fake_quant_with_min_max_vars_per_channel, "
-        "fake_quant_with_min_max_vars_per_channel_gradient"
+        "dequantize, fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, "
+        "fake_quant_with_min_max_vars, fake_quant_with_min_max_vars_gradient, "
+        "fake_quant_with_min_max_vars_per_channel, fake_quant_with_min_max_vars_per_channel_gradient, quantize"
     ),
     "xlalite.ops.functions.random_ops": "random_normal, random_shuffle, random_uniform, truncated_normal",
     "xlalite.ops.functions.space_blocks": (

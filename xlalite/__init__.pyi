@@ -17,8 +17,9 @@ from xlalite.framework.graph.default_session import get_default_session as get_d
 from xlalite.framework.graph.dtypes import (
     DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool_ as bool_, complex128 as complex128,
     complex64 as complex64, double as double, float16 as float16, float32 as float32, float64 as float64, half as half,
-    int16 as int16, int32 as int32, int64 as int64, int8 as int8, resource as resource, string as string,
-    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8
+    int16 as int16, int32 as int32, int64 as int64, int8 as int8, qint16 as qint16, qint32 as qint32, qint8 as qint8,
+    quint16 as quint16, quint8 as quint8, resource as resource, string as string, uint16 as uint16, uint32 as uint32,
+    uint64 as uint64, uint8 as uint8
 )
 from xlalite.framework.graph.graph import Graph as Graph
 from xlalite.framework.graph.graph_keys import GraphKeys as GraphKeys
@@ -129,12 +130,13 @@ from xlalite.ops.functions.products import (
     tensordot as tensordot
 )
 from xlalite.ops.functions.quantization import (
-    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    dequantize as dequantize, fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
-    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+    quantize as quantize
 )
 from xlalite.ops.functions.queues import (
     FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,

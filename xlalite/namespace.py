@@ -280,10 +280,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "quantization": {
         "xlalite.ops.functions.quantization": (
-            "fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, fake_quant_with_min_max_vars, "
-            "fake_quant_with_min_max_vars_gradient, fake_quant_with_min_max_vars_per_channel, "
-            "fake_quant_with_min_max_vars_per_channel_gradient, quantize_and_dequantize, quantize_and_dequantize_v2, "
-            "quantize_and_dequantize_v3"
+            "dequantize, fake_quant_with_min_max_args, fake_quant_with_min_max_args_gradient, "
+            "fake_quant_with_min_max_vars, fake_quant_with_min_max_vars_gradient, "
+            "fake_quant_with_min_max_vars_per_channel, fake_quant_with_min_max_vars_per_channel_gradient, quantize, "
+            "quantize_and_dequantize, quantize_and_dequantize_v2, quantize_and_dequantize_v3"
         ),
     },
     "python_io": {

@@ -12,8 +12,8 @@ def test_types_equal_their_names_and_numpy_types(dtype: dtypes.DType) -> None:
     assert dtype == dtype.name
     assert as_dtype(dtype.name) is dtype
     if not dtype.is_host_only:
-        assert dtype == dtype.numpy_dtype
-        assert as_dtype(dtype.hlo) is dtype
+        assert (dtype == dtype.numpy_dtype) is not dtype.is_quantized
+        assert (as_dtype(dtype.hlo) is dtype) is not dtype.is_quantized
         assert dtype.hlo.numpy == dtype.numpy_dtype
 
 

@@ -93,7 +93,7 @@ def operation_message(
         if isinstance(value, FunctionGraph):
             message.attr[name].func.name = functions[value].name if functions else value.name
         else:
-            _set_value(message.attr[name], value)
+            _set_value(message.attr[name], value, said.get("dtype"))
     if add_shapes:
         _set_value(message.attr["_output_shapes"], [output.shape for output in operation.outputs])
     return message
@@ -132,8 +132,8 @@ def _types_around(operation: Operation) -> dict[str, Any]:
     return {"Tcond": taken[0], "Tin": taken[1:], "Tout": [tensor.dtype for tensor in functions[1].outputs]}
 
 
-def _set_value(message: Any, value: Any) -> None:
-    """Gives an `AttrValue` a value of any type that attributes have; None leaves it unset."""
+def _set_value(message: Any, value: Any, dtype: DType | None = None) -> None:
+    """Gives an `AttrValue` a value of any type that attributes have, arrays of elements of `dtype`; None leaves it."""
     if isinstance(value, list | tuple):
         message.list.SetInParent()
         for each in value:
@@ -141,7 +141,7 @@ def _set_value(message: Any, value: Any) -> None:
             getattr(message.list, field).append(held)
         return
     if value is not None:
-        field, held = _field_and_value(value)
+        field, held = _field_and_value(value, dtype)
         setting = getattr(message, field)
         if hasattr(setting, "CopyFrom"):
             setting.CopyFrom(held)
@@ -150,7 +150,7 @@ def _set_value(message: Any, value: Any) -> None:
             setattr(message, field, held)
 
 
-def _field_and_value(value: Any) -> tuple[str, Any]:
+def _field_and_value(value: Any, dtype: DType | None = None) -> tuple[str, Any]:
     from xlalite.messages.data_types import DTYPE_NUMBERS, shape_message, tensor_message
 
     match value:
@@ -167,8 +167,8 @@ def _field_and_value(value: Any) -> tuple[str, Any]:
         case TensorShape():
             return "shape", _as_message("TensorShapeProto", shape_message(value))
         case np.ndarray():
-            dtype = string if value.dtype == object else as_dtype(value.dtype)
-            return "tensor", _as_message("TensorProto", tensor_message(value, dtype))
+            held = dtype or (string if value.dtype == object else as_dtype(value.dtype))
+            return "tensor", _as_message("TensorProto", tensor_message(value, held))
     return "s", str(value).encode()
 
 

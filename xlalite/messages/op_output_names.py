@@ -67,6 +67,7 @@ in_backprop: Dilation2DBackpropInput
 index: Where
 indices ids weights: ComputeAccidentalHits
 input_backprop input_min_backprop input_max_backprop: QuantizeAndDequantizeV4Grad
+output output_min output_max: QuantizeV2
 is_closed: QueueIsClosedV2
 is_initialized: VarIsInitializedOp
 item: TensorListGetItem

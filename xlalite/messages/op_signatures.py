@@ -94,6 +94,8 @@ T > T out_idx: Unique
 T T T _ _ > T: MaxPoolGradGradV2 MaxPoolGradV2
 T T _ > dtype: HistogramFixedWidth
 T _ > _ _ _ T: CTCGreedyDecoder
+T _ _ > dtype: Dequantize
+_ _ _ > T _ _: QuantizeV2
 T _ _ > T T _: SampleDistortedBoundingBoxV2
 T _ _ _ > T T: CTCLoss
 T _ _ _ T > T: MatrixDiagV2 MatrixDiagV3

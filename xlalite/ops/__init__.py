@@ -41,6 +41,7 @@ from xlalite.ops.declarations import (
     ordering as ordering,
     pooling as pooling,
     quantization as quantization,
+    quantized_types as quantized_types,
     queue_ops as queue_ops,
     random_generators as random_generators,
     random_numbers as random_numbers,

@@ -1,13 +1,13 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
 from xlalite.ops.functions.quantization import (
-    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    dequantize as dequantize, fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
-    quantize_and_dequantize as quantize_and_dequantize, quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
-    quantize_and_dequantize_v3 as quantize_and_dequantize_v3
+    quantize as quantize, quantize_and_dequantize as quantize_and_dequantize,
+    quantize_and_dequantize_v2 as quantize_and_dequantize_v2, quantize_and_dequantize_v3 as quantize_and_dequantize_v3
 )
 

@@ -16,6 +16,7 @@ _FLOATING: Final = frozenset({"float16", "bfloat16", "float32", "float64"})
 _COMPLEX: Final = frozenset({"complex64", "complex128"})
 _SIGNED: Final = frozenset({"int8", "int16", "int32", "int64"})
 _UNSIGNED: Final = frozenset({"uint8", "uint16", "uint32", "uint64"})
+_QUANTIZED: Final = frozenset({"qint8", "quint8", "qint16", "quint16", "qint32"})
 
 
 class DType:
@@ -72,13 +73,18 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether elements are integers, signed or not."""
+        """Whether elements are integers, signed or not, that stand for themselves."""
         return self._name in _SIGNED or self._name in _UNSIGNED
 
     @property
     def is_unsigned(self) -> bool:
         """Whether elements are unsigned integers."""
         return self._name in _UNSIGNED
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether elements are integers that stand for real numbers of a range, which is kept elsewhere."""
+        return self._name in _QUANTIZED
 
     @property
     def is_bool(self) -> bool:
@@ -120,7 +126,7 @@ class DType:
         Raises:
             TypeError: It is no type of numbers in an order.
         """
-        if self.is_integer:
+        if self.is_integer or self.is_quantized:
             return np.iinfo(self._numpy)
         if self.is_floating:
             return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
@@ -166,6 +172,11 @@ uint64: Final = DType("uint64", np.uint64, HloDType.U64)
 bool_: Final = DType("bool", np.bool_, HloDType.PRED)
 complex64: Final = DType("complex64", np.complex64, HloDType.C64)
 complex128: Final = DType("complex128", np.complex128, HloDType.C128)
+qint8: Final = DType("qint8", np.int8, HloDType.S8)
+quint8: Final = DType("quint8", np.uint8, HloDType.U8)
+qint16: Final = DType("qint16", np.int16, HloDType.S16)
+quint16: Final = DType("quint16", np.uint16, HloDType.U16)
+qint32: Final = DType("qint32", np.int32, HloDType.S32)
 string: Final = DType("string", np.object_, None)
 resource: Final = DType("resource", np.object_, None)
 
@@ -174,9 +185,11 @@ double: Final = float64
 
 ALL_TYPES: Final[tuple[DType, ...]] = (
     float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_,
-    complex64, complex128, string, resource,
+    complex64, complex128, qint8, quint8, qint16, quint16, qint32, string, resource,
 )  # fmt: skip
-NUMERIC_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if not t.is_host_only and not t.is_bool)
+QUANTIZED_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if t.is_quantized)
+_PLAIN_TYPES: Final = tuple(t for t in ALL_TYPES if not t.is_host_only and not t.is_quantized)
+NUMERIC_TYPES: Final[frozenset[DType]] = frozenset(t for t in _PLAIN_TYPES if not t.is_bool)
 FLOATING_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if t.is_floating)
 INTEGER_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if t.is_integer)
 COMPILABLE_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if not t.is_host_only)
@@ -184,11 +197,11 @@ COMPILABLE_TYPES: Final[frozenset[DType]] = frozenset(t for t in ALL_TYPES if no
 _BY_NAME: Final[dict[str, DType]] = {t.name: t for t in ALL_TYPES} | {
     "half": float16, "double": float64, "float": float32, "bool_": bool_, "str": string,
 }  # fmt: skip
-_BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {t.numpy_dtype: t for t in ALL_TYPES if not t.is_host_only}
+_BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {t.numpy_dtype: t for t in _PLAIN_TYPES}
 _BY_PYTHON: Final[dict[type, DType]] = {
     float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string,
 }  # fmt: skip
-_BY_HLO: Final[dict[HloDType, DType]] = {t.hlo: t for t in ALL_TYPES if not t.is_host_only}
+_BY_HLO: Final[dict[HloDType, DType]] = {t.hlo: t for t in _PLAIN_TYPES}
 
 
 def as_dtype(value: Any) -> DType:
@@ -234,7 +247,7 @@ def result_type(*types: DType) -> DType:
     if all(t is first for t in types):
         return first
     names = " and ".join(t.name for t in types)
-    if any(t.is_host_only for t in types):
+    if any(t.is_host_only or t.is_quantized for t in types):
         raise TypeError(f"no common element type for {names}")
     try:
         return as_dtype(np.result_type(*(t.numpy_dtype for t in types)))

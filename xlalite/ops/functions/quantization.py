@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlalite.framework.graph.dtypes import as_dtype, float32
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
@@ -128,6 +129,59 @@ def quantize_and_dequantize_v3(
     attrs = _quantize_attrs(signed_input, range_given, narrow_range, axis)
     operands = [*promote(input, input_min, input_max), convert_to_tensor(num_bits)]
     return node("QuantizeAndDequantizeV3", operands, attrs, name)
+
+
+def quantize(
+    input: Any,
+    min_range: Any,
+    max_range: Any,
+    T: Any,  # TensorFlow's name
+    mode: str = "MIN_COMBINED",
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+    ensure_minimum_range: float = 0.01,
+) -> tuple[Tensor, ...]:
+    """Numbers as integers of a quantised type, and the range that these stand for.
+
+    Args:
+        input: Numbers, float32.
+        min_range: The lower end of the range, a scalar, or with `axis` a vector along that dimension.
+        max_range: The upper end.
+        T: `qint8`, `quint8`, `qint16`, `quint16` or `qint32`.
+        mode: How integers stand for numbers: MIN_COMBINED, MIN_FIRST or SCALED.
+        round_mode: HALF_AWAY_FROM_ZERO or, in mode SCALED, HALF_TO_EVEN.
+        name: Name of the operation.
+        narrow_range: In mode SCALED, whether the least integer is not used.
+        axis: The dimension with a range for each place.
+        ensure_minimum_range: How far apart the ends are at least, relative to the larger of them and to 1.
+
+    Returns:
+        The integers, and the ends of the range.
+    """
+    attrs = {"T": as_dtype(T), "mode": mode, "round_mode": round_mode, "narrow_range": narrow_range}
+    attrs = {**attrs, "axis": -1 if axis is None else axis, "ensure_minimum_range": float(ensure_minimum_range)}
+    return operation("QuantizeV2", _as_float32(input, min_range, max_range), attrs, name).outputs
+
+
+def dequantize(
+    input: Any,
+    min_range: Any,
+    max_range: Any,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    axis: int | None = None,
+    narrow_range: bool = False,
+    dtype: Any = float32,
+) -> Tensor:
+    """The numbers, float32 or bfloat16, that integers of a quantised type stand for; the arguments of `quantize`."""
+    attrs = {"mode": mode, "axis": -1 if axis is None else axis, "narrow_range": narrow_range, "dtype": as_dtype(dtype)}
+    return node("Dequantize", [convert_to_tensor(input), *_as_float32(min_range, max_range)], attrs, name)
+
+
+def _as_float32(*values: Any) -> list[Tensor]:
+    return [convert_to_tensor(each, float32) for each in values]
 
 
 def _quantize_attrs(signed: bool, given: bool, narrow: bool, axis: int | None) -> dict[str, Any]:

@@ -70,10 +70,11 @@ def constant(
         ShapeError: the value does not fit `shape`.
         LiteralError: the value does not exist in `dtype`.
     """
-    array = as_array(value, None if dtype is None else as_dtype(dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = as_array(value, wanted)
     if shape is not None:
         array = _fit(array, as_shape(shape).known_dims(), verify_shape)
-    return _constant_node(array, name)
+    return _constant_node(array, name, wanted)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> Tensor:
@@ -100,7 +101,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
         value = np.array(value.known_dims(), (wanted or dtypes.int32).numpy_dtype)
     if wanted is None and preferred_dtype is not None and weak_kind(value) is not None:
         wanted = as_dtype(preferred_dtype)
-    return _constant_node(as_array(value, wanted), name or "Const")
+    return _constant_node(as_array(value, wanted), name or "Const", wanted)
 
 
 def literal(value: Any, dtype: DType) -> Tensor:
@@ -110,7 +111,7 @@ def literal(value: Any, dtype: DType) -> Tensor:
         LiteralError: it does not exist in `dtype`.
     """
     array, graph = as_array(value, dtype), get_default_graph()
-    return _shared(array, dtype, "Const", graph) if graph.is_traced else _constant_node(array, "Const")
+    return _shared(array, dtype, "Const", graph) if graph.is_traced else _constant_node(array, "Const", dtype)
 
 
 def as_existing_tensor(value: Any) -> Tensor | None:
@@ -171,16 +172,16 @@ def _default_type(array: Array, kind: type) -> DType:
 
 
 def _converted(array: Array, dtype: DType, kind: type | None) -> Array:
-    wanted = dtype.numpy_dtype
+    wanted, is_whole = dtype.numpy_dtype, dtype.is_integer or dtype.is_quantized
     if array.dtype == wanted:
         return array
-    if array.size and (dtype.is_integer or dtype.is_bool) and array.dtype.kind in "fc":
+    if array.size and (is_whole or dtype.is_bool) and array.dtype.kind in "fc":
         raise LiteralError(f"cannot make {dtype.name} of {array.tolist()!r}: the values are not integers")
     if dtype.is_floating and array.dtype.kind == "c":
         raise LiteralError(f"cannot make {dtype.name} of the complex {array.tolist()!r}")
     with np.errstate(all="ignore"):
         converted = array.astype(wanted)
-    if dtype.is_integer and not np.array_equal(converted.astype(array.dtype), array):
+    if is_whole and not np.array_equal(converted.astype(array.dtype), array):
         raise LiteralError(f"cannot make {dtype.name} of {array.tolist()!r}: a value is out of range")
     return converted
 
@@ -213,8 +214,8 @@ def _fit(array: Array, dims: tuple[int, ...], verify_shape: bool) -> Array:
     raise ShapeError(f"constant: {array.size} elements cannot fill shape {dims}")
 
 
-def _constant_node(array: Array, name: str) -> Tensor:
-    dtype = dtypes.string if array.dtype == object else as_dtype(array.dtype)
+def _constant_node(array: Array, name: str, dtype: DType | None) -> Tensor:
+    dtype = dtype or (dtypes.string if array.dtype == object else as_dtype(array.dtype))
     graph = get_default_graph()
     # What has a gradient may be asked for its own.
     if not graph.is_traced or dtype.is_differentiable or dtype.is_host_only or array.nbytes > _MOST_SHARED_BYTES:
