@@ -59,6 +59,56 @@ def test_value_that_was_fetched_does_not_change_later(machine: Callable[..., Any
         np.testing.assert_array_equal(after, np.full(64, 2))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happens_between_updates_they_add_up(machine: Callable[..., Any], seed: int) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    v, w = tf.Variable(tf.zeros([8]), name="v"), tf.Variable(tf.ones([8]), name="w")
+    new = tf.placeholder(tf.float32, [8])
+    runtime = machine()
+    runtime.initialize()
+    update = runtime.plan([tf.reduce_sum(v.assign_add(w * tf.reduce_sum(x)))], feeds=[x])
+    other = runtime.plan(targets=[w.assign(w * 0.5 + 1.0, read_value=False)])
+    read = runtime.plan([v * 1.0 + w])
+    assign = runtime.plan(targets=[v.assign(new, read_value=False)], feeds=[new])
+    value, weight = np.zeros(8, np.float32), np.ones(8, np.float32)
+    held: list[tuple[np.ndarray, np.ndarray]] = []
+    store = runtime.store
+    rng = np.random.default_rng(seed)
+    for _ in range(80):
+        if rng.random() < 0.6:
+            given = rng.integers(0, 3, rng.integers(1, 3)).astype(np.float32)
+            value = value + weight * given.sum()
+            np.testing.assert_array_equal(update.run([given], store)[0], value.sum())
+            continue
+        match rng.choice(["read", "is read", "hold", "assign", "give", "put", "other", "forget"]):
+            case "read":
+                np.testing.assert_array_equal(read.run([], store)[0], value + weight)
+            case "is read":
+                with store.lock:
+                    store.begin_reading([store.find("v")])
+                held.append((store.find("v").array, value))
+            case "hold":
+                held.append((store.read_variable("v"), value))
+            case "assign":
+                value = rng.integers(0, 9, 8).astype(np.float32)
+                assign.run([value.copy()], store)
+            case "give":
+                value = rng.integers(0, 9, 8).astype(np.float32)
+                held.append((value.copy(), value))
+                store.assign_variable("v", held[-1][0])
+            case "put":
+                value = rng.integers(0, 9, 8).astype(np.float32)
+                with store.lock:
+                    store.put("v", value.copy())
+            case "other":
+                weight = weight * 0.5 + 1
+                other.run([], store)
+            case "forget":
+                runtime.cache.clear()
+    for array, expected in held:
+        np.testing.assert_array_equal(array, expected)
+
+
 def test_variable_may_be_assigned_before_it_has_a_value(machine: Callable[..., Any]) -> None:
     v = tf.Variable(tf.ones([3]), name="v")
     runtime = machine(compile_mode=CompileMode.STRICT)
@@ -205,7 +255,8 @@ def test_the_faster_way_is_kept(machine: Callable[..., Any], monkeypatch: pytest
     (step,) = plan.cluster_steps
     clock = [0.0]
     monkeypatch.setattr("xlalite.runtime.measured_step.time.perf_counter", lambda: clock[0])
-    for way, seconds in (("_run_fallback", 2.0), ("_run_updating", 3.0 if slow == "compiled" else 1.0)):
+    compiled = 3.0 if slow == "compiled" else 1.0
+    for way, seconds in (("_run_fallback", 2.0), ("_run_updating", compiled), ("_run_again", compiled)):
         monkeypatch.setattr(step, way, delayed(getattr(step, way), clock, seconds))
     for _ in range(12):
         np.testing.assert_array_equal(plan.run([np.ones(4, np.float32)], runtime.store)[0], np.full(4, 3))

@@ -39,11 +39,12 @@ class Fetches:
 def fetch_key(fetches: Any) -> Hashable:
     """Equal for structures that mean the same; what cannot be fetched at all gets some key."""
     kind = type(fetches)
-    if kind is Tensor or _may_be_key(kind):  # type: ignore[arg-type]  # types are hashable
+    # The usual structures need no closer look.
+    if kind is list:
+        if _KEYS.issuperset(map(type, fetches)) or all(map(_may_be_key, map(type, fetches))):
+            return (list, *fetches)
+    elif kind in _KEYS or _may_be_key(kind):  # type: ignore[arg-type]  # types are hashable
         return fetches  # type: ignore[no-any-return]  # it was asked
-    # The usual structure needs no closer look.
-    if kind is list and (_KEYS.issuperset(map(type, fetches)) or all(map(_may_be_key, map(type, fetches)))):
-        return (list, *fetches)
     leaves, structure = flatten(fetches, none_is_leaf=True)
     return (structure, *[leaf if type(leaf).__hash__ is not None else id(leaf) for leaf in leaves])
 

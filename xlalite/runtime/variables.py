@@ -7,7 +7,7 @@ must not change, so it is copied first: one handed out to an operation or to the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,14 +42,17 @@ class VariableStore:
 
     Attributes:
         lock: Held while a cluster that updates variables runs, so that updates do not mix; the methods for compiled
-            clusters (`put`, `exclusive`) and `find` expect it to be held.
+            clusters (`put`, `begin_reading`, `exclusive`) and `find` expect it to be held.
         find: The value of a variable or None, without marking it as shared.
+        settled: What steps know of the values, by step; forgotten when a value is replaced, shared or read. Changed
+            under the lock.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._values: dict[str, VariableValue] = {}
         self.find = self._values.get
+        self.settled: dict[object, Any] = {}
         self._states: dict[Operation, Any] = {}
         self._state_lock = threading.RLock()
         self._is_closed = False
@@ -61,6 +64,7 @@ class VariableStore:
             if value is None:
                 return None
             value.is_shared = True
+            self.settled.clear()
             return value.array
 
     def assign_variable(self, name: str, value: Array) -> None:
@@ -69,6 +73,7 @@ class VariableStore:
             value = np.array(value, order="C")
         with self.lock:
             self._values[name] = VariableValue(value, is_shared=True)
+            self.settled.clear()
 
     def state(self, operation: Operation, make: Callable[[], T]) -> T:
         """The operation's state in this session; made at its first use. Nobody waits for one of a closed session."""
@@ -101,17 +106,27 @@ class VariableStore:
             _cancel(state)
         with self.lock:
             self._values.clear()
+            self.settled.clear()
 
     # For compiled clusters, under the lock.
 
     def put(self, name: str, array: Array) -> None:
         """Replaces the value by an array that belongs to nobody else."""
         self._values[name] = VariableValue(array, is_shared=False)
+        self.settled.clear()
+
+    def begin_reading(self, values: Iterable[VariableValue | None]) -> None:
+        """Says of values that a running cluster reads them; who reads them no longer takes 1 from their `readers`."""
+        self.settled.clear()
+        for value in values:
+            if value is not None:
+                value.readers += 1
 
     def exclusive(self, name: str, value: VariableValue) -> VariableValue:
         """The variable's value in memory that may be overwritten: itself, or a copy that takes its place."""
         if value.is_shared or value.readers:
             value = self._values[name] = VariableValue(value.array.copy(), is_shared=False)
+            self.settled.clear()
         return value
 
 
