@@ -207,6 +207,7 @@ def _scaled_together(x: AnyArray, y: AnyArray) -> tuple[AnyArray, ...]:
 
 
 def _sum_of_products(a: AnyArray, b: AnyArray, c: AnyArray, d: AnyArray) -> AnyArray:
-    """The sum ab + cd without loss where it cancels."""
+    """The sum ab + cd without loss where it cancels; a zero has the sign that the plain sum gives it."""
     first, second = two_product(a, b), two_product(c, d)
-    return exact_sum(first[0], second[0], first[1], second[1])
+    exact = exact_sum(first[0], second[0], first[1], second[1])
+    return np.where(exact == 0, first[0] + second[0], exact)

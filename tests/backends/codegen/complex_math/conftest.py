@@ -13,7 +13,7 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
 
 WAYS = ("evaluator", "AVX512", "AVX2", "SSE2")
-BINARY = ("divide", "power", "atan2")
+BINARY = ("multiply", "divide", "power", "atan2")
 
 
 def _program(opcodes: tuple[str, ...], dtype: DType, count: int) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xlalite.hlo.numerics.complex_functions import combine
+
 TABLE = Path(__file__).with_name("special_values.txt")
 NUMBERS = {"x": (1.25, 3e30), "y": (0.5, 2.0, 4.0), "f": (0.0, -0.0, 1.25, -3.0), "h": (4e200,)}
 TURNS: dict[str, Callable[[float], float]] = {"s2": lambda y: math.sin(2 * y), "c": math.cos, "s": math.sin}
@@ -130,3 +132,20 @@ def test_special_values_of_two_operands(opcode, table, apply_complex, way, compl
     found = apply_complex((opcode,), way, x, y)[opcode]
     for got, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
         np.testing.assert_allclose(got, wanted, rtol=2e-7)
+
+
+@pytest.mark.parametrize("opcode", ["divide", "multiply"])
+def test_zeros_have_the_signs_of_plain_sums(opcode, apply_complex, way, complex_type):
+    """(1 + 0i) / (-1 + 0i) is -1 - 0i: its imaginary part is 0 (-1) - 1 0."""
+    parts = np.array([0.0, -0.0, 1.0, -1.0, 2.5], complex_type(0).real.dtype)
+    numbers = combine(np.repeat(parts, 5), np.tile(parts, 5)).astype(complex_type)
+    x, y = np.repeat(numbers, 25), np.tile(numbers, 25)
+    x, y = x[y != 0], y[y != 0]
+    (a, b), (c, d) = (x.real, x.imag), (y.real, y.imag)
+    if opcode == "multiply":
+        expected = a * c - b * d, a * d + b * c
+    else:
+        expected = (a * c + b * d) / (c * c + d * d), (b * c - a * d) / (c * c + d * d)
+    found = apply_complex((opcode,), way, x, y)[opcode]
+    np.testing.assert_array_equal(np.signbit(found.real), np.signbit(expected[0]))
+    np.testing.assert_array_equal(np.signbit(found.imag), np.signbit(expected[1]))
