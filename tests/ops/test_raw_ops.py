@@ -11,6 +11,7 @@ from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.wire import encode
+from xlalite.ops.functions.calling_operations import CALLING
 from xlalite.ops.functions.composed_operations import COMPOSED
 
 F = np.float32
@@ -111,8 +112,10 @@ def test_wrong_names_are_errors(graph: Any) -> None:
 
 
 def test_every_public_operation_has_a_function(graph: Any) -> None:
-    assert set(dir(tf.raw_ops)) == {*COMPOSED, *(name for name in OP_SPECS if not name.startswith("_"))}
-    assert not COMPOSED.keys() & OP_SPECS.keys()
+    made = COMPOSED.keys() | CALLING.keys()
+    assert set(dir(tf.raw_ops)) == {*made, *(name for name in OP_SPECS if not name.startswith("_"))}
+    assert not made & OP_SPECS.keys()
+    assert not COMPOSED.keys() & CALLING.keys()
     assert all("inputs: " in getattr(tf.raw_ops, name).__doc__ for name in dir(tf.raw_ops))
 
 
@@ -152,3 +155,30 @@ def test_what_pads_is_one_number(graph: Any) -> None:
     padding = dict.fromkeys(("padding_low", "padding_high", "padding_interior"), (0, 0))
     with pytest.raises(ShapeError, match="must be scalar, found rank 1"):
         tf.raw_ops.XlaPad(input=np.zeros((2, 3), F), padding_value=np.zeros(2, F), **padding)
+
+
+def test_operations_call_functions_of_python(graph: Any) -> None:
+    def double(x: Any) -> Any:
+        return x * 2.0
+
+    def halve(x: Any) -> list[Any]:
+        return [x / 2.0]
+
+    raw, at = tf.raw_ops, tf.placeholder(tf.int32, [])
+    branches = {"then_branch": double, "else_branch": halve, "Tout": [tf.float32]}
+    results = [
+        *(call(args=[X], f=double, Tout=[tf.float32]) for call in (raw.PartitionedCall, raw.StatefulPartitionedCall)),
+        *(case(branch_index=at, input=[X], branches=[double, halve]) for case in (raw.Case, raw.StatelessCase)),
+        raw.StatelessIf(cond=tf.equal(at, 0), input=[X], **branches),
+        raw.XlaIf(cond=tf.equal(at, 0), inputs=[X], **branches),
+        *(
+            loop(input=[0, X], cond=lambda i, x: i < 2 * at, body=lambda i, x: [i + 1, double(x)])[1:]
+            for loop in (raw.StatelessWhile, raw.XlaWhile)
+        ),
+    ]
+    with tf.Session() as session:
+        first, second = (session.run(results, {at: number}) for number in (0, 1))
+    for found, factor in zip(first, [2, 2, 2, 2, 2, 2, 1, 1], strict=True):
+        np.testing.assert_array_equal(found, [X * factor])
+    for found, factor in zip(second, [2, 2, 0.5, 0.5, 0.5, 0.5, 4, 4], strict=True):
+        np.testing.assert_array_equal(found, [X * factor])

@@ -181,9 +181,8 @@ COMPOSED: Final[Mapping[str, Composed]] = {
 """What makes each type of its inputs and attributes."""
 
 
-def by_name(op_type: str) -> Callable[..., Any]:
+def by_name(op_type: str, made: Composed) -> Callable[..., Any]:
     """The function of a type as `raw_ops` has it: everything by name, a list for an input that stands for several."""
-    made = COMPOSED[op_type]
     parameters = inspect.signature(made).parameters.values()
     inputs = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.VAR_POSITIONAL)]
 

@@ -19,6 +19,7 @@ from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import TensorShape, as_shape
 from xlalite.hlo.wording import did_you_mean
 from xlalite.ops.declarations.xla_operations import function_arguments
+from xlalite.ops.functions.calling_operations import CALLING
 from xlalite.ops.functions.composed_operations import COMPOSED, by_name
 from xlalite.ops.helpers.constant import contains_tensor, convert_to_tensor, weak_kind
 from xlalite.ops.helpers.node import operation
@@ -81,8 +82,9 @@ _IGNORED: Final = frozenset(
 
 
 def __getattr__(name: str) -> Callable[..., typing.Any]:
-    if name in COMPOSED:
-        return by_name(name)
+    made = COMPOSED.get(name) or CALLING.get(name)
+    if made is not None:
+        return by_name(name, made)
     spec = OP_SPECS.get(name)
     if spec is None or name.startswith("_"):
         hint = did_you_mean(name, __dir__(), likeness=0.75)
@@ -91,7 +93,7 @@ def __getattr__(name: str) -> Callable[..., typing.Any]:
 
 
 def __dir__() -> list[str]:
-    return sorted({*COMPOSED, *(name for name in OP_SPECS if not name.startswith("_"))})
+    return sorted({*COMPOSED, *CALLING, *(name for name in OP_SPECS if not name.startswith("_"))})
 
 
 def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
