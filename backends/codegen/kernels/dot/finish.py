@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.elements import always
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout
+from xlalite.backends.codegen.kernels.dot.line_finish import Walks, line_finisher, walks_of
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import Value, vector, zero
+from xlalite.backends.codegen.llvm import I8, PTR, Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -57,12 +59,21 @@ class Finisher:
         self._lanes = lane_count(entry.fb.module, body, min(step, self._across))
         is_even = plan.view.seen is None and self._across % self._lanes == 0
         self._is_masked = not is_even or step % self._lanes != 0
+        self._walks = None if plan.view.groups > 1 else walks_of(body, dot, *self._parts())
+
+    @property
+    def only_calls(self) -> bool:
+        """Whether all that it emits is a call of a function that programs share."""
+        return self._walks is not None
 
     def finish(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums are in memory."""
-        fb, math, lanes = self._entry.fb, Scalars(self._entry.fb), self._lanes
         if self._plan.form is Form.ROWS:
             area = area.turned()
+        if self._walks is not None:
+            self._finish_lines(area, sums, self._walks)
+            return
+        fb, math, lanes = self._entry.fb, Scalars(self._entry.fb), self._lanes
         kept = self._plan.numbers.kept
         with math.steps(area.height, 1) as line, math.steps(area.width, lanes) as start:
             mask = lanes_below(fb, start, area.width, lanes) if self._is_masked else None
@@ -76,6 +87,39 @@ class Finisher:
                 total = fb.masked_load(wide, address, mask, zero(wide), kept.size_bytes)
             row, column = math.add(area.row, line), math.add(area.column, start)
             self._store(total, self._index(area.product, row, column), mask)
+
+    def _finish_lines(self, area: Area, sums: Value, walks: Walks) -> None:
+        """Calls a function that programs share, which is told where arrays begin and how far apart their lines are."""
+        entry, fb, math = self._entry, self._entry.fb, Scalars(self._entry.fb)
+        _, _, across = self._parts()
+        function = line_finisher(
+            fb.module,
+            self._body,
+            self._dot,
+            self._plan.numbers,
+            walks,
+            self._lanes,
+            across.stop - 1,
+            is_masked=self._is_masked,
+        )
+        arrays = [(entry.inputs[parameter.attrs.number], walk) for parameter, walk in walks.read.items()]
+        arrays += [(view, walks.written) for view in entry.outputs]
+        places, distances = fb.alloca(PTR, len(arrays), align=8), b""
+        for number, (view, walk) in enumerate(arrays):
+            offset = math.add(math.multiply(area.product, walk.product), math.multiply(area.row, walk.line))
+            offset = math.add(offset, math.multiply(area.column, walk.step))
+            size = representation(view.dtype).size_bytes
+            place = math.address(I8, view.pointer, math.multiply(offset, size))
+            fb.store(place, fb.gep(PTR, places, number), 8)
+            distances += (walk.line * size).to_bytes(8, "little")
+        sizes = map(math.value, (area.height, area.width, self._layout.sums_line))
+        fb.call(function, sums, places, fb.module.constant_bytes(distances), *sizes)
+
+    def _parts(self) -> tuple[int, slice, slice]:
+        """The dimensions of the result: how many count products, those that count lines, those along a line."""
+        batch, left, rank = len(self._plan.view.batch), self._plan.view.left_rank, self._dot.shape.rank
+        lines, across = slice(batch, left), slice(left, rank)
+        return (batch, across, lines) if self._plan.flipped else (batch, lines, across)
 
     def _store(self, total: Value, index: Index, mask: Value | None) -> None:
         entry = self._entry

@@ -163,11 +163,11 @@ class DotKernel(Kernel):
             return self._call_of_driver(module, name)
         entry = open_kernel(module, name, self.request)
         entry.fb.is_strength_reduced = True
-        if self._only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
+        finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
+        only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))
+        if only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
-            entry.fb.is_caller = self.stores_result
         if self.plan.extent:
-            finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()
         entry.fb.ret()
         return entry.function
@@ -229,6 +229,9 @@ class DotKernel(Kernel):
             plan.rows if is_tile and (plan.row_run % plan.rows == 0 or plan.overlaps) else height,
             plan.columns if is_tile and view.n % plan.columns == 0 and view.seen is None else width,
         )
-        Finisher(entry, self.request.body, self.dot, self.plan, self.layout).finish(area, sums)
+        finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
+        if finisher.only_calls:
+            fb.only_calls()
+        finisher.finish(area, sums)
         fb.ret()
         return fb.function

@@ -60,9 +60,47 @@ def test_products_share_loops_whatever_follows(columns: int) -> None:
         result = f"ROOT r = f32[{rows},{columns}] {operation}(d)"
         return product(rows, 512, columns).replace("ROOT d", "d").replace("\n}", f"\n  {result}\n}}")
 
-    first = shared_modules(followed("tanh", 1024))
+    first, other = (shared_modules(followed(*one)) for one in (("tanh", 1024), ("negate", 512)))
     assert any('@"dot_driver' in module for module in first)
-    assert shared_modules(followed("negate", 512)) == first
+    assert all('@"dot_finish' in module for module in first ^ other)
+
+
+def layer(m: int, k: int, n: int, bias: str, dimensions: str, dtype: str = "f32") -> str:
+    return f"""HloModule m
+ENTRY e {{
+  x = {dtype}[{m},{k}] parameter(0)
+  y = {dtype}[{k},{n}] parameter(1)
+  b = {dtype}[{bias}] parameter(2)
+  d = {dtype}[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = {dtype}[{m},{n}] broadcast(b), dimensions={{{dimensions}}}
+  a = {dtype}[{m},{n}] add(d, s)
+  ROOT r = {dtype}[{m},{n}] tanh(a)
+}}"""
+
+
+def finishers(text: str) -> set[str]:
+    return {module for module in shared_modules(text) if '@"dot_finish' in module}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+def test_layers_of_all_sizes_are_finished_by_one_function(dtype: str) -> None:
+    first = finishers(layer(512, 512, 512, "512", "1", dtype))
+    assert len(first) == 1
+    assert finishers(layer(100, 300, 1024, "1024", "1", dtype)) == first
+    assert finishers(layer(100, 40, 96, "96", "1", dtype)) == first
+
+
+def test_other_arrays_are_read_by_other_functions() -> None:
+    columns, rows, all_ = (
+        finishers(layer(96, 64, 128, *bias)) for bias in (("128", "1"), ("96", "0"), ("96,128", "0,1"))
+    )
+    assert len(columns) == len(rows) == 1
+    assert rows != columns == all_
+
+
+def test_what_knows_its_place_is_finished_in_the_kernel() -> None:
+    text = layer(96, 64, 128, "", "").replace("b = f32[] parameter(2)", "b = f32[128] iota(), iota_dimension=0")
+    assert not finishers(text.replace("dimensions={}", "dimensions={1}"))
 
 
 @pytest.mark.parametrize("isa", ["", "AVX2", "SSE2"])
