@@ -133,6 +133,22 @@ def products(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{k},{m}]", f"{b}[{n},{k}]")
 
 
+def layers(sizes: Sequence[int]) -> Iterator[str]:
+    """Products with what follows them: arrays along columns, along rows, of all elements, and scalars."""
+    for n, t in itertools.product(sizes, NUMBERS):
+        for (m, k), (own, dims) in itertools.product(((7, 3), (1, 20), (45, 300)), (("n", "1"), ("m", "0"), ("", ""))):
+            beside = own.replace("m", str(m)).replace("n", str(n))
+            lines = [
+                f"d = {t}[{m},{n}] dot(p0, p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+                f"b = {t}[{m},{n}] broadcast(p2), dimensions={{{dims}}}",
+                f"a = {t}[{m},{n}] add(d, b)",
+            ]
+            shapes = f"{t}[{m},{k}]", f"{t}[{k},{n}]", f"{t}[{beside}]", f"{t}[{m},{n}]"
+            yield program(
+                f"({shapes[3]}, {shapes[3]}) tuple(r0, a)", *shapes, lines=[*lines, f"r0 = {shapes[3]} add(a, p3)"]
+            )
+
+
 def mixtures(sizes: Sequence[int]) -> Iterator[str]:
     """Kernels that compute in one width and write others."""
     for n in sizes:
@@ -363,7 +379,7 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, products, mixtures, orders, windows, gaps, convolutions, groups, systems, splits)
+FAMILIES = (reductions, moves, products, layers, mixtures, orders, windows, gaps, convolutions, groups, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -372,7 +388,7 @@ def test_kernels_stay_in_their_arrays(
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
     run_guarded(
-        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits, gaps)
+        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (layers, mixtures, splits, gaps)
     )
 
 
@@ -584,7 +600,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits, gaps))
+    run_guarded(kernels, isa=isa, optimize=family in (layers, mixtures, splits, gaps))
 
 
 def test_operations_stay_in_their_arrays(
