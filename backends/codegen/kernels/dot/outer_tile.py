@@ -106,7 +106,7 @@ class OuterTile(Tile):
         if not is_rare:
             self._compute(builder, call, (a, b, c), depth, adds)
             return
-        math, half = Scalars(fb), replace(self, rows=-(-self.rows // 2), shortens=True)
+        math, half = Scalars(fb), replace(self, rows=-(-self.rows // 4), shortens=True)
         with fb.loop(0, height, half.rows) as row:
             places = (
                 math.address(builder.kept, a, math.multiply(row, a_row)),
