@@ -96,8 +96,8 @@ _NAMES: dict[str, str] = {
         "scatter_nd_update, scatter_sub, scatter_update"
     ),
     "xlalite.ops.functions.segments": (
-        "bincount, confusion_matrix, histogram_fixed_width, segment_max, segment_mean, segment_min, "
-        "segment_prod, segment_sum, "
+        "bincount, confusion_matrix, histogram_fixed_width, histogram_fixed_width_bins, "
+        "segment_max, segment_mean, segment_min, segment_prod, segment_sum, "
         "sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum, unsorted_segment_max, unsorted_segment_mean, "
         "unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
     ),
@@ -110,9 +110,13 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.signal": "fft, fft2d, fft3d, ifft, ifft2d, ifft3d",
     "xlalite.ops.functions.sparse": (
-        "sparse_add, sparse_concat, sparse_merge, sparse_placeholder, sparse_reduce_sum, sparse_reorder, "
-        "sparse_reshape, "
+        "sparse_concat, sparse_merge, sparse_placeholder, sparse_reduce_sum, sparse_reorder, sparse_reshape, "
         "sparse_retain, sparse_tensor_dense_matmul, sparse_tensor_to_dense, sparse_to_dense, SparseTensor"
+    ),
+    "xlalite.ops.functions.sparse_arithmetic": "sparse_add, sparse_softmax, sparse_transpose",
+    "xlalite.ops.functions.behaviours": (
+        "disable_eager_execution, disable_v2_behavior, disable_v2_tensorshape, enable_control_flow_v2, "
+        "enable_resource_variables, executing_eagerly"
     ),
     "xlalite.ops.functions.special": (
         "acosh, angle, approximate_equal, asinh, atanh, betainc, check_numerics, complex, digamma, erfc, igamma, "
@@ -152,7 +156,7 @@ _NAMES: dict[str, str] = {
     ),
     "xlalite.ops.functions.strings": (
         "as_string, decode_base64, encode_base64, matching_files, read_file, reduce_join, regex_replace, string_join, "
-        "string_split, string_to_number, substr, write_file"
+        "string_split, string_strip, string_to_number, substr, write_file"
     ),
     "xlalite.ops.training.initializers": (
         "constant_initializer, glorot_normal_initializer, glorot_uniform_initializer, identity_initializer, "
@@ -170,8 +174,8 @@ _NAMES: dict[str, str] = {
         "maximum, minimum, mod, mul, multiply, negative, not_equal, pow, range, real, realdiv, reciprocal, reduce_all, "
         "reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, rint, round, "
         "rsqrt, scalar_mul, sigmoid, sign, sin, sinh, sparse_matmul, sqrt, square, squared_difference, sub, "
-        "subtract, tan, tanh, "
-        "to_float, to_int32, to_int64, truediv, truncatediv, truncatemod, unsorted_segment_sum, xlogy"
+        "subtract, tan, tanh, to_float, to_int32, to_int64, truediv, truncatediv, truncatemod, "
+        "unsorted_segment_sum, xlogy"
     ),
     "xlalite.ops.functions.nn": "log_sigmoid",
     "xlalite.ops.functions.quantization": (
@@ -188,7 +192,7 @@ _NAMES: dict[str, str] = {
         "Variable, assign, assign_add, assign_sub, global_variables, global_variables as all_variables, "
         "global_variables_initializer, "
         "initialize_all_variables, is_variable_initialized, local_variables, local_variables_initializer, "
-        "model_variables, trainable_variables, variables_initializer"
+        "model_variables, report_uninitialized_variables, trainable_variables, variables_initializer"
     ),
     "xlalite.ops.training.partitioners": (
         "fixed_size_partitioner, min_max_variable_partitioner, variable_axis_size_partitioner"

@@ -61,6 +61,11 @@ from xlalite.ops.functions.array import (
     transpose as transpose, unstack as unstack, where as where, where_v2 as where_v2, zeros as zeros,
     zeros_like as zeros_like
 )
+from xlalite.ops.functions.behaviours import (
+    disable_eager_execution as disable_eager_execution, disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape, enable_control_flow_v2 as enable_control_flow_v2,
+    enable_resource_variables as enable_resource_variables, executing_eagerly as executing_eagerly
+)
 from xlalite.ops.functions.clipping import (
     clip_by_average_norm as clip_by_average_norm, clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm, global_norm as global_norm
@@ -157,12 +162,12 @@ from xlalite.ops.functions.scatter_updates import (
 )
 from xlalite.ops.functions.segments import (
     bincount as bincount, confusion_matrix as confusion_matrix, histogram_fixed_width as histogram_fixed_width,
-    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod,
-    segment_sum as segment_sum, sparse_segment_mean as sparse_segment_mean,
-    sparse_segment_sqrt_n as sparse_segment_sqrt_n, sparse_segment_sum as sparse_segment_sum,
-    unsorted_segment_max as unsorted_segment_max, unsorted_segment_mean as unsorted_segment_mean,
-    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+    histogram_fixed_width_bins as histogram_fixed_width_bins, segment_max as segment_max, segment_mean as segment_mean,
+    segment_min as segment_min, segment_prod as segment_prod, segment_sum as segment_sum,
+    sparse_segment_mean as sparse_segment_mean, sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum, unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 )
 from xlalite.ops.functions.selection import (
     batch_gather as batch_gather, boolean_mask as boolean_mask, dynamic_partition as dynamic_partition,
@@ -182,11 +187,14 @@ from xlalite.ops.functions.space_blocks import (
     space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth
 )
 from xlalite.ops.functions.sparse import (
-    SparseTensor as SparseTensor, sparse_add as sparse_add, sparse_concat as sparse_concat,
-    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_reduce_sum as sparse_reduce_sum,
-    sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape, sparse_retain as sparse_retain,
+    SparseTensor as SparseTensor, sparse_concat as sparse_concat, sparse_merge as sparse_merge,
+    sparse_placeholder as sparse_placeholder, sparse_reduce_sum as sparse_reduce_sum, sparse_reorder as sparse_reorder,
+    sparse_reshape as sparse_reshape, sparse_retain as sparse_retain,
     sparse_tensor_dense_matmul as sparse_tensor_dense_matmul, sparse_tensor_to_dense as sparse_tensor_to_dense,
     sparse_to_dense as sparse_to_dense
+)
+from xlalite.ops.functions.sparse_arithmetic import (
+    sparse_add as sparse_add, sparse_softmax as sparse_softmax, sparse_transpose as sparse_transpose
 )
 from xlalite.ops.functions.special import (
     acosh as acosh, angle as angle, approximate_equal as approximate_equal, asinh as asinh, atanh as atanh,
@@ -198,7 +206,7 @@ from xlalite.ops.functions.strings import (
     as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64,
     matching_files as matching_files, read_file as read_file, reduce_join as reduce_join,
     regex_replace as regex_replace, string_join as string_join, string_split as string_split,
-    string_to_number as string_to_number, substr as substr, write_file as write_file
+    string_strip as string_strip, string_to_number as string_to_number, substr as substr, write_file as write_file
 )
 from xlalite.ops.functions.tensor_array import TensorArray as TensorArray
 from xlalite.ops.functions.text import edit_distance as edit_distance
@@ -226,8 +234,8 @@ from xlalite.ops.training.variable import (
     global_variables as global_variables, global_variables_initializer as global_variables_initializer,
     initialize_all_variables as initialize_all_variables, is_variable_initialized as is_variable_initialized,
     local_variables as local_variables, local_variables_initializer as local_variables_initializer,
-    model_variables as model_variables, trainable_variables as trainable_variables,
-    variables_initializer as variables_initializer
+    model_variables as model_variables, report_uninitialized_variables as report_uninitialized_variables,
+    trainable_variables as trainable_variables, variables_initializer as variables_initializer
 )
 from xlalite.ops.training.variable_scope import (
     AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope, get_variable as get_variable,
@@ -236,13 +244,13 @@ from xlalite.ops.training.variable_scope import (
 from xlalite.passes.core.extensions import register_pass as register_pass
 from xlalite.passes.simplify.added_rules import register_rule as register_rule
 from xlalite.stubs import (
-    bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, errors as errors,
-    estimator as estimator, feature_column as feature_column, gfile as gfile, graph_util as graph_util, image as image,
-    initializers as initializers, io as io, keras as keras, layers as layers, linalg as linalg, logging as logging,
-    lookup as lookup, losses as losses, manip as manip, math as math, metrics as metrics, nest as nest, nn as nn,
-    python as python, python_io as python_io, quantization as quantization, random as random,
-    saved_model as saved_model, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
-    summary as summary, test as test, train as train, xla as xla
+    bitwise as bitwise, data as data, debugging as debugging, distributions as distributions, dtypes as dtypes,
+    errors as errors, estimator as estimator, feature_column as feature_column, gfile as gfile,
+    graph_util as graph_util, image as image, initializers as initializers, io as io, keras as keras, layers as layers,
+    linalg as linalg, logging as logging, lookup as lookup, losses as losses, manip as manip, math as math,
+    metrics as metrics, nest as nest, nn as nn, python as python, python_io as python_io, quantization as quantization,
+    queue as queue, random as random, saved_model as saved_model, signal as signal, sparse as sparse,
+    spectral as spectral, strings as strings, summary as summary, test as test, train as train, xla as xla
 )
 from xlalite.tracing.callbacks import pure_callback as pure_callback
 from xlalite.tracing.control_flow import (

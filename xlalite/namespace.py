@@ -22,7 +22,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "data": {
         "xlalite.ops.data.dataset": "Dataset, FixedLengthRecordDataset, TFRecordDataset, TextLineDataset",
-        "xlalite.ops.data.iterators": "Iterator",
+        "xlalite.ops.data.iterators": (
+            "Iterator, get_output_shapes, get_output_types, make_initializable_iterator, make_one_shot_iterator"
+        ),
     },
     "data.experimental": {
         "xlalite.ops.data.dataset": (
@@ -31,6 +33,23 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "debugging": {
         "xlalite.ops.functions.special": "check_numerics",
+        "xlalite.ops.functions.control_flow": "Assert",
+        "xlalite.ops.functions.math": "is_finite, is_inf, is_nan",
+        "xlalite.ops.functions.host_functions": (
+            "assert_equal, assert_greater, assert_greater_equal, assert_integer, assert_less, assert_less_equal, "
+            "assert_near, assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, "
+            "assert_positive, assert_rank, assert_rank_at_least, assert_rank_in, assert_scalar, assert_type, "
+            "is_numeric_tensor"
+        ),
+    },
+    "dtypes": {
+        "xlalite.framework.graph.dtypes": (
+            "DType, as_dtype, bfloat16, bool_ as bool, complex128, complex64, float16, float32, float64, int16, int32, "
+            "int64, int8, resource, string, uint16, uint32, uint64, uint8"
+        ),
+        "xlalite.ops.functions.math": "cast",
+        "xlalite.ops.functions.special": "complex, saturate_cast",
+        "xlalite.ops.functions.strings": "as_string",
     },
     "errors": {
         "xlalite.framework.graph.errors": (
@@ -80,6 +99,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "he_uniform, Identity, Identity as identity, Orthogonal, Orthogonal as orthogonal, UniformUnitScaling, "
             "UniformUnitScaling as uniform_unit_scaling, lecun_normal, lecun_uniform"
         ),
+        "xlalite.ops.training.variable": (
+            "global_variables_initializer as global_variables, local_variables_initializer as local_variables, "
+            "variables_initializer as variables"
+        ),
+        "xlalite.ops.functions.lookup": "tables_initializer",
     },
     "estimator": {
         "xlalite.client.estimator": "Estimator",
@@ -175,6 +199,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "slogdet, solve, svd, triangular_solve, tridiagonal_solve"
         ),
         "xlalite.ops.functions.linear_operators": "LinearOperatorLowerTriangular",
+        "xlalite.ops.functions.math": "matmul",
+        "xlalite.ops.functions.nn": "l2_normalize",
+        "xlalite.ops.functions.clipping": "global_norm",
         "xlalite.ops.functions.products": "cross, einsum, norm, tensordot",
     },
     "losses": {
@@ -196,9 +223,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "is_finite, is_inf, is_nan, less, less_equal, log, log1p, logical_and, logical_not, logical_or, "
             "logical_xor, matmul, maximum, minimum, mod, multiply, negative, not_equal, pow, real, realdiv, "
             "reciprocal, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, "
-            "reduce_sum, rint, round, rsqrt, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, "
-            "squared_difference, subtract, "
-            "tan, tanh, truediv, unsorted_segment_sum, xlogy"
+            "reduce_sum, rint, round, rsqrt, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, squared_difference, "
+            "subtract, tan, tanh, truediv, unsorted_segment_sum, xlogy"
         ),
         "xlalite.ops.functions.nn": (
             "l2_normalize, log_sigmoid, log_softmax, softmax, softplus, softsign, zero_fraction"
@@ -209,8 +235,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
         "xlalite.ops.functions.segments": (
             "bincount, confusion_matrix, segment_max, segment_mean, segment_min, segment_prod, segment_sum, "
-            "unsorted_segment_max, "
-            "unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n"
+            "unsorted_segment_max, unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, "
+            "unsorted_segment_sqrt_n"
         ),
         "xlalite.ops.functions.special": (
             "acosh, angle, approximate_equal, asinh, atanh, bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, "
@@ -285,6 +311,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "fake_quant_with_min_max_vars_per_channel, fake_quant_with_min_max_vars_per_channel_gradient, quantize, "
             "quantize_and_dequantize, quantize_and_dequantize_v2, quantize_and_dequantize_v3"
         ),
+    },
+    "queue": {
+        "xlalite.ops.functions.queues": "FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue",
     },
     "python_io": {
         "xlalite.files.records": ("TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator"),
@@ -372,11 +401,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "sparse": {
         "xlalite.ops.functions.sparse": (
-            "sparse_add as add, sparse_concat as concat, sparse_from_dense as from_dense, "
+            "sparse_concat as concat, sparse_from_dense as from_dense, "
             "sparse_tensor_dense_matmul as matmul, "
             "sparse_placeholder as placeholder, sparse_reduce_sum as reduce_sum, sparse_reorder as reorder, "
             "sparse_reshape as reshape, sparse_retain as retain, sparse_tensor_dense_matmul as sparse_dense_matmul, "
             "SparseTensor, sparse_tensor_to_dense as to_dense"
+        ),
+        "xlalite.ops.functions.sparse_arithmetic": (
+            "sparse_add as add, sparse_softmax as softmax, sparse_transpose as transpose"
         ),
     },
     "spectral": {
@@ -397,7 +429,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "summary": {
         "xlalite.files.events": "FileWriter, FileWriterCache",
         "xlalite.messages.classes": "Event, Summary, SessionLog",
-        "xlalite.ops.training.summary": ("get_summary_description, histogram, image, merge, merge_all, scalar, text"),
+        "xlalite.ops.training.summary": (
+            "audio, get_summary_description, histogram, image, merge, merge_all, scalar, text"
+        ),
     },
     "test": {
         "xlalite.client.test_case": (

@@ -14,6 +14,8 @@ from xlalite.hlo.types.shape import Shape
 
 def gather_rows(b: Builder, params: Handle, indices: Handle, axis: int) -> Handle:
     """`params` at indices along a dimension, whose place the dimensions of the indices take."""
+    if not params.dims[axis] and not indices.shape.element_count:
+        return b.full(0, params.dtype, (*params.dims[:axis], *indices.dims, *params.dims[axis + 1 :]))
     rank, inner = len(params.dims), len(indices.dims)
     kept = [i for i in range(rank) if i != axis]
     attrs = OPS["gather"].attrs(
@@ -29,6 +31,8 @@ def gather_rows(b: Builder, params: Handle, indices: Handle, axis: int) -> Handl
 def gather_slices(b: Builder, params: Handle, indices: Handle) -> Handle:
     """`params` at index vectors, which address its first dimensions."""
     *batch, depth = indices.dims
+    if 0 in params.dims[:depth] and 0 in batch:
+        return b.full(0, params.dtype, (*batch, *params.dims[depth:]))
     attrs = OPS["gather"].attrs(
         offset_dims=tuple(range(len(batch), len(batch) + len(params.dims) - depth)),
         collapsed_slice_dims=tuple(range(depth)),

@@ -1,6 +1,8 @@
 """Summaries and event files."""
 
+import io
 import struct
+import wave
 import zlib
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from xlalite.files.events import FileWriterCache, summary_iterator
 from xlalite.files.png import encode_png
 from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.graph import Graph
+from xlalite.hlo.errors import ShapeError
 
 
 def summary_of(tensor: object, feeds: object = None) -> object:
@@ -77,6 +80,22 @@ def decoded(png: bytes) -> np.ndarray:
 def test_images_are_png_files(channels: int) -> None:
     image = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
     np.testing.assert_array_equal(decoded(encode_png(image)), image)
+
+
+def test_audio_summaries_are_wave_files(graph: Graph) -> None:
+    sounds = np.float32([[[0.5, -2]], [[1, 0]], [[np.nan, 0]], [[0, 0]]])
+    values = summary_of(tf.summary.audio("a", sounds, 8000)).value
+    assert [value.tag for value in values] == ["a/audio/0", "a/audio/1", "a/audio/2"]
+    with wave.open(io.BytesIO(values[0].audio.encoded_audio_string)) as read:
+        assert (read.getnchannels(), read.getsampwidth(), read.getframerate(), read.getnframes()) == (2, 2, 8000, 1)
+        np.testing.assert_array_equal(np.frombuffer(read.readframes(1), "<i2"), [16384, -32767])
+    assert (values[0].audio.num_channels, values[0].audio.length_frames) == (2, 1)
+    (mono,) = summary_of(tf.summary.audio("m", np.zeros((1, 0)), 16000.0, max_outputs=1)).value
+    assert (mono.tag, mono.audio.num_channels, mono.audio.content_type) == ("m/audio", 1, "audio/wav")
+    with pytest.raises(ShapeError, match=r"\[batch, frames\]"):
+        tf.summary.audio("a", np.zeros(3), 8000)
+    with pytest.raises(InvalidArgumentError, match="sample_rate must be above 0"):
+        summary_of(tf.summary.audio("a", sounds, 0))
 
 
 def test_image_summaries_scale_numbers_to_brightness(graph: Graph) -> None:

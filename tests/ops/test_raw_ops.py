@@ -182,3 +182,10 @@ def test_operations_call_functions_of_python(graph: Any) -> None:
         np.testing.assert_array_equal(found, [X * factor])
     for found, factor in zip(second, [2, 2, 0.5, 0.5, 0.5, 0.5, 4, 4], strict=True):
         np.testing.assert_array_equal(found, [X * factor])
+
+
+@pytest.mark.parametrize("wrong", ["padding_low", "padding_high", "padding_interior"])
+def test_each_dimension_is_padded(graph: Any, wrong: str) -> None:
+    padding = {**dict.fromkeys(("padding_low", "padding_high", "padding_interior"), (0, 0)), wrong: (1, 2, 3)}
+    with pytest.raises(ShapeError, match=f"{wrong} must be a 1D tensor of size 2"):
+        tf.raw_ops.XlaPad(input=np.zeros((2, 3), F), padding_value=F(0), **padding)

@@ -141,3 +141,14 @@ def test_models_are_measured(capsys):
         tf.constant([1.0, 2.0])
     assert analyzer.analyze_ops(other) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_bias_add_has_one_bias_a_channel(graph: Graph) -> None:
+    outputs = layers.bias_add(IMAGES, initializer=tf.constant_initializer([1, 2, 3]), activation_fn=tf.nn.relu)
+    first = layers.bias_add(np.transpose(IMAGES, (0, 3, 1, 2)), data_format="NCHW", scope="first")
+    assert names() == ["BiasAdd/biases", "first/biases"]
+    found, same = evaluate(outputs, first)
+    np.testing.assert_allclose(found, np.maximum(IMAGES + np.float32([1, 2, 3]), 0), rtol=1e-6)
+    np.testing.assert_array_equal(same, np.transpose(IMAGES, (0, 3, 1, 2)))
+    with pytest.raises(ShapeError, match="must be known"):
+        layers.bias_add(tf.placeholder(tf.float32, [2, None]))

@@ -120,3 +120,63 @@ def test_what_is_not_sparse_is_refused(graph: Any) -> None:
         tf.sparse_retain([1, 2], [True])
     with pytest.raises(GraphError, match="is not one of sum, mean, sqrtn"):
         tf.nn.embedding_lookup_sparse(TABLE, IDS, None, combiner="max")
+
+
+def test_sums_of_sparse_tensors_join_their_entries(graph: Any) -> None:
+    a = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], F([1, 2, 3]), [3, 4])
+    b = tf.SparseTensor([[1, 0], [0, 0], [2, 3]], F([-2, 5, 0.5]), [3, 4])
+    both, large = tf.sparse_add(a, b), tf.sparse_add(a, b, 0.75)
+    dense = tf.sparse_add(np.ones((3, 4), F), a)
+    empty = tf.SparseTensor(np.zeros((0, 2), np.int64), np.zeros(0, F), [3, 4])
+    same, none = tf.sparse.add(a, empty), tf.sparse_add(empty, empty)
+    with tf.Session() as session:
+        joined, kept, shown, again, nothing = session.run([both, large, dense, same, none])
+    np.testing.assert_array_equal(joined.indices, [[0, 0], [0, 1], [1, 0], [1, 2], [2, 3]])
+    np.testing.assert_array_equal(joined.values, F([5, 1, 0, 3, 0.5]))
+    np.testing.assert_array_equal(kept.values, F([5, 1, 3]))
+    np.testing.assert_array_equal(shown, DENSE + 1)
+    np.testing.assert_array_equal(again.indices, PLACES)
+    assert nothing.values.shape == (0,)
+    with pytest.raises(GraphError, match="one of the two must be a SparseTensor"):
+        tf.sparse_add(F([1]), F([2]))
+
+
+def test_sparse_softmax_and_transpose(graph: Any) -> None:
+    values = tf.placeholder(tf.float32, [3])
+    x = tf.SparseTensor(PLACES, values, [3, 4])
+    chances, turned = tf.sparse_softmax(x), tf.sparse_transpose(x)
+    (slope,) = gradients(tf.square(chances.values), [values])
+    with tf.Session() as session:
+        found, whole, steep = session.run([chances, tf.sparse_tensor_to_dense(turned), slope], {values: F([1, 90, 91])})
+        session.run(chances, {values: F([np.inf, 1, 2])})
+    share = 1 / (1 + np.e)
+    np.testing.assert_allclose(found.values, [1, share, 1 - share], rtol=1e-6)
+    np.testing.assert_array_equal(found.indices, PLACES)
+    np.testing.assert_array_equal(whole, np.float32([[0, 90, 0], [1, 0, 0], [0, 91, 0], [0, 0, 0]]))
+    rate = 2 * share * (1 - share) * (share - (1 - share))
+    np.testing.assert_allclose(steep, [0, rate, -rate], rtol=1e-5, atol=1e-7)
+
+
+def test_a_confusion_matrix_counts_pairs_of_classes(graph: Any) -> None:
+    counted = tf.confusion_matrix([1, 2, 4, 1], [2, 2, 4, 2])
+    weighted = tf.math.confusion_matrix([[0], [1], [1]], [0, 0, 1], 3, tf.float64, weights=[0.5, 2.0, 3.0])
+    empty = tf.confusion_matrix(np.zeros(0, np.int32), np.zeros(0, np.int32), 2)
+    with tf.Session() as session:
+        whole, parts, none = session.run([counted, weighted, empty])
+    expected = np.zeros((5, 5), np.int32)
+    expected[1, 2], expected[2, 2], expected[4, 4] = 2, 1, 1
+    np.testing.assert_array_equal(whole, expected)
+    assert whole.dtype == np.int32
+    np.testing.assert_array_equal(parts, [[0.5, 0, 0], [2, 3, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(none, np.zeros((2, 2)))
+
+
+def test_scalar_mul_scales_only_the_rows_of_slices(graph: Any) -> None:
+    rows = tf.IndexedSlices(tf.constant(F([[1, 2]])), tf.constant([3]), tf.constant([5, 2]))
+    scaled = tf.scalar_mul(2.0, rows)
+    assert isinstance(scaled, tf.IndexedSlices)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(scaled.values), [[2, 4]])
+        np.testing.assert_array_equal(session.run(tf.math.scalar_mul(3, tf.constant([1, 2]))), [3, 6])
+    with pytest.raises(ShapeError, match="expected a scalar"):
+        tf.scalar_mul([1.0, 2.0], F([1, 2]))

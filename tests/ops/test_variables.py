@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xlalite as tf
 from xlalite.framework.graph.errors import (
     ElementTypeError,
     FailedPreconditionError,
@@ -161,3 +162,15 @@ def test_a_number_is_added_to_every_element(run: Any) -> None:
     np.testing.assert_array_equal(run(changes[0], {added: 1}), [[2, 3], [4, 5]])
     with pytest.raises(InvalidArgumentError, match=r"\(2,\) cannot update a variable of shape \(2, 2\)"):
         run(changes[1], {wrong: [1, 2]})
+
+
+def test_variables_without_values_are_reported(graph: Any) -> None:
+    one, two = tf.Variable(1.0, name="one"), tf.Variable(2.0, name="two")
+    lacking, none = tf.report_uninitialized_variables(), tf.report_uninitialized_variables([])
+    with tf.Session() as session:
+        assert session.run(lacking).tolist() == [b"one", b"two"]
+        session.run(one.initializer)
+        assert session.run(lacking).tolist() == [b"two"]
+        session.run(two.initializer)
+        assert session.run(lacking).tolist() == []
+        assert session.run(none).tolist() == []

@@ -14,11 +14,3 @@ else:
 
 def __dir__() -> list[str]:
     return dir(xlalite)
-
-
-def disable_v2_behavior() -> None:
-    """Does nothing: graphs and sessions are the only behaviour."""
-
-
-def disable_eager_execution() -> None:
-    """Does nothing: operations are always added to a graph."""

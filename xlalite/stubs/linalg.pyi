@@ -1,5 +1,6 @@
 # Written by `python -m pytest tests/test_public_names.py --bless` from the tables of names.
 
+from xlalite.ops.functions.clipping import global_norm as global_norm
 from xlalite.ops.functions.diagonals import (
     diag as _diag, diag_part as _diag_part, matrix_band_part as _matrix_band_part, matrix_diag as _matrix_diag,
     matrix_diag_part as _matrix_diag_part, matrix_set_diag as _matrix_set_diag, trace as trace
@@ -11,6 +12,8 @@ from xlalite.ops.functions.linalg import (
     triangular_solve as triangular_solve, tridiagonal_solve as tridiagonal_solve
 )
 from xlalite.ops.functions.linear_operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from xlalite.ops.functions.math import matmul as matmul
+from xlalite.ops.functions.nn import l2_normalize as l2_normalize
 from xlalite.ops.functions.products import cross as cross, einsum as einsum, norm as norm, tensordot as tensordot
 
 band_part = _matrix_band_part

@@ -98,6 +98,8 @@ VALUES = [
         np.int32([[3, 0], [1, 1]]),
         expected=lambda x, i: np.stack([row[:, at] for row, at in zip(x, i, strict=True)]),
     ),
+    value("GatherNd nothing of nothing", s.gather_nd, X[:0], PAIRS[:0], expected=lambda x, i: x[:0, 0]),
+    value("GatherV2 nothing of nothing", a.gather, X[:0], np.int32([[], []]), expected=lambda x, i: x[i]),
     value("GatherNd clamps", s.gather_nd, X, np.int32([[5, -1]]), expected=lambda x, i: x[1, 0][None]),
     value(
         "ScatterNd",

@@ -182,3 +182,23 @@ def one_shot(dataset: Dataset) -> Iterator:
     if fed and get_default_graph() is dataset.captured[0].graph:
         raise GraphError(f"a one-shot iterator cannot depend on {', '.join(fed)}; use make_initializable_iterator")
     return Iterator(dataset.spec, dataset)
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """An iterator that goes over a dataset once, without being initialised."""
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """An iterator that begins whenever its initializer runs."""
+    return dataset.make_initializable_iterator(shared_name)
+
+
+def get_output_types(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """The element types of a dataset or an iterator, nested as the elements are."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """What is known of the shapes of the elements of a dataset or an iterator, nested as the elements are."""
+    return dataset_or_iterator.output_shapes

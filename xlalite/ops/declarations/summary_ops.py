@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -23,6 +24,11 @@ def _infer(op: Operation) -> Sequence[OutputType]:
         require_type(op.inputs[0], {string}, "tag")
     if op.type == "ImageSummary":
         require_rank(op.inputs[1], lambda rank: rank == 4, "[batch, height, width, channels]", "tensor")
+    if op.type == "AudioSummaryV2":
+        require_rank(
+            op.inputs[1], lambda rank: rank in (2, 3), "[batch, frames] or [batch, frames, channels]", "tensor"
+        )
+        require_rank(op.inputs[2], lambda rank: rank == 0, "a scalar", "sample_rate")
     return [(string, TensorShape(()))]
 
 
@@ -179,3 +185,37 @@ def _merge(op: Operation, values: list[Array]) -> Any:
 
 
 _declare("MergeSummary", ("inputs*",), (), _merge)
+
+
+# AudioSummaryV2(tag, tensor, sample_rate).
+
+
+def _audio(op: Operation, values: list[Array]) -> Any:
+    tag, sounds, rate = bytes(values[0].item()).decode(), values[1], float(values[2])
+    if not rate > 0:
+        raise InvalidArgumentError(None, op, f"sample_rate must be above 0, found {rate:g}")
+    frames, channels = sounds.shape[1], sounds.shape[2] if sounds.ndim == 3 else 1
+    most = op.get_attr("max_outputs")
+    found = []
+    for index, sound in enumerate(sounds[:most]):
+        audio = {
+            "sample_rate": rate,
+            "num_channels": channels,
+            "length_frames": frames,
+            "encoded_audio_string": _wave_file(sound, channels, round(rate)),
+            "content_type": "audio/wav",
+        }
+        found.append({"tag": f"{tag}/audio" if most == 1 else f"{tag}/audio/{index}", "audio": audio})
+    return _summary(value=found)
+
+
+def _wave_file(sound: Array, channels: int, rate: int) -> bytes:
+    """Numbers of -1 to 1 as a WAV file of 16 bits; what lies outside is cut off, NaN is silence."""
+    scaled = np.nan_to_num(np.clip(sound.astype(np.float64), -1, 1)) * 32767
+    samples = np.rint(scaled).astype("<i2").tobytes()
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
+    body = b"WAVE" + form + struct.pack("<4sI", b"data", len(samples)) + samples
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+_declare("AudioSummaryV2", ("tag", "tensor", "sample_rate"), ("max_outputs",), _audio)

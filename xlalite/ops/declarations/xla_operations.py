@@ -273,6 +273,10 @@ def _pad(b: Builder, op: Operation, arrays: Sequence[Handle], numbers: Numbers) 
             f"padding_value input must be scalar, found rank {len(arrays[1].dims)} in {arrays[1].shape.text()}"
         )
     each = [_ints(numbers[name]) for name in _PADDINGS]
+    rank = len(arrays[0].dims)
+    for name, sizes in zip(_PADDINGS, each, strict=True):
+        if len(sizes) != rank:
+            raise ShapeError(f"{name} must be a 1D tensor of size {rank}, found {sizes} for {arrays[0].shape.text()}")
     return b.pad(arrays[0], arrays[1], list(zip(*each, strict=True)))
 
 

@@ -77,8 +77,8 @@ _KINDS: Final[Mapping[type, str]] = {
     ),
     int: (
         "N axis batch_dim beam_width begin_mask block_size ellipsis_mask end_mask first_n k limit max_images "
-        "hash_key num num_buckets num_elements num_partitions num_sampled num_split num_true range_max record_bytes "
-        "seed sparse_count "
+        "max_outputs hash_key num num_buckets num_elements num_partitions num_sampled num_split num_true range_max "
+        "record_bytes seed sparse_count "
         "new_axis_mask seed2 seq_dim shrink_axis_mask summarize top_paths"
     ),
     float: "tolerance",

@@ -27,12 +27,10 @@ from xlalite.ops.functions.array import (
 )
 from xlalite.ops.functions.embedding import embedding_lookup
 from xlalite.ops.functions.math import (
-    add,
     cast,
     conj,
     div_no_nan,
     divide,
-    floordiv,
     logical_and,
     not_equal,
     reduce_prod,
@@ -42,7 +40,7 @@ from xlalite.ops.functions.math import (
     unsorted_segment_sum,
 )
 from xlalite.ops.functions.segments import segment_sum
-from xlalite.ops.functions.selection import gather_nd, unique
+from xlalite.ops.functions.selection import gather_nd
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.promotion import cast_to, promote
@@ -190,36 +188,6 @@ def sparse_concat(axis: int, sp_inputs: Any, name: str | None = None) -> SparseT
     places = concat([part.indices + unit * start for part, start in zip(parts, starts, strict=True)], 0)
     sizes = parts[0].dense_shape + unit * (total - parts[0].dense_shape[axis])
     return sparse_reorder(SparseTensorParts(places, concat([part.values for part in parts], 0), sizes))
-
-
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = 0) -> SparseTensorParts | Tensor:
-    """The sum of two sparse tensors, or of one and a tensor, which is a tensor.
-
-    Args:
-        a: A sparse tensor or a tensor.
-        b: The other one.
-        threshold: Sums whose absolute value is smaller are left out of a sparse tensor; 0 leaves out none.
-        thresh: The older name of it.
-    """
-    if not all(isinstance(each, SparseTensorParts | SparseTensorValue) for each in (a, b)):
-        dense = [
-            sparse_tensor_to_dense(x) if isinstance(x, SparseTensorParts | SparseTensorValue) else x for x in (a, b)
-        ]
-        return add(*dense)
-    one, other = as_sparse(a), as_sparse(b)
-    with get_default_graph().name_scope("SparseAdd"):
-        ordered = sparse_reorder(
-            SparseTensorParts(
-                concat([one.indices, other.indices], 0), concat(promote(one.values, other.values), 0), one.dense_shape
-            )
-        )
-        before = node("Cumprod", [one.dense_shape, constant(0)], {"exclusive": True, "reverse": True})
-        found = unique(reduce_sum(ordered.indices * before, [1]))
-        sums = unsorted_segment_sum(ordered.values, found.idx, shape(found.y)[0])
-        places = floordiv(expand_dims(found.y, 1), before) % one.dense_shape
-        result = SparseTensorParts(places, sums, one.dense_shape)
-        limit = thresh if threshold is None else threshold
-        return result if isinstance(limit, int | float) and limit == 0 else sparse_retain(result, abs(sums) >= limit)
 
 
 def sparse_merge(

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from xlalite.framework.graph.default_graph import get_default_graph
-from xlalite.framework.graph.dtypes import string
+from xlalite.framework.graph.dtypes import float32, string
 from xlalite.framework.graph.graph_keys import GraphKeys
 from xlalite.framework.graph.tensor import Tensor
+from xlalite.ops.functions.math import cast
 from xlalite.ops.helpers.constant import constant, convert_to_tensor
 from xlalite.ops.helpers.node import node
 
@@ -40,6 +41,21 @@ def image(
     with _tagged(name, family) as (tag, scope):
         inputs = [_text(tag, "tag"), convert_to_tensor(tensor)]
         made = node("ImageSummary", inputs, {"max_images": max_outputs}, scope)
+    return _collected(made, collections)
+
+
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Sequence[Any] | None = None,
+    family: str | None = None,
+) -> Tensor:
+    """A summary of the first few sounds, `[batch, frames]` or `[batch, frames, channels]`, of numbers of -1 to 1."""
+    with _tagged(name, family) as (tag, scope):
+        inputs = [_text(tag, "tag"), cast(tensor, float32), cast(sample_rate, float32)]
+        made = node("AudioSummaryV2", inputs, {"max_outputs": max_outputs}, scope)
     return _collected(made, collections)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.default_session import evaluate_tensor
-from xlalite.framework.graph.dtypes import DType, as_dtype
+from xlalite.framework.graph.dtypes import DType, as_dtype, string
 from xlalite.framework.graph.errors import GraphError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.graph_keys import GraphKeys
@@ -19,8 +19,10 @@ from xlalite.framework.graph.operators import TensorOperators
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.framework.graph.tensor_shape import ShapeLike, TensorShape, as_shape
 from xlalite.hlo.errors import ShapeError
+from xlalite.ops.functions.array import stack
 from xlalite.ops.functions.control_flow import cond, group, no_op
 from xlalite.ops.functions.scatter_updates import scatter_rows
+from xlalite.ops.functions.selection import boolean_mask
 from xlalite.ops.helpers.constant import convert_to_tensor
 from xlalite.ops.helpers.node import node, operation
 from xlalite.ops.helpers.promotion import cast_to
@@ -372,6 +374,19 @@ initialize_all_variables = global_variables_initializer
 def local_variables_initializer() -> Operation:
     """One operation that gives all local variables their initial values."""
     return variables_initializer(local_variables(), "init_local")
+
+
+def report_uninitialized_variables(
+    var_list: Iterable[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables that have no value yet, a vector of strings; of all variables if none are listed."""
+    listed = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    with get_default_graph().name_scope(name):
+        if not listed:
+            return convert_to_tensor(np.zeros(0, object), string)
+        names = convert_to_tensor([variable.op.name for variable in listed], string)
+        lacking = [node("LogicalNot", [variable.is_initialized()]) for variable in listed]
+        return boolean_mask(names, stack(lacking))
 
 
 def is_variable_initialized(variable: Variable) -> Tensor:
