@@ -83,6 +83,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
             "spatial_softmax, unit_norm"
         ),
         "xlalite.ops.functions.sparse": "safe_embedding_lookup_sparse",
+        "xlalite.ops.training.optimize_loss": "OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES, optimize_loss",
         "xlalite.ops.training.initializers": (
             "contrib_variance_scaling_initializer as variance_scaling_initializer, xavier_initializer, "
             "xavier_initializer as xavier_initializer_conv2d"
