@@ -29,6 +29,8 @@ _LINES_WORTH_A_CALL = 30
 """Of an internal function: shorter ones stand in every piece that calls them."""
 _LINES_WORTH_A_PIECE = 256
 _MANY_PIECES = 32
+_FEW_EARLY_PIECES = 16
+"""A piece that is cut early has one part in so many of all lines so far."""
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -74,13 +76,21 @@ class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
 
 
 class ModuleBuilder(ModuleSymbols):
-    """Collects the parts of a module and prints them with `text()`."""
+    """Collects the parts of a module and prints them with `text()`.
+
+    Attributes:
+        on_shared_text: is told each of the `shared_texts` when it is there, if there is one.
+    """
 
     def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
         """An empty module, for this machine unless a target is given."""
         super().__init__(name, target, contract=contract)
+        self.on_shared_text: Callable[[str], None] | None = None
         self._functions: list[FunctionBuilder] = []
         self._shared_texts: dict[str, str] = {}
+        self._complete: list[FunctionBuilder] = []
+        self._early: dict[FunctionBuilder, None] = {}
+        self._early_texts: list[str] = []
 
     def function(
         self,
@@ -159,6 +169,8 @@ class ModuleBuilder(ModuleSymbols):
             return name, text.replace(fb.function.text, f'@"{name}"')
 
         def declared(name: str, text: str) -> Function:
+            if self.on_shared_text is not None and name not in self._shared_texts:
+                self.on_shared_text(text)
             self._shared_texts[name] = text
             return self.declare(name, return_type, parameter_types)
 
@@ -181,6 +193,34 @@ class ModuleBuilder(ModuleSymbols):
         """Modules to be linked with this one, each of one function that others may have, too."""
         return tuple(self._shared_texts.values())
 
+    @property
+    def function_count(self) -> int:
+        """How many functions were begun."""
+        return len(self._functions)
+
+    def cut(self, first: int, most_lines: int) -> str:
+        """A piece of `texts` that is ready before all functions are written; mostly none yet, which is empty.
+
+        Args:
+            first: Number of a function; this one and all that were begun later are complete, and call no others that
+                are not.
+            most_lines: A piece has hardly more.
+        """
+        for function in self._functions[first:]:
+            if function.line_count >= _LINES_WORTH_A_CALL:
+                function.share()
+            if not function.is_caller and not function.is_internal:
+                self._complete.append(function)
+        lines = sum(function.line_count for function in self._complete)
+        all_lines = lines + sum(function.line_count for function in self._early)
+        if lines < min(most_lines, max(_LINES_WORTH_A_PIECE, 1 << (all_lines // _FEW_EARLY_PIECES).bit_length())):
+            return ""
+        (text,) = self._piece_texts([self._complete])
+        self._early.update(dict.fromkeys(self._complete))
+        self._early_texts.append(text)
+        self._complete.clear()
+        return text
+
     def text(self) -> str:
         """The module as LLVM IR text."""
         bodies = [function.text() for function in self._functions]
@@ -197,15 +237,13 @@ class ModuleBuilder(ModuleSymbols):
         """
         pieces = self._pieces(most_lines, threads)
         callers = pieces[0] if [piece[0].is_caller for piece in pieces if piece] == [True, False] else []
-        if callers and sum(function.line_count for function in callers) < _FEWEST_LINES:
+        if callers and not self._early and sum(function.line_count for function in callers) < _FEWEST_LINES:
             for function in callers:
                 function.only_calls()
             del pieces[0]
-        if len(pieces) == 1:
+        if len(pieces) == 1 and not self._early:
             return [_only_calls(pieces[0]) + self.text()]
-        builders = {builder.function.text: builder for builder in self._functions}
-        outside = {_SYMBOL.findall(line)[0]: line for line in (*self._globals, *self._declarations)}
-        return [self._piece_text(piece, builders, outside) for piece in pieces]
+        return [*self._piece_texts(pieces), *self._early_texts]
 
     def _pieces(self, most_lines: int, threads: int) -> list[list[FunctionBuilder]]:
         if threads > 1:
@@ -217,7 +255,7 @@ class ModuleBuilder(ModuleSymbols):
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
         for function in sorted(self._functions, key=lambda function: not function.is_caller):
-            if function.is_internal:
+            if function.is_internal or function in self._early:
                 continue
             last = pieces[-1][-1] if pieces[-1] else function
             ends_early = last.is_exported or (room < most_lines // 2 and last.line_count % 2)
@@ -231,6 +269,11 @@ class ModuleBuilder(ModuleSymbols):
             pieces[-1].append(function)
             room -= function.line_count
         return pieces
+
+    def _piece_texts(self, pieces: Sequence[Sequence[FunctionBuilder]]) -> list[str]:
+        builders = {builder.function.text: builder for builder in self._functions}
+        outside = {_SYMBOL.findall(line)[0]: line for line in (*self._globals, *self._declarations)}
+        return [self._piece_text(piece, builders, outside) for piece in pieces]
 
     def _piece_text(
         self, functions: Sequence[FunctionBuilder], builders: Mapping[str, FunctionBuilder], outside: Mapping[str, str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.compile_report import CompileReport, PhaseClock
@@ -20,6 +21,7 @@ from xlalite.backends.cpu.emission.module_emitter import emit_module
 from xlalite.backends.cpu.native.jit import CodeForm, GeneratedCode, generate_code
 from xlalite.backends.cpu.native.object_cache import SharedImages, default_cache
 from xlalite.backends.cpu.native.object_code import CodeSummary, ObjectCode
+from xlalite.backends.cpu.native.threads import available_cpus, has_native_pool
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.types.decision import Decision
@@ -28,6 +30,12 @@ from xlalite.passes.core.instrumentation import Instrumentation, PassObserver
 from xlalite.passes.core.pipeline import Pipeline
 from xlalite.passes.memory.buffer_assignment import assign_buffers
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
+
+if TYPE_CHECKING:
+    from xlalite.backends.cpu.native.early_code import EarlyCode
+
+_FEWEST_FOR_EARLY_CODE = 150
+"""Instructions of an optimised module: of fewer, LLVM IR is written before a thread has done anything."""
 
 
 class Step(enum.Enum):
@@ -100,9 +108,14 @@ class Compilation:
         yield Step.OPTIMIZED
         self.assignment = self._assign(self.optimized)
         yield Step.ASSIGNED
-        self.emitted = self._emit(self.optimized, self.assignment)
-        yield Step.EMITTED
-        self.generated = self._generate(self.emitted)
+        early = self._early_code(self.optimized)
+        try:
+            self.emitted = self._emit(self.optimized, self.assignment, early)
+            yield Step.EMITTED
+            self.generated = self._generate(self.emitted, early)
+        finally:
+            if early is not None:
+                early.end()
         yield Step.GENERATED
 
     def unscheduled(self) -> HloModule:
@@ -158,7 +171,17 @@ class Compilation:
         self._note("buffer assignment")
         return assign_buffers(optimized)
 
-    def _emit(self, optimized: HloModule, assignment: BufferAssignment) -> EmittedModule:
+    def _early_code(self, optimized: HloModule) -> EarlyCode | None:
+        """Who compiles LLVM modules while others are written, if that takes long enough for another thread."""
+        is_long = sum(map(len, optimized.computations())) >= _FEWEST_FOR_EARLY_CODE
+        threads = min(self.request.num_threads, available_cpus()) if has_native_pool() else 1
+        if not is_long or threads == 1 or self._wanted is not CodeForm.OBJECT:
+            return None
+        from xlalite.backends.cpu.native.early_code import EarlyCode
+
+        return EarlyCode(self.request.jit_options, self._keeper())
+
+    def _emit(self, optimized: HloModule, assignment: BufferAssignment, early: EarlyCode | None) -> EmittedModule:
         self._note("LLVM IR")
         emitted = emit_module(
             optimized,
@@ -167,15 +190,18 @@ class Compilation:
             contract=self.request.options.fp_contract,
             target=self._target,
             profile=self.request.options.profile,
+            offer=early.offer if early is not None else None,
         )
         self.decisions += tuple(emitted.decisions)
         return emitted
 
-    def _generate(self, emitted: EmittedModule) -> GeneratedCode:
+    def _generate(self, emitted: EmittedModule, early: EarlyCode | None) -> GeneratedCode:
         self._note("machine code")
-        options = self.request.jit_options
-        keeper = SharedImages(default_cache(), options) if self.request.may_be_cached else None
-        return generate_code(emitted.text, self._wanted, options, keeper, self.request.num_threads)
+        options, threads = self.request.jit_options, self.request.num_threads
+        return generate_code(emitted.text, self._wanted, options, self._keeper(), threads, early)
+
+    def _keeper(self) -> SharedImages | None:
+        return SharedImages(default_cache(), self.request.jit_options) if self.request.may_be_cached else None
 
     def _note(self, step: str) -> None:
         """Says that a step behind the passes begins, if the compilation takes long."""

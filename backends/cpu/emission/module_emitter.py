@@ -44,7 +44,7 @@ from xlalite.backends.cpu.emission.inline_scalars import compute_inline
 from xlalite.backends.cpu.emission.kernel_clock import KernelClock
 from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
-from xlalite.backends.cpu.emission.program_text import program_text
+from xlalite.backends.cpu.emission.program_text import ProgramText
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
@@ -59,9 +59,6 @@ from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import ShapeIndex
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
-_LINES_IN_MODULE = 20_000
-"""LLVM compiles about so much text at a time, which bounds its memory."""
-
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
 
@@ -74,18 +71,20 @@ def emit_module(
     contract: bool,
     target: TargetInfo,
     profile: bool = False,
+    offer: Callable[[str], None] | None = None,
 ) -> EmittedModule:
-    """The code of a scheduled module; what no kernel computes asks the evaluator."""
+    """The code of a scheduled module; what no kernel computes asks the evaluator. See `ProgramText` for `offer`."""
     builder = ModuleBuilder(module.name, target, contract=contract)
-    return _ModuleEmitter(module, assignment, num_threads, KernelClock(builder, runs=profile)).emit()
+    text = ProgramText(builder, num_threads, offer)
+    return _ModuleEmitter(module, assignment, text, KernelClock(builder, runs=profile)).emit()
 
 
 class _ModuleEmitter:
-    def __init__(self, module: HloModule, assignment: BufferAssignment, num_threads: int, clock: KernelClock) -> None:
+    def __init__(self, module: HloModule, assignment: BufferAssignment, text: ProgramText, clock: KernelClock) -> None:
         self._hlo = module
         self._assignment = assignment
-        self._num_threads = num_threads
-        self._module, self._clock = clock.module, clock
+        self._num_threads = text.threads
+        self._module, self._clock, self._text = text.module, clock, text
         self._constants: dict[str, Literal] = {}
         self._module.pool = lambda data: self._pooled(Literal(np.frombuffer(data, np.uint8)))
         self._emitted = EmittedModule("")
@@ -97,7 +96,7 @@ class _ModuleEmitter:
         self._apart: dict[HloComputation, Function] = {}
         scalars = scalars_with_slots(module, assignment, self._chunks)
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
-        self._plans = KernelPlans(num_threads, self._module.target)
+        self._plans = KernelPlans(self._num_threads, self._module.target)
         self._sharing = ConstantSharing()
         self._evaluator_call_numbers: dict[str, int] = {}
         self._meetings = MeetingNumbers()
@@ -122,8 +121,7 @@ class _ModuleEmitter:
         self._emitted.constants = [*self._constants.values()]
         self._emitted.clocked = self._clock.kernels(self._hlo)
         self._fb.is_caller = not self._fb.has_loops
-        pieces = self._module.texts(_LINES_IN_MODULE, self._num_threads)
-        self._emitted.text = program_text(pieces, self._module.shared_texts)
+        self._emitted.text = self._text.text()
         return self._emitted
 
     def _base_pointer(self, allocation: Allocation) -> Value:
@@ -446,7 +444,7 @@ class _ModuleEmitter:
             self._emitted.kernel_count += 1
             # The prefix keeps an instruction called `fmod` from standing in for the C library's function.
             name = self._module.unique_name(f"kernel.{instruction.name}")
-            return kernel.emit(self._module, name)
+            return self._text.kernel(partial(kernel.emit, self._module, name))
 
         return self._module.define_once(key, build)
 

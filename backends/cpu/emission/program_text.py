@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 
-from xlalite.backends.codegen.llvm import ONLY_CALLS
+from xlalite.backends.codegen.llvm import ONLY_CALLS, Function, ModuleBuilder
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, RENAMED_MODULE, SHARED_MODULE
 
+_LINES_IN_MODULE = 20_000
+"""LLVM compiles about so much text at a time, which bounds its memory."""
 
-def program_text(pieces: Sequence[str], shared: Iterable[str]) -> str:
+
+class ProgramText:
     """The pieces of a program and the modules that it shares with others.
 
     If there are several pieces of kernels, what is kept of each need not be compiled again where only others change.
+
+    Attributes:
+        module: What is written of the program.
+        threads: How many may compile it.
     """
-    of_kernels = [not piece.startswith(ONLY_CALLS) and f"@{ENTRY}(" not in piece for piece in pieces]
-    mark = RENAMED_MODULE if sum(of_kernels) > 1 else ""
-    own = (mark * is_kept + piece for piece, is_kept in zip(pieces, of_kernels, strict=True))
-    return NEXT_MODULE.join((*own, *(SHARED_MODULE + each for each in shared)))
+
+    def __init__(self, module: ModuleBuilder, threads: int, offer: Callable[[str], None] | None) -> None:
+        """Modules of the text are offered when they are complete, if anybody wants them while others are written."""
+        self.module = module
+        self.threads = threads
+        self._offer = offer
+        if offer is not None:
+            module.on_shared_text = lambda text: offer(SHARED_MODULE + text)
+
+    def kernel(self, emit: Callable[[], Function]) -> Function:
+        """A kernel, whose code is complete."""
+        first = self.module.function_count
+        function = emit()
+        if self._offer is not None and (piece := self.module.cut(first, _LINES_IN_MODULE)):
+            self._offer(RENAMED_MODULE + piece)
+        return function
+
+    def text(self) -> str:
+        """All modules, when the program is written."""
+        pieces = self.module.texts(_LINES_IN_MODULE, self.threads)
+        of_kernels = [not piece.startswith(ONLY_CALLS) and f"@{ENTRY}(" not in piece for piece in pieces]
+        mark = RENAMED_MODULE if sum(of_kernels) > 1 or self._offer is not None else ""
+        own = (mark * is_kept + piece for piece, is_kept in zip(pieces, of_kernels, strict=True))
+        return NEXT_MODULE.join((*own, *(SHARED_MODULE + each for each in self.module.shared_texts)))

@@ -18,27 +18,45 @@ _DEFINED = re.compile(
 )
 
 
-def named_by_content(texts: Sequence[str]) -> list[str]:
+class ContentNames:
+    """The names that the modules of one program define, module by module."""
+
+    __slots__ = ("_digests", "_names", "_own")
+
+    def __init__(self) -> None:
+        """No module yet."""
+        self._names: dict[str, str] = {}
+        self._own: dict[str, dict[str, str]] = {}
+        self._digests: set[str] = set()
+
+    def learn(self, text: str) -> None:
+        """Takes the names that a module defines, if it is a `RENAMED_MODULE`."""
+        if not text.startswith(RENAMED_MODULE) or text in self._own:
+            return
+        defined = _DEFINED.findall(text)
+        own = {name: f"@own.{number}" for number, (_, name) in enumerate(defined)}
+        digest = blake2b(_renamed(text, own).encode(), digest_size=12).hexdigest()
+        if digest in self._digests:  # both would define the same
+            return
+        self._digests.add(digest)
+        self._names |= {name: f"@kept.{digest}.{number}" for number, (hidden, name) in enumerate(defined) if hidden}
+        self._own[text] = own
+
+    def renamed(self, text: str) -> str:
+        """A module under the names of what it defines, and of what it calls of modules that are known."""
+        return text if text.startswith(SHARED_MODULE) else _renamed(text, {**self._own.get(text, {}), **self._names})
+
+
+def named_by_content(texts: Sequence[str], names: ContentNames | None = None) -> list[str]:
     """Modules of one program; the names that a `RENAMED_MODULE` defines are those that its text alone decides.
 
-    What such a module calls of another one has a part in its names by the name that the program has for it.
+    What such a module calls of another one has a part in its names by the name that the program has for it. Of some
+    modules the names may be known already.
     """
-    names: dict[str, str] = {}
-    local: dict[str, dict[str, str]] = {}
-    digests: set[str] = set()
+    names = names or ContentNames()
     for text in texts:
-        if text.startswith(RENAMED_MODULE):
-            defined = _DEFINED.findall(text)
-            own = {name: f"@own.{number}" for number, (_, name) in enumerate(defined)}
-            digest = blake2b(_renamed(text, own).encode(), digest_size=12).hexdigest()
-            if digest in digests:  # both would define the same
-                continue
-            digests.add(digest)
-            names |= {name: f"@kept.{digest}.{number}" for number, (hidden, name) in enumerate(defined) if hidden}
-            local[text] = own
-    return [
-        text if text.startswith(SHARED_MODULE) else _renamed(text, {**local.get(text, {}), **names}) for text in texts
-    ]
+        names.learn(text)
+    return [names.renamed(text) for text in texts]
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

@@ -14,13 +14,13 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import llvmlite.binding as llvm
 
 from xlalite.backends.codegen.llvm import AS_WRITTEN, ONLY_CALLS, TargetInfo
-from xlalite.backends.cpu.native.content_names import named_by_content
+from xlalite.backends.cpu.native.content_names import ContentNames, named_by_content
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
 from xlalite.backends.cpu.native.object_code import (
@@ -74,8 +74,31 @@ class Keeper(Protocol):
         """Takes object code that was made in so many milliseconds."""
 
 
+class Beginner(Protocol):
+    """A thread that has begun with some modules; see `early_code.py`."""
+
+    @property
+    def found(self) -> Mapping[str, bytes | None]:
+        """What the keeper had of modules that it was asked for."""
+
+    @property
+    def names(self) -> ContentNames:
+        """The names of what modules define, of which it knows some."""
+
+    def end(self) -> Collection[str]:
+        """The modules that it has begun; it begins no more."""
+
+    def codes(self) -> Mapping[str, GeneratedCode]:
+        """The code of what it has begun, but for what LLVM refuses; waits until all is made."""
+
+
 def generate_code(
-    text: str, wanted: CodeForm, options: JitOptions | None = None, keeper: Keeper | None = None, threads: int = 1
+    text: str,
+    wanted: CodeForm,
+    options: JitOptions | None = None,
+    keeper: Keeper | None = None,
+    threads: int = 1,
+    beginner: Beginner | None = None,
 ) -> GeneratedCode:
     """Parses and optimises LLVM IR for this host, once, and makes of it what is wanted.
 
@@ -85,6 +108,7 @@ def generate_code(
         options: How.
         keeper: Who has object code of modules that programs share.
         threads: How many modules may be in the making at once.
+        beginner: Who has begun, with the same options and keeper, to make object code.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
@@ -93,11 +117,12 @@ def generate_code(
     found: dict[str, bytes | None] = {}
     keeps = keeper if wanted is CodeForm.OBJECT else None
     if keeps is not None:
-        texts = named_by_content(texts)
-        found = {one: keeps.find(one) for one in texts if one.startswith(_KEPT)}
+        texts = named_by_content(texts, beginner.names if beginner is not None else None)
+        known = beginner.found if beginner is not None else {}
+        found = {one: known[one] if one in known else keeps.find(one) for one in texts if one.startswith(_KEPT)}
     kept = {one: GeneratedCode(image=image) for one, image in found.items() if image is not None}
     missing = [one for one in texts if one not in kept]
-    made = dict(zip(missing, _generate_all(missing, wanted, options, threads), strict=True))
+    made = dict(zip(missing, _generate_all(missing, wanted, options, threads, beginner), strict=True))
     for one in missing:
         if keeps is not None and one in found:
             keeps.keep(one, made[one].image, made[one].compile_ms)
@@ -120,46 +145,56 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
     return ObjectCode(code.image, code.exports, source.record, source.constants, source.summary)
 
 
-def _generate_all(texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int) -> Sequence[GeneratedCode]:
+def _generate_all(
+    texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int, beginner: Beginner | None
+) -> Sequence[GeneratedCode]:
     """The code of each text; the caller and other threads take the longest that is left."""
-    made: dict[int, GeneratedCode] = {}
+    made: dict[str, GeneratedCode] = {}
     failures: list[BaseException] = []
-    waiting = sorted(range(len(texts)), key=lambda number: (ONLY_CALLS not in texts[number], len(texts[number])))
+    begun = beginner.end() if beginner is not None else ()
+    waiting = [text for text in texts if text not in begun]
+    waiting.sort(key=lambda text: (ONLY_CALLS not in text, len(text)))
 
     def work() -> None:
         while not failures:
             try:
-                number = waiting.pop()
+                text = waiting.pop()
             except IndexError:
                 return
-            made[number] = _generate(texts[number], wanted, options)
+            made[text] = _generate(text, wanted, options)
 
-    def help_out() -> None:
+    def help_out(in_place_of: Beginner | None) -> None:
         try:
+            if in_place_of is not None:
+                in_place_of.codes()
             work()
         except BaseException as error:  # the caller raises it
             failures.append(error)
 
-    left = sum(map(len, texts)) - max(map(len, texts), default=0)
-    count = min(len(texts), threads, os.cpu_count() or 1) if left > _FEWEST_CHARACTERS else 1
-    helpers = [threading.Thread(target=help_out) for _ in range(count - 1)]
+    left = sum(map(len, waiting)) - max(map(len, waiting), default=0)
+    count = min(len(waiting), threads, os.cpu_count() or 1) if left > _FEWEST_CHARACTERS else 1
+    helpers = [threading.Thread(target=help_out, args=(None if number else beginner,)) for number in range(count - 1)]
     with _generating:
         for helper in helpers:
             helper.start()
         try:
             work()
+            if beginner is not None:
+                made |= beginner.codes()
+                waiting += [text for text in begun if text not in made]
+                work()
         finally:
             waiting.clear()
             for helper in helpers:
                 helper.join()
     for failure in failures:
         raise failure
-    return [made[number] for number in range(len(texts))]
+    return [made[text] for text in texts]
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
-    start, level = time.perf_counter(), _level(text, options)
-    idle = _idle_machines.setdefault((options.max_isa, level), [])
+    start, level = time.perf_counter(), level_of(text, options)
+    idle = idle_machines.setdefault((options.max_isa, level), [])
     machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
     optimized_ir, assembly, image = "", "", b""
     exports: tuple[str, ...] = ()
@@ -183,7 +218,7 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
     return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
 
 
-def _level(text: str, options: JitOptions) -> int:
+def level_of(text: str, options: JitOptions) -> int:
     """How much LLVM optimises: its code, and at level 2 the IR before, and the order of instructions once more."""
     if options.quick or ONLY_CALLS in text:
         return 0
@@ -210,17 +245,22 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, passes: Seq
     for ir_pass in passes:
         getattr(manager, f"add_{ir_pass.value}_pass")()
     builder = llvm.create_pass_builder(machine, tuning)
-    _library.LLVMPY_RunNewModulePassManager(manager, module, builder)
+    library.LLVMPY_RunNewModulePassManager(manager, module, builder)
 
 
 def _emit_object(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
     problem = ctypes.c_char_p()
-    buffer = _library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, ctypes.byref(problem))
+    buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, ctypes.byref(problem))
     if not buffer:
         raise CodegenError(f"LLVM makes no object code: {(problem.value or b'').decode(errors='replace')}")
-    buffer = ctypes.c_void_p(buffer)
-    image = ctypes.string_at(_library.LLVMPY_GetBufferStart(buffer), _library.LLVMPY_GetBufferSize(buffer))
-    _library.LLVMPY_DisposeMemoryBuffer(buffer)
+    return bytes_of(buffer)
+
+
+def bytes_of(buffer: int) -> bytes:
+    """What a buffer of LLVM's holds, which goes."""
+    held = ctypes.c_void_p(buffer)
+    image = ctypes.string_at(library.LLVMPY_GetBufferStart(held), library.LLVMPY_GetBufferSize(held))
+    library.LLVMPY_DisposeMemoryBuffer(held)
     return image
 
 
@@ -250,15 +290,15 @@ _KEPT = (SHARED_MODULE, RENAMED_MODULE)
 _generating = threading.RLock()
 """Held while threads of ours are in LLVM."""
 
-_idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
+idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
 """By instruction set and level of optimisation; each is used by one thread at a time."""
 
 # LLVM lets one thread into each context and each target machine. llvmlite lets one in altogether, and has no public way
 # to call what takes long without its lock, nor to hold it (0.48 to 0.50).
-_library = ctypes.CDLL(llvm.ffi.lib._name)
-_library.LLVMPY_TargetMachineEmitToMemory.restype = ctypes.c_void_p
-_library.LLVMPY_GetBufferStart.restype = ctypes.c_void_p
-_library.LLVMPY_GetBufferSize.restype = ctypes.c_size_t
+library = ctypes.CDLL(llvm.ffi.lib._name)
+library.LLVMPY_TargetMachineEmitToMemory.restype = ctypes.c_void_p
+library.LLVMPY_GetBufferStart.restype = ctypes.c_void_p
+library.LLVMPY_GetBufferSize.restype = ctypes.c_size_t
 hold_over_forks(_generating)  # before the lock that it is held around
 _llvm_lock = getattr(llvm.ffi.lib, "_lock", None)
 if _llvm_lock is not None:

@@ -28,6 +28,7 @@ NULL = zero(PTR)
 
 TYPES: Mapping[object, Type] = {
     ctypes.c_void_p: PTR,
+    ctypes.c_char_p: PTR,
     ctypes.c_int64: I64,
     ctypes.c_int32: I32,
     ctypes.c_int8: I8,

@@ -50,6 +50,38 @@ def test_a_piece_holds_what_it_names_and_nothing_else() -> None:
     assert "declare i32 @first()" in answer
 
 
+def test_pieces_that_are_cut_early_are_pieces_of_the_program() -> None:
+    module = ModuleBuilder("early")
+    entry = module.function("answer", I32)
+    number, cut = entry.constant(I32, 1), []
+    twice = module.function("twice", I32, (I32,), linkage="internal")
+    twice.ret(twice.mul(*twice.parameters, 2))
+    for stem in "abcdefgh":
+        first = module.function_count
+        fb = module.function(stem, I32, (I32,), linkage="hidden")
+        inner = module.function(f"inner.{stem}", I32, (I32,), linkage="internal")
+        (total,) = inner.parameters
+        for _ in range(100):
+            total = inner.add(inner.xor(total, 5), 1)
+        inner.ret(total)
+        fb.ret(fb.call(inner.function, fb.call(twice.function, *fb.parameters)))
+        number = entry.call(fb.function, number)
+        cut.append(module.cut(first, 1000))
+    entry.ret(number)
+    found = [text for text in cut if text]
+    pieces = module.texts(1000, threads=2)
+    assert 1 < len(found) < len(cut)
+    assert pieces[-len(found) :] == found
+    assert len(pieces) > len(found)
+    linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
+    value = 1
+    for _ in cut:
+        value *= 2
+        for _ in range(100):
+            value = (value ^ 5) + 1
+    assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked.address("answer"))() == value
+
+
 def test_every_piece_is_shown() -> None:
     text = NEXT_MODULE.join(texts(1))
     shown = generate_code(text, CodeForm.IR | CodeForm.ASSEMBLY)
