@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy import ndarray
 
 from xlalite.client.config import ConfigProto, RunMetadata, RunOptions
 from xlalite.client.feeds import Feed, feeds_of_parts, resolve_feed
@@ -152,9 +152,10 @@ class Session:
             try:
                 arrays = [
                     value
-                    if type(value) is np.ndarray and value.dtype is feed.dtype and value.shape == feed.accepted
+                    if type(value) is ndarray and value.dtype is feed.dtype and value.shape == feed.accepted
                     else feed.convert(value)
-                    for feed, value in zip(prepared.feeds, feed_dict.values(), strict=True)
+                    # There are as many as the key of the run says; to say it here costs as much as a feed.
+                    for feed, value in zip(prepared.feeds, feed_dict.values())  # noqa: B905
                 ]
             except FeedError as error:
                 raise error.with_traceback(None) from None  # as in `Executable.__call__`

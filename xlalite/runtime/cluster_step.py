@@ -87,6 +87,7 @@ class ClusterStep:
         self._arrays = tuple(registers[tensor] for tensor in self.compiler.array_tensors)
         self._constants = tuple(registers[tensor] for tensor in self.compiler.constant_tensors)
         self._outputs = tuple(registers[tensor] for tensor in cluster.outputs)
+        self._places = tuple(enumerate(self._outputs))
         self._variables = tuple(data.name for data in cluster.variables)
         self._needs_only_arrays = not self._variables and not self._constants
 
@@ -103,14 +104,14 @@ class ClusterStep:
             ready = self._cache.find((self._number, *map(_SHAPE, arrays)))
             if ready is not None:
                 made: Sequence[Array] = ready.function(*arrays)  # type: ignore[assignment]  # a flat tuple
-                for number, result in zip(self._outputs, made, strict=False):
-                    registers[number] = result
+                for position, number in self._places:
+                    registers[number] = made[position]
                 return
         if trace is None and self in store.settled:
             again = self._run_again(arrays, store)
             if again is not None:
-                for number, result in zip(self._outputs, again, strict=False):
-                    registers[number] = result
+                for position, number in self._places:
+                    registers[number] = again[position]
                 return
         traced = None if trace is None else ClusterTrace(trace, self.cluster.name)
         constants = [np.asarray(registers[number]) for number in self._constants] if self._constants else ()
@@ -151,8 +152,8 @@ class ClusterStep:
                     traced.record_compile(self._trace_inputs(with_constants=True))
                 self._run_fallback(registers, store, trace)
                 return
-        for number, result in zip(self._outputs, results, strict=False):
-            registers[number] = result
+        for position, number in self._places:
+            registers[number] = results[position]
         if traced is not None:
             traced.record_compile(self._trace_inputs(with_constants=True))
             traced.record_run(self._trace_inputs(with_constants=False), results[: len(self._outputs)])
