@@ -165,7 +165,7 @@ class CpuExecutable(Executable):
             temp_size_bytes=self._arena_bytes,
             constant_size_bytes=sizes[AllocationKind.CONSTANT],
             generated_code_size_bytes=self._code_bytes,
-            report=assignment.report,
+            report=assignment.report(),
         )
 
     def cost_analysis(self) -> Mapping[str, float]:

@@ -6,6 +6,8 @@ operand before it writes element i of the result, and reads it for nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 
@@ -49,8 +51,8 @@ def _reads_what_is_updated(reader: HloInstruction, update: HloInstruction) -> bo
     return reader in _read_at_own_index(home)
 
 
-def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, int], ...]:
-    """(result number, operand number) pairs where the result can take the operand's memory over.
+def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, Sequence[int]], ...]:
+    """(operand number, result numbers) where each result can take the operand's memory over.
 
     The operand must be read at the index being written and at no other. Results are numbered as flattened.
     """
@@ -60,13 +62,13 @@ def reusable_operands(instruction: HloInstruction) -> tuple[tuple[int, int], ...
         return ()
     size = instruction.shape.dtype.size_bytes
     return tuple(
-        (0, number)
+        (number, (0,))
         for number, operand in enumerate(instruction.operands)
         if operand.shape.dims == instruction.shape.dims and operand.shape.dtype.size_bytes == size
     )
 
 
-def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
+def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, Sequence[int]], ...]:
     body = fusion.called_computations[0]
     results = body.root.operands if body.root.opcode == "tuple" else (body.root,)
     dims = results[0].shape.dims
@@ -74,14 +76,16 @@ def _reusable_in_fusion(fusion: HloInstruction) -> tuple[tuple[int, int], ...]:
         return ()
     if any(instruction.opcode in ("reduce", "reduce-window") for instruction in body.instructions):
         return ()
-    pairs: list[tuple[int, int]] = []
+    takers: dict[int, list[int]] = {}
+    for number, result in enumerate(results):
+        takers.setdefault(result.shape.dtype.size_bytes, []).append(number)
     at_own_index = _read_at_own_index(body)
-    for number, parameter in enumerate(body.parameters):
-        if parameter.shape.dims != dims or parameter not in at_own_index:
-            continue
-        size = parameter.shape.dtype.size_bytes
-        pairs += [(which, number) for which, result in enumerate(results) if result.shape.dtype.size_bytes == size]
-    return tuple(pairs)
+    return tuple(
+        (number, takers[size])
+        for number, parameter in enumerate(body.parameters)
+        if parameter.shape.dims == dims and parameter in at_own_index
+        if (size := parameter.shape.dtype.size_bytes) in takers
+    )
 
 
 def _keeps_index_of(root: HloInstruction, operand: HloInstruction) -> bool:

@@ -5,8 +5,6 @@ Copy insertion asks this to learn where a copy is needed; buffer assignment asks
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -72,24 +70,27 @@ def hands_over(value: BufferValue, groups: BufferGroups, target: BufferGroup) ->
     """The instruction that defines a value, if it may write it over an operand that lies in `target`."""
     instruction, index = value.position
     leaves = [leaf_index for leaf_index, leaf in instruction.shape.leaves() if leaf.is_array]
-    pairs = [(0, number) for number in overwritable_operands(instruction)]
-    pairs += reusable_operands(instruction)
-    for result, number in overwrites(instruction, pairs, groups):
-        if leaves[result] == index and groups.of(groups.values.of(instruction.operand(number))) is target:
+    for number, results in overwrites(instruction, [*_updates(instruction), *reusable_operands(instruction)], groups):
+        is_taken = groups.of(groups.values.of(instruction.operand(number))) is target
+        if is_taken and any(leaves[result] == index for result in results):
             return instruction
     return None
 
 
+def _updates(instruction: HloInstruction) -> list[tuple[int, Sequence[int]]]:
+    return [(number, (0,)) for number in overwritable_operands(instruction)]
+
+
 def overwrites(
-    instruction: HloInstruction, pairs: Sequence[tuple[int, int]], groups: BufferGroups
-) -> Iterator[tuple[int, int]]:
-    """Those (result number, operand number) pairs whose memory no other operand of the instruction reads.
+    instruction: HloInstruction, pairs: Sequence[tuple[int, Sequence[int]]], groups: BufferGroups
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Those (operand number, result numbers) pairs whose memory no other operand of the instruction reads.
 
     An operand that renames another's memory (a reshape of it, say) may be read at any index while results are written.
     """
     if not pairs:
         return
-    allowed = {number for _, number in pairs}
+    allowed = {number for number, _ in pairs}
     read_elsewhere = {
         groups.of(groups.values.of(operand, index))
         for number, operand in enumerate(instruction.operands)
@@ -97,16 +98,15 @@ def overwrites(
         for index, leaf in operand.shape.leaves()
         if leaf.is_array
     }
-    for number, same in itertools.groupby(pairs, key=operator.itemgetter(1)):
+    for number, results in pairs:
         operand = instruction.operand(number)
         if operand.shape.is_array and groups.of(groups.values.of(operand)) not in read_elsewhere:
-            yield from same
+            yield number, results
 
 
 def _share_updates(groups: BufferGroups) -> None:
     for instruction in groups.values.schedule.spans:
-        pairs = [(0, number) for number in overwritable_operands(instruction)]
-        for _, number in overwrites(instruction, pairs, groups):
+        for number, _ in overwrites(instruction, _updates(instruction), groups):
             source = groups.of(groups.values.of(instruction.operand(number)))
             try_share(groups, source, groups.of(groups.values.of(instruction)), instruction)
 

@@ -7,6 +7,7 @@ operands that are read for the last time; what remains is packed into one arena.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -54,25 +55,23 @@ def _reuse_operands(groups: BufferGroups) -> None:
     for instruction in values.schedule.spans:
         leaves = [index for index, leaf in instruction.shape.leaves() if leaf.is_array]
         taken: set[int] = set()
-        # Results are written at one time, so an operand that one has taken over, or that is needed later, has no other.
-        settled: set[int] = set()
-        for result, number in overwrites(instruction, reusable_operands(instruction), groups):
+        for number, results in overwrites(instruction, reusable_operands(instruction), groups):
             if len(taken) == len(leaves):
                 break
-            if result in taken or number in settled:
-                continue
             source = groups.of(values.of(instruction.operand(number)))
-            target = groups.of(values.of(instruction, leaves[result]))
-            if source is not target:
-                if source.parameter is not None or _is_needed_after(source, instruction, values):
-                    settled.add(number)
+            for result in results:
+                if result in taken:
                     continue
-                if target.size_bytes != source.size_bytes:
-                    continue
-                if try_share(groups, source, target, instruction) is not None:
-                    continue
-            taken.add(result)
-            settled.add(number)
+                target = groups.of(values.of(instruction, leaves[result]))
+                if source is not target:
+                    if source.parameter is not None or _is_needed_after(source, instruction, values):
+                        break
+                    if target.size_bytes != source.size_bytes:
+                        continue
+                    if try_share(groups, source, target, instruction) is not None:
+                        continue
+                taken.add(result)
+                break  # Results are written at one time: no other can lie there.
 
 
 def _is_needed_after(group: BufferGroup, reader: HloInstruction, values: BufferValues) -> bool:
@@ -106,8 +105,9 @@ class _Assigner:
             if group.parameter is not None and group.output is not None
         )
         slices = dict(self._slices())
-        report = buffer_report(self._module, tuple(self._allocations), self._groups, self._place)
-        return BufferAssignment(tuple(self._allocations), slices, donations, report)
+        allocations = tuple(self._allocations)
+        report = partial(buffer_report, self._module, allocations, self._groups, self._place)
+        return BufferAssignment(allocations, slices, donations, report)
 
     def _own(self, group: BufferGroup, kind: AllocationKind, leaf: int) -> None:
         literal = _literal_of(group) if kind is AllocationKind.CONSTANT else None

@@ -6,7 +6,7 @@ These are the data that backends read; `buffer_assignment.py` computes them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -70,13 +70,13 @@ class BufferAssignment:
         allocations: All of them; at most one is the arena.
         slices: For each (instruction, shape index) that is an array, its bytes.
         donations: Outputs in the memory of parameters.
-        report: The assignment as text, in the manner of XLA's.
+        report: Makes the assignment as text, in the manner of XLA's.
     """
 
     allocations: tuple[Allocation, ...]
     slices: Mapping[tuple[HloInstruction, ShapeIndex], BufferSlice]
     donations: tuple[Donation, ...]
-    report: str
+    report: Callable[[], str]
 
     def slice_of(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         """The bytes of an array."""

@@ -118,7 +118,7 @@ def _updates_of_state(root: HloInstruction) -> Iterator[tuple[HloInstruction, Hl
     old = {user: user.attrs.index for user in parameters[0].users if user.opcode == "get-tuple-element"}
     for index, result in enumerate(root.operands):
         update = result.operand(0) if result.opcode == "get-tuple-element" else result
-        for number in dict.fromkeys(number for _, number in reusable_operands(update)):
+        for number, _ in reusable_operands(update):
             if old.get(update.operand(number)) == index:
                 yield update, update.operand(number)
 

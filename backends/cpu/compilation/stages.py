@@ -127,7 +127,7 @@ _ALL = (
         "buffer-assignment",
         "which bytes every array lies in",
         Step.ASSIGNED,
-        lambda c: c.assignment.report,
+        lambda c: c.assignment.report(),
         "cpu_after_optimizations-buffer-assignment.txt",
     ),
     EMITTED,
