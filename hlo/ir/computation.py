@@ -199,7 +199,8 @@ class HloComputation:
         self._instructions = dict.fromkeys(order)
         if len(self._instructions) != len(order):
             raise XlaliteError(f"computation {self.name}: the order holds an instruction twice")
-        self._snapshot = self._order = None
+        self._snapshot = None
+        self._order = self._order if order is self._order else None
         self.forget_calls()
 
     def forget_order(self) -> None:

@@ -7,7 +7,7 @@ and mostly of none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -96,10 +96,9 @@ class KernelOrder:
     def _least_height(self, step: Step) -> int:
         return 1 + max(map(self._heights.__getitem__, self._followers(step)), default=-1)
 
-    def _followers(self, step: Step) -> list[Step]:
-        if not isinstance(step, KernelGroup):
-            return self._readers(step)
-        return [reader for output in step.outputs for reader in self._readers(output)]
+    def _followers(self, step: Step) -> Iterator[Step]:
+        for output in step.outputs if isinstance(step, KernelGroup) else (step,):
+            yield from self._readers(output)
 
     def _readers(self, output: HloInstruction) -> list[Step]:
         """The steps that need an instruction's array: not those that compute it for themselves."""
