@@ -161,11 +161,7 @@ class _Runtime:
 @once
 def _runtime() -> _Runtime:
     addresses = {name: _address(name) for name in LIBRARY_FUNCTIONS}
-    runtime = _Runtime(runtime_code("early code", early_code_ir, addresses))
-    hold_over_forks(_Running())
-    os.register_at_fork(after_in_child=_running.clear)
-    atexit.register(_end_all)
-    return runtime
+    return _Runtime(runtime_code("early code", early_code_ir, addresses))
 
 
 def _adding(passes: tuple[IrPass, ...]) -> ctypes.Array[ctypes.c_void_p]:
@@ -202,3 +198,7 @@ def _end_all() -> None:
 
 
 _running: dict[EarlyCode, None] = {}
+hold_over_forks(_Running())  # within the locks of `jit.py`
+atexit.register(_end_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)

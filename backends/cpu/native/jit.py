@@ -184,12 +184,23 @@ def _generate_all(
                 waiting += [text for text in begun if text not in made]
                 work()
         finally:
+            _leave_llvm()
             waiting.clear()
             for helper in helpers:
                 helper.join()
     for failure in failures:
         raise failure
     return [made[text] for text in texts]
+
+
+def _leave_llvm() -> None:
+    """Gives llvmlite's lock back that an interruption left with this thread (0.48 to 0.50).
+
+    It is taken by a method written in Python, and nobody gives it back if an exception comes right behind that.
+    """
+    lock = getattr(_llvm_lock, "_lock", None)
+    while lock is not None and lock._is_owned():
+        lock.release()
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:

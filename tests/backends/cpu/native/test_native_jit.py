@@ -183,3 +183,35 @@ other.join()
 def test_child_forked_during_a_compilation_can_compile(run_python):
     output, errors = run_python(FORK, PYTHONWARNINGS="ignore").communicate(timeout=20)
     assert output.strip() == str([0] * 6), errors
+
+
+INTERRUPTED = """
+import threading
+import llvmlite.binding as llvm
+from xlalite.backends.cpu.native.jit import CodeForm, generate_code
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
+calls, enter = [], type(llvm.ffi.lib._lock).__enter__
+def interrupted(lock):
+    enter(lock)
+    if threading.current_thread() is threading.main_thread():
+        calls.append(lock)
+        if len(calls) == {call}:
+            raise KeyboardInterrupt
+text = NEXT_MODULE.join(f"define i32 @f{{n}}() {{{{ ret i32 {{n}} }}}}" + 2000 * " " for n in range(9))
+generate_code(text, CodeForm.OBJECT)
+type(llvm.ffi.lib._lock).__enter__ = interrupted
+try:
+    generate_code(text, CodeForm.OBJECT, threads=2)
+except KeyboardInterrupt:
+    print("interrupted")
+other = threading.Thread(target=generate_code, args=(text, CodeForm.OBJECT))
+other.start()
+other.join()
+print("compiled")
+"""
+
+
+@pytest.mark.parametrize("call", [1, 2, 5])
+def test_interruption_leaves_llvm_to_others(run_python, call):
+    output, errors = run_python(INTERRUPTED.format(call=call)).communicate(timeout=20)
+    assert output.split() == ["interrupted", "compiled"], errors
