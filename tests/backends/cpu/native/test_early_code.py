@@ -288,8 +288,8 @@ random.seed(0)
 main, interrupted = threading.get_ident(), 0
 for number in range(6):
     timer = threading.Timer(random.uniform(0, 0.25), signal.pthread_kill, [main, signal.SIGINT])
-    timer.start()
     try:
+        timer.start()
         while timer.is_alive():
             check(number % 3)
     except KeyboardInterrupt:
